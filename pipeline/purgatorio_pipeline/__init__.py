@@ -1,0 +1,1 @@
+"""The data pipeline: ingest, check, aggregate and report recorded runs, on Spark."""

@@ -1,0 +1,1 @@
+"""The executable specification: trace format, clauses, verdicts, models and proofs. Never imports `purgatorio`."""
