@@ -1,1 +1,1 @@
-"""Purgatorio, the reference: delayed operations and timing wheels, faithful to Kafka, standard library only."""
+"""Purgatorio, the reference: delayed operations and timing wheels, faithful to Kafka, stdlib only."""

@@ -1,0 +1,68 @@
+"""The command line `purgatorio`: one thin table of commands over the parts.
+
+A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs neither
+PySpark nor Java, and a missing extra is reported with the line that installs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+
+import click
+import typer
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a command lives, what it does in one line, and the extra that brings its libraries."""
+
+    module: str
+    summary: str
+    extra: str
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+class LazyCommands(click.Group):
+    """A click group whose commands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = COMMANDS.get(cmd_name)
+        if command is None:
+            return None
+        try:
+            module = importlib.import_module(command.module)
+        except ModuleNotFoundError as missing:
+            raise click.ClickException(
+                f"`purgatorio {cmd_name}` needs the module {missing.name!r}, which is not installed; "
+                f"run: pip install 'purgatorio[{command.extra}]'"
+            ) from missing
+        app: typer.Typer = module.app
+        loaded = typer.main.get_command(app)
+        loaded.name = cmd_name
+        return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 pass, 1 violated, 2 usage or invalid input, 3 unknown.",
+)
+@click.version_option(package_name="purgatorio")
+def purgatorio() -> None:
+    """Reference, executable specification and oracle for delayed operations and timing wheels."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(purgatorio())

@@ -1,0 +1,1 @@
+"""One module a command of `purgatorio`; each exposes `app`, a Typer application with one command."""
