@@ -1,7 +1,7 @@
 """The command line `purgatorio`: one thin table of commands over the parts.
 
-A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs neither
-PySpark nor Java, and a missing extra is reported with the line that installs it.
+A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs
+neither PySpark nor Java, and a missing extra is reported with the line that installs it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import sys
 from dataclasses import dataclass
 
 import click
-import typer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +42,14 @@ class LazyCommands(click.Group):
                 f"`purgatorio {cmd_name}` needs the module {missing.name!r}, which is not installed; "
                 f"run: pip install 'purgatorio[{command.extra}]'"
             ) from missing
-        app: typer.Typer = module.app
-        loaded = typer.main.get_command(app)
-        loaded.name = cmd_name
+        loaded: click.Command = module.command
         return loaded
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+        rows = [(name, command.summary) for name, command in COMMANDS.items()]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
 
 @click.group(

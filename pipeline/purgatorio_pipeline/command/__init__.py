@@ -1,1 +1,1 @@
-"""One module a command of `purgatorio`; each exposes `app`, a Typer application with one command."""
+"""One module a command of `purgatorio`; each exposes `command`, a click command."""
