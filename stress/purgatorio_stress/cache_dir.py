@@ -1,0 +1,76 @@
+"""Where generated files are kept between runs, and how they get there whole.
+
+Two things are made once and used for ever: the launcher around a Java runtime (`java_home`) and the
+classes compiled from our Java sources (`subject.java_build`). Both go to the user's cache directory. Two
+processes may make the same file at once, so a file is written beside its place and renamed into it: a reader
+sees none or all of it.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["user_cache_dir", "write_atomically"]
+
+
+def user_cache_dir(environ: Mapping[str, str] | None = None) -> Path:
+    """The directory for generated files, made if need be; it is the user's own and writable.
+
+    `$XDG_CACHE_HOME/purgatorio`, else `~/.cache/purgatorio`; where neither can be made or written (no home, a
+    read-only file system), a directory of this user alone under the temporary directory.
+    """
+    environment = os.environ if environ is None else environ
+    for candidate in _candidates(environment):
+        if _usable(candidate):
+            return candidate
+    return Path(tempfile.mkdtemp(prefix="purgatorio-"))
+
+
+def _candidates(environ: Mapping[str, str]) -> list[Path]:
+    found: list[Path] = []
+    cache_home = environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification tells programs to ignore a relative path.
+    if cache_home and Path(cache_home).is_absolute():
+        found.append(Path(cache_home) / "purgatorio")
+    home = environ.get("HOME", "")
+    if home and Path(home).is_absolute():
+        found.append(Path(home) / ".cache" / "purgatorio")
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    found.append(Path(tempfile.gettempdir()) / f"purgatorio-{user}")
+    return found
+
+
+def _usable(directory: Path) -> bool:
+    """Whether the directory exists or can be made, belongs to this user and takes new files.
+
+    The owner is checked because what lies here is executed: in a shared temporary directory somebody else
+    could have made the name first.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = directory.stat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode) or not os.access(directory, os.W_OK | os.X_OK):
+        return False
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Put `content` at `path` with the permissions `mode`; a reader sees the old file or the new one, whole.
+
+    Raises OSError; then nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
