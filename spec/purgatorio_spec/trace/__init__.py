@@ -1,0 +1,1 @@
+"""The trace format `purgatorio-trace/1`: records, schemas, reading, writing, validating."""

@@ -1,0 +1,174 @@
+"""Many lines at once: blocks of events to Arrow, with `parse_line` as the only authority on what is right.
+
+The fast way decodes a block with Arrow's JSON reader under the explicit schema and looks for anything unusual with
+column operations. A block with one unusual row goes line by line through `parse_line`, which says exactly why; so the
+fast way may be suspicious of a good row, and must never accept a bad one.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column, event_batch
+from purgatorio_spec.trace.lines import Line
+from purgatorio_spec.trace.parse import Refusal, parse_line
+from purgatorio_spec.trace.record import (
+    FUNCTIONS,
+    MAX_LINE_BYTES,
+    OF_AN_OPERATION,
+    PHASES,
+    POINTS,
+    WITH_KEYS,
+    WITH_STATE,
+    End,
+    Event,
+    Header,
+)
+
+KEPT_TEXT_BYTES: Final = 200
+_EVENT_START: Final = b'{"kind":"event"'
+_JSON_SCHEMA: Final = pa.schema([pa.field("kind", pa.string()), *EVENT_FIELDS])
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLine:
+    """A line (or row) that is no record: where, which field, why, what to do, and the start of its text."""
+
+    file: str
+    line: int
+    field: str
+    why: str
+    hint: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: field {self.field!r}: {self.why}; {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a block of lines held: a batch of events, and the records between them with their line numbers."""
+
+    events: pa.RecordBatch
+    others: tuple[tuple[int, Header | End], ...]
+
+
+def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
+    """The records of some lines; what is no record goes to `broken`."""
+    fast = _fast(lines)
+    return Block(fast, ()) if fast is not None else _slow(file, lines, broken)
+
+
+def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
+    if not all(line.whole and not line.too_long and line.text.startswith(_EVENT_START) for line in lines):
+        return None
+    data = b"\n".join(line.text for line in lines)
+    try:
+        table = pj.read_json(
+            io.BytesIO(data),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            parse_options=pj.ParseOptions(explicit_schema=_JSON_SCHEMA, unexpected_field_behavior="error"),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if table.num_rows != len(lines):
+        return None
+    columns = [table.column(field.name).combine_chunks() for field in EVENT_FIELDS]
+    numbers = pa.array(np.fromiter((line.number for line in lines), np.int64, len(lines)))
+    batch = pa.RecordBatch.from_arrays([*columns, numbers], schema=EVENT_SCHEMA)
+    return None if unusual(batch).any() else batch
+
+
+def _slow(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
+    events: list[tuple[int, Event]] = []
+    others: list[tuple[int, Header | End]] = []
+    for line in lines:
+        try:
+            if line.too_long:
+                raise Refusal(
+                    "$",
+                    f"longer than {MAX_LINE_BYTES} bytes",
+                    "no record of this format is that long: is this a trace?",
+                )
+            record = parse_line(line.text)
+        except Refusal as refusal:
+            broken(refused(file, line, refusal))
+            continue
+        if isinstance(record, Event):
+            events.append((line.number, record))
+        else:
+            others.append((line.number, record))
+    return Block(event_batch(events), tuple(others))
+
+
+def refused(file: str, line: Line, refusal: Refusal) -> BrokenLine:
+    """The report on a refused line."""
+    text = line.text[:KEPT_TEXT_BYTES].decode(errors="replace")
+    return BrokenLine(file, line.number, refusal.field, refusal.why, refusal.hint, text)
+
+
+def unusual(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    """Rows of event columns that may break a rule of `parse_line`; every row that does is among them."""
+    missing = [_null(batch, name) for name in ("i", "th", "t", "ph", "f")]
+    f, phase = batch.column("f"), batch.column("ph")
+    ret, call = _is(phase, ("ret",)), _is(phase, ("call",))
+    rules = [
+        *missing,
+        ~_is(phase, PHASES),
+        ~_is(f, FUNCTIONS),
+        _below(batch, "i"),
+        _is(f, OF_AN_OPERATION) & _null(batch, "id"),
+        ret & (_null(batch, "c") | _not_before(batch, "c", "i")),
+        ~ret & ~_null(batch, "c"),
+        call & _is(f, WITH_KEYS) & _without_keys(batch),
+        _is(f, POINTS) & ~_is(phase, ("at",)),
+        _is(f, WITH_STATE) & ~call & _null(batch, "state") & _null(batch, "err"),
+        _after(batch, "t_call", "t"),
+        _null_key(batch),
+    ]
+    found: npt.NDArray[np.bool_] = np.logical_or.reduce(rules)
+    return found
+
+
+def _mask(array: Column) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(array, pa.scalar(False)), dtype=np.bool_)
+
+
+def _null(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
+    return _mask(pc.is_null(batch.column(name)))
+
+
+def _is(array: Column, values: Sequence[str] | frozenset[str]) -> npt.NDArray[np.bool_]:
+    return _mask(pc.is_in(array, value_set=pa.array(sorted(values))))
+
+
+def _below(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
+    return _mask(pc.less(batch.column(name), pa.scalar(0)))
+
+
+def _not_before(batch: pa.RecordBatch, name: str, other: str) -> npt.NDArray[np.bool_]:
+    return _mask(pc.greater_equal(batch.column(name), batch.column(other)))
+
+
+def _after(batch: pa.RecordBatch, name: str, other: str) -> npt.NDArray[np.bool_]:
+    return _mask(pc.greater(batch.column(name), batch.column(other)))
+
+
+def _without_keys(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    lengths = pc.fill_null(pc.list_value_length(batch.column("keys")), pa.scalar(0, pa.int32()))
+    return _mask(pc.equal(lengths, pa.scalar(0)))
+
+
+def _null_key(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    """All rows, if any list of the batch holds a null: rare enough to look at each."""
+    found = pc.list_flatten(batch.column("keys")).null_count > 0
+    return np.full(batch.num_rows, found, dtype=np.bool_)

@@ -1,0 +1,127 @@
+"""Bytes of a trace file to numbered lines: JSONL plain, gzip or zstd, bounded, and honest about a cut end.
+
+A file is read in chunks; at most one chunk and one line are held. A line over `MAX_LINE_BYTES` is not buffered: its
+first bytes are kept for the report and the rest is skipped. A compressed stream that stops in the middle gives the
+lines that could be recovered, then `Cut`. Nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import zstandard
+
+from purgatorio_spec.trace.record import MAX_LINE_BYTES
+
+CHUNK_BYTES: Final = 1 << 20
+KEPT_OF_A_LONG_LINE_BYTES: Final = 200
+SUFFIXES: Final[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json", ".parquet")
+"""What `check` takes for a trace when it walks a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line with its 1-based number, without the line end. `whole` is false for a last line with no line end."""
+
+    number: int
+    text: bytes
+    whole: bool = True
+    too_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Exception):
+    """The stream ended before its own end mark (a killed writer, a truncated copy)."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """The lines of a JSONL file; blank ones are passed over but counted. Raises `Cut` after the last readable line."""
+    with path.open("rb") as raw:
+        yield from split(chunks(raw, path.name))
+
+
+def chunks(raw: BinaryIO, name: str) -> Iterator[bytes]:
+    """Decompressed chunks; the compression is told by the file's first bytes, not by its name."""
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        yield from _gunzip(raw)
+    elif magic == b"\x28\xb5\x2f\xfd":
+        yield from _unzstd(raw)
+    else:
+        while chunk := raw.read(CHUNK_BYTES):
+            yield chunk
+
+
+def _gunzip(raw: BinaryIO) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=raw) as stream:
+        while True:
+            try:
+                chunk = stream.read1(CHUNK_BYTES)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as bad:
+                raise Cut(f"the gzip stream is cut or damaged ({bad})") from None
+            if not chunk:
+                return
+            yield chunk
+
+
+def _unzstd(raw: BinaryIO) -> Iterator[bytes]:
+    decompressor = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
+    done = True
+    while compressed := raw.read(CHUNK_BYTES):
+        try:
+            chunk = decompressor.decompress(compressed)
+        except zstandard.ZstdError as bad:
+            raise Cut(f"the zstd stream is damaged ({bad})") from None
+        done = decompressor.eof
+        if chunk:
+            yield chunk
+    if not done:
+        raise Cut("the zstd stream is cut")
+
+
+def split(pieces: Iterator[bytes]) -> Iterator[Line]:
+    """Lines of the joined pieces, numbered from 1, at most `MAX_LINE_BYTES` of one held at a time."""
+    number = 1
+    held = b""
+    skipping = False
+    cut: Cut | None = None
+    while True:
+        try:
+            piece = next(pieces, None)
+        except Cut as end:
+            cut = end
+            break
+        if piece is None:
+            break
+        parts = piece.split(b"\n")
+        for part in parts[:-1]:
+            text = held + part
+            if skipping:
+                skipping = False
+            elif len(text) > MAX_LINE_BYTES:
+                yield Line(number, text[:KEPT_OF_A_LONG_LINE_BYTES], too_long=True)
+            elif text.strip():
+                yield Line(number, text.rstrip(b"\r"))
+            held = b""
+            number += 1
+        if skipping:
+            continue
+        held += parts[-1]
+        if len(held) > MAX_LINE_BYTES:
+            yield Line(number, held[:KEPT_OF_A_LONG_LINE_BYTES], too_long=True)
+            held, skipping = b"", True
+    if held.strip():
+        yield Line(number, held, whole=False)
+    if cut is not None:
+        raise cut

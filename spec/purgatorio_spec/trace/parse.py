@@ -1,0 +1,255 @@
+"""One line of a trace to one record, or the reason why not.
+
+Traces are untrusted input: nothing is evaluated, every size is bounded, and a refusal says which field is wrong, what
+was expected and what to do. The functions here see one line; what needs the whole file (order of `i`, a return without
+its call, the count in the end record) is in `purgatorio_spec.trace.reader` and in the histories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import orjson
+
+from purgatorio_spec.trace.record import (
+    FORMAT,
+    FUNCTIONS,
+    MAX_INT,
+    MIN_INT,
+    OF_AN_OPERATION,
+    PHASES,
+    POINTS,
+    WITH_KEYS,
+    WITH_STATE,
+    End,
+    Event,
+    Header,
+    Implementation,
+    Phase,
+    Record,
+    State,
+    TimerConstants,
+    TraceClock,
+)
+
+_PHASE: Final[Mapping[object, Phase]] = {phase: phase for phase in PHASES}
+_FUNCTION: Final[Mapping[object, str]] = {f: f for f in FUNCTIONS}
+Fields = dict[str, object]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Exception):
+    """Why a line is no record: the field (`$` for the whole line), what is wrong, and what to do about it."""
+
+    field: str
+    why: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"field {self.field!r}: {self.why}; {self.hint}"
+
+
+def shown(value: object) -> str:
+    """A value in an error text, bounded."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def parse_line(line: bytes) -> Record:
+    """The record that `line` holds. Raises `Refusal`."""
+    try:
+        fields: object = orjson.loads(line)
+    except orjson.JSONDecodeError as bad:
+        raise Refusal(
+            "$",
+            f"not JSON ({bad.msg} at column {bad.colno}): {shown(line[:80].decode(errors='replace'))}",
+            "write one JSON object a line; if the writer was killed, drop the cut line",
+        ) from None
+    if not isinstance(fields, dict):
+        raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
+    return parse_fields(fields)
+
+
+def parse_fields(fields: Fields) -> Record:
+    """The record of one decoded JSON object. Raises `Refusal`."""
+    kind = fields.get("kind")
+    if kind == "event":
+        return _event(fields)
+    if kind == "header":
+        return _header(fields)
+    if kind == "end":
+        return _end(fields)
+    raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
+
+
+def _integer(fields: Fields, name: str, least: int = MIN_INT) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if type(value) is not int:
+        raise Refusal(
+            name, f"{shown(value)} is a {type(value).__name__}", "write an integer (booleans as 0 or 1)"
+        )
+    if not least <= value <= MAX_INT:
+        raise Refusal(name, f"{value} is outside {least}..2**63-1", "write a signed 64-bit integer")
+    return value
+
+
+def _needed(value: T | None, name: str) -> T:
+    if value is None:
+        raise Refusal(name, "missing", f"this record needs {name!r}")
+    return value
+
+
+def _string(fields: Fields, name: str) -> str | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise Refusal(name, f"{shown(value)} is a {type(value).__name__}", "write a string")
+    return value
+
+
+def _strings(fields: Fields, name: str) -> tuple[str, ...] | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Refusal(
+            name, f"{shown(value)} is no list of strings", 'write a list of strings, as ["k1","k2"]'
+        )
+    return tuple(value)
+
+
+def _object(fields: Fields, name: str) -> Fields | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Refusal(name, f"{shown(value)} is no object", "write a JSON object")
+    return value
+
+
+def _only(fields: Fields, known: frozenset[str], where: str = "") -> None:
+    for name in fields:
+        if name not in known and not name.startswith("x_"):
+            raise Refusal(
+                where + name,
+                "unknown field",
+                "take it out, or name it x_... to have it kept and not interpreted",
+            )
+
+
+_EVENT_FIELDS: Final = frozenset(
+    "kind i th t ph f id c keys delay_ns deadline_t t_call out err state".split()
+)
+_HEADER_FIELDS: Final = frozenset(
+    "kind format run implementation profile timer purge_interval clock recorded params".split()
+)
+_TIMER_FIELDS: Final = frozenset("tick_ns wheel_size early_ns late_ns".split())
+
+
+def _event(fields: Fields) -> Event:
+    _only(fields, _EVENT_FIELDS)
+    phase = _PHASE.get(fields.get("ph"))
+    if phase is None:
+        raise Refusal("ph", f"{shown(fields.get('ph'))} is none of call, ret, at", "set ph to one of them")
+    f = _FUNCTION.get(fields.get("f"))
+    if f is None:
+        raise Refusal(
+            "f",
+            f"{shown(fields.get('f'))} is no function of this format",
+            f"use one of {', '.join(FUNCTIONS)}",
+        )
+    state = _object(fields, "state")
+    event = Event(
+        i=_needed(_integer(fields, "i", 0), "i"),
+        th=_needed(_string(fields, "th"), "th"),
+        t=_needed(_integer(fields, "t"), "t"),
+        ph=phase,
+        f=f,
+        id=_string(fields, "id"),
+        c=_integer(fields, "c", 0),
+        keys=_strings(fields, "keys"),
+        delay_ns=_integer(fields, "delay_ns"),
+        deadline_t=_integer(fields, "deadline_t"),
+        t_call=_integer(fields, "t_call"),
+        out=_integer(fields, "out"),
+        err=_string(fields, "err"),
+        state=None if state is None else _state(state),
+        x={name: value for name, value in fields.items() if name.startswith("x_")} or None,
+    )
+    _check_event(event)
+    return event
+
+
+def _check_event(event: Event) -> None:
+    """What a single event must satisfy beyond the types of its fields."""
+    if event.f in OF_AN_OPERATION and event.id is None:
+        raise Refusal("id", "missing", f"every event of {event.f} names its operation or task")
+    if event.ph == "ret" and event.c is None:
+        raise Refusal("c", "missing", "a return names the i of its call")
+    if event.ph == "ret" and event.c is not None and event.c >= event.i:
+        raise Refusal("c", f"{event.c} is not below i = {event.i}", "a return comes after its call")
+    if event.ph != "ret" and event.c is not None:
+        raise Refusal("c", f"given on ph = {event.ph}", "only a return has c")
+    if event.ph == "call" and event.f in WITH_KEYS and not event.keys:
+        raise Refusal("keys", "missing or empty", f"a call of {event.f} lists its keys")
+    if event.f in POINTS and event.ph != "at":
+        raise Refusal("ph", f"{event.ph} on {event.f}", f"{event.f} is a point: write ph = at")
+    if event.f in WITH_STATE and event.ph != "call" and event.state is None and event.err is None:
+        raise Refusal("state", "missing", f"a reading of {event.f} carries its state")
+    if event.t_call is not None and event.t_call > event.t:
+        raise Refusal("t_call", f"{event.t_call} is after t = {event.t}", "t_call..t is an interval")
+
+
+def _state(fields: Fields) -> State:
+    _only(fields, frozenset({"watched", "delayed"}), "state.")
+    return State(_integer(fields, "watched"), _integer(fields, "delayed"))
+
+
+def _header(fields: Fields) -> Header:
+    form = fields.get("format")
+    if form != FORMAT:
+        raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", f"this reader knows {FORMAT} only")
+    _only(fields, _HEADER_FIELDS)
+    made_by = _needed(_object(fields, "implementation"), "implementation")
+    _only(made_by, frozenset({"name", "version", "language"}), "implementation.")
+    timer = _object(fields, "timer") or {}
+    _only(timer, _TIMER_FIELDS, "timer.")
+    clock = _object(fields, "clock") or {}
+    _only(clock, frozenset({"id", "unit"}), "clock.")
+    recorded = _needed(_strings(fields, "recorded"), "recorded")
+    for f in recorded:
+        if f not in _FUNCTION:
+            raise Refusal("recorded", f"{shown(f)} is no function of this format", "list values of f only")
+    unit = _string(clock, "unit") or "ns"
+    if unit != "ns":
+        raise Refusal("clock.unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
+    return Header(
+        run=_needed(_string(fields, "run"), "run"),
+        implementation=Implementation(
+            name=_needed(_string(made_by, "name"), "name"),
+            version=_string(made_by, "version") or "",
+            language=_string(made_by, "language") or "",
+        ),
+        profile=_needed(_string(fields, "profile"), "profile"),
+        timer=TimerConstants(
+            *(_integer(timer, name, 0) for name in ("tick_ns", "wheel_size", "early_ns", "late_ns"))
+        ),
+        purge_interval=_integer(fields, "purge_interval", 0),
+        clock=TraceClock(_string(clock, "id") or "monotonic", unit),
+        recorded=recorded,
+        params=_object(fields, "params") or {},
+    )
+
+
+def _end(fields: Fields) -> End:
+    _only(fields, frozenset({"kind", "events", "dropped"}))
+    return End(
+        events=_needed(_integer(fields, "events", 0), "events"),
+        dropped=_needed(_integer(fields, "dropped", 0), "dropped"),
+    )

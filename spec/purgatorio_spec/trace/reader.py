@@ -1,0 +1,254 @@
+"""Reading a trace file as a stream of Arrow batches, with everything that is wrong with it on record.
+
+`TraceReader` holds one block at a time, so 20 million events never are 20 million Python objects. It judges nothing:
+it tells the events apart from what is broken, and says in `TraceReader.ending` how the file ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from purgatorio_spec.trace.block import BrokenLine, parse_block, refused, unusual
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, TRACE_SCHEMA, Column
+from purgatorio_spec.trace.lines import Cut, Line, lines
+from purgatorio_spec.trace.parse import Refusal, parse_fields
+from purgatorio_spec.trace.record import End, Header
+
+BLOCK_LINES: Final = 20_000
+MAX_BROKEN_KEPT: Final = 10_000
+"""Broken lines kept with their text; more are counted only."""
+
+_EVENT_NAMES: Final = tuple(name for name in EVENT_SCHEMA.names if name != "line")
+_HINT_HEADER: Final = "line 1 of a trace is its header: write it first"
+
+
+@dataclass(slots=True)
+class TraceReader:
+    """One trace file. Iterate `batches()` to the end, then read the other fields.
+
+    Errors: `OSError` if the file cannot be opened. Anything wrong inside is data: see `broken` and `cut`.
+    """
+
+    path: Path
+    name: str = ""
+    header: Header | None = None
+    header_line: int = 0
+    end: End | None = None
+    events: int = 0
+    broken: list[BrokenLine] = field(default_factory=list)
+    broken_count: int = 0
+    cut: str | None = None
+    _last_i: int = -1
+
+    def __post_init__(self) -> None:
+        self.name = self.name or str(self.path)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Batches of `EVENT_SCHEMA` with `i` strictly increasing over the whole file."""
+        source = self._parquet() if is_parquet(self.path) else self._jsonl()
+        for batch in source:
+            kept = self._in_order(batch)
+            self.events += kept.num_rows
+            if kept.num_rows:
+                yield kept
+        self._check_count()
+
+    def _jsonl(self) -> Iterator[pa.RecordBatch]:
+        stream = self._until_cut(lines(self.path))
+        while block := list(islice(stream, BLOCK_LINES)):
+            yield from self._block(block)
+
+    def _until_cut(self, stream: Iterator[Line]) -> Iterator[Line]:
+        try:
+            for line in stream:
+                if line.whole or _is_record(line):
+                    yield line
+                else:
+                    self.cut = f"line {line.number} is cut in the middle"
+                    why = Refusal(
+                        "$", "cut in the middle: the file has no end", "the writer was stopped here"
+                    )
+                    self._refuse(refused(self.name, line, why))
+        except Cut as cut:
+            self.cut = cut.why
+
+    def _block(self, block: list[Line]) -> Iterator[pa.RecordBatch]:
+        """The events of a block; the header must have come before, the end not yet."""
+        if self.header is None:
+            yield from self._first_block(block)
+            return
+        parsed = parse_block(self.name, block, self._refuse)
+        self._others(parsed.others)
+        yield self._before_end(parsed.events, parsed.others)
+
+    def _first_block(self, block: list[Line]) -> Iterator[pa.RecordBatch]:
+        for position, line in enumerate(block):
+            parsed = parse_block(self.name, [line], self._refuse)
+            if parsed.others and isinstance(parsed.others[0][1], Header):
+                self.header, self.header_line = parsed.others[0][1], line.number
+                if position + 1 < len(block):
+                    yield from self._block(block[position + 1 :])
+                return
+            if parsed.events.num_rows or parsed.others:
+                self._refuse(
+                    refused(self.name, line, Refusal("kind", "comes before the header", _HINT_HEADER))
+                )
+
+    def _others(self, others: tuple[tuple[int, Header | End], ...]) -> None:
+        for number, record in others:
+            if isinstance(record, Header):
+                self._refuse_at(number, "kind", "a second header", "one run a file: split the file")
+            elif self.end is not None:
+                self._refuse_at(number, "kind", "a second end record", "one run a file: split the file")
+            else:
+                self.end = record
+
+    def _before_end(
+        self, batch: pa.RecordBatch, others: tuple[tuple[int, Header | End], ...]
+    ) -> pa.RecordBatch:
+        if self.end is None or not batch.num_rows:
+            return batch
+        ends = [number for number, record in others if isinstance(record, End)]
+        limit = ends[0] if ends else 0
+        numbers = batch.column("line").to_numpy()
+        for number in numbers[numbers > limit]:
+            self._refuse_at(int(number), "kind", "an event after the end record", "write the end record last")
+        return batch.filter(pa.array(numbers < limit))
+
+    def _in_order(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The events whose `i` is above every earlier one; the others are broken lines."""
+        if not batch.num_rows:
+            return batch
+        order = batch.column("i").to_numpy()
+        before = np.maximum.accumulate(np.concatenate(([self._last_i], order)))[:-1]
+        good = order > before
+        if not good.all():
+            numbers = batch.column("line").to_numpy()
+            for at in np.flatnonzero(~good):
+                why = f"{order[at]} is not above {before[at]}, which came before"
+                self._refuse_at(int(numbers[at]), "i", why, "write events in the order of i, each i once")
+            batch = batch.filter(pa.array(good))
+        self._last_i = max(self._last_i, int(order.max()))
+        return batch
+
+    def _check_count(self) -> None:
+        end = self.end
+        if end is None or self.broken_count or end.events == self.events:
+            return
+        self._refuse_at(
+            0,
+            "events",
+            f"the end record says {end.events} events, the file holds {self.events}",
+            "records were lost between recorder and file: count them as dropped, or record again",
+        )
+
+    def _refuse_at(self, number: int, name: str, why: str, hint: str) -> None:
+        self._refuse(BrokenLine(self.name, number, name, why, hint, ""))
+
+    def _refuse(self, broken: BrokenLine) -> None:
+        self.broken_count += 1
+        if len(self.broken) < MAX_BROKEN_KEPT:
+            self.broken.append(broken)
+
+    def _parquet(self) -> Iterator[pa.RecordBatch]:
+        """The same from a Parquet file; a row's number stands for the line."""
+        try:
+            file = pq.ParquetFile(self.path)
+        except (pa.ArrowInvalid, pa.ArrowException) as bad:
+            self._refuse_at(0, "$", f"no readable Parquet file ({bad})", "write it again from the JSON lines")
+            return
+        with file:
+            unknown = [n for n in file.schema_arrow.names if n not in TRACE_SCHEMA.names and n[:2] != "x_"]
+            if unknown:
+                self._refuse_at(0, unknown[0], "unknown column", "take it out, or name it x_...")
+            if "kind" not in file.schema_arrow.names:
+                self._refuse_at(0, "kind", "missing column", "a trace has kind, i, th, t, ph, f, ...")
+                return
+            number = 1
+            for raw in file.iter_batches(BLOCK_LINES):
+                yield from self._rows(raw, number)
+                number += raw.num_rows
+
+    def _rows(self, raw: pa.RecordBatch, number: int) -> Iterator[pa.RecordBatch]:
+        is_event = np.asarray(
+            pc.fill_null(pc.equal(raw.column("kind"), pa.scalar("event")), pa.scalar(False))
+        )
+        others: list[tuple[int, Header | End]] = []
+        for at in np.flatnonzero(~is_event):
+            record = self._row(raw, int(at), number)
+            if isinstance(record, Header) and self.header is None:
+                self.header, self.header_line = record, number + int(at)
+            elif isinstance(record, Header | End):
+                others.append((number + int(at), record))
+        self._others(tuple(others))
+        try:
+            batch = as_events(raw, number)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as bad:
+            self._refuse_at(number, "$", f"columns of a wrong type ({bad})", "use the published Arrow schema")
+            return
+        doubtful = unusual(batch) & is_event
+        for at in np.flatnonzero(doubtful):
+            if self._row(raw, int(at), number) is not None:
+                doubtful[at] = False
+        if self.header is None and is_event.any():
+            self._refuse_at(number, "kind", "events before the header", _HINT_HEADER)
+            return
+        yield self._before_end(batch.filter(pa.array(is_event & ~doubtful)), tuple(others))
+
+    def _row(self, raw: pa.RecordBatch, at: int, number: int) -> object:
+        """The record of one row by the authority for lines, or None when it was refused."""
+        (row,) = raw.slice(at, 1).to_pylist()
+        fields = {name: _tidy(value) for name, value in row.items() if value is not None}
+        params = fields.get("params")
+        if isinstance(params, str):
+            fields["params"] = orjson.loads(params)
+        fields.pop("x", None)
+        try:
+            return parse_fields(fields)
+        except Refusal as refusal:
+            text = orjson.dumps(fields, default=str)
+            self._refuse(refused(self.name, Line(number + at, text), refusal))
+            return None
+
+
+def _tidy(value: object) -> object:
+    """A nested value without its null members, as the JSON object would have been."""
+    if isinstance(value, dict):
+        return {name: _tidy(inner) for name, inner in value.items() if inner is not None}
+    return value
+
+
+def _is_record(line: Line) -> bool:
+    """Whether a last line without a line end is complete all the same."""
+    try:
+        orjson.loads(line.text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def is_parquet(path: Path) -> bool:
+    """By the file's first bytes."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def as_events(raw: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    """The event columns of a batch of a Parquet trace, cast to `EVENT_SCHEMA`; absent columns are null."""
+    columns: list[Column] = []
+    for name in _EVENT_NAMES:
+        wanted = EVENT_SCHEMA.field(name).type
+        at = raw.schema.get_field_index(name)
+        columns.append(pa.nulls(raw.num_rows, wanted) if at < 0 else raw.column(at).cast(wanted))
+    numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
+    return pa.RecordBatch.from_arrays([*columns, numbers], schema=EVENT_SCHEMA)

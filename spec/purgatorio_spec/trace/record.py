@@ -1,0 +1,159 @@
+"""The three records of a trace, `purgatorio-trace/1`, as typed values, and the constants of the format.
+
+A trace is one run: a header, then events, then an end record. The constants below exist once; the JSON Schema, the
+Arrow schema, the validator and the writer derive from them.
+
+Order. `i` is the position in the recorder's order. A call is recorded before it starts and a return after it ended,
+so `a.ret.i < b.call.i` means that a happened before b. Nothing else orders two threads.
+
+Not promised: that `t` grows with `i` across threads; that every call has a return (an open interval may have taken
+effect or not); that `i` has no gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+FORMAT: Final = "purgatorio-trace/1"
+
+Phase = Literal["call", "ret", "at"]
+PHASES: Final[tuple[Phase, ...]] = ("call", "ret", "at")
+
+FUNCTIONS: Final[tuple[str, ...]] = (
+    "try_complete_else_watch",
+    "check_and_complete",
+    "cancel_for_key",
+    "force_complete",
+    "try_complete",
+    "on_complete",
+    "on_expiration",
+    "timer_add",
+    "timer_cancel",
+    "timer_fire",
+    "advance_clock",
+    "ready",
+    "cancelled",
+    "gauge",
+    "quiesce",
+)
+"""Every value of `f`: what a recorder can write."""
+
+OF_AN_OPERATION: Final[frozenset[str]] = frozenset(
+    {
+        "try_complete_else_watch",
+        "force_complete",
+        "try_complete",
+        "on_complete",
+        "on_expiration",
+        "timer_add",
+        "timer_cancel",
+        "timer_fire",
+        "ready",
+        "cancelled",
+    }
+)
+"""The functions whose events carry `id`."""
+
+WITH_KEYS: Final[frozenset[str]] = frozenset(
+    {"try_complete_else_watch", "check_and_complete", "cancel_for_key"}
+)
+"""The functions whose call must carry `keys`."""
+
+POINTS: Final[frozenset[str]] = frozenset({"ready", "cancelled", "quiesce"})
+"""The functions that are points only (`ph` is `at`). `on_expiration` and `gauge` may be points or intervals."""
+
+WITH_STATE: Final[frozenset[str]] = frozenset({"gauge", "quiesce"})
+"""The functions that carry `state` (a `gauge` recorded as an interval carries it on its return)."""
+
+MAX_LINE_BYTES: Final = 1 << 20
+"""A longer line is refused: a record of this format is a few hundred bytes, and a reader must bound what it holds."""
+
+MAX_INT: Final = (1 << 63) - 1
+MIN_INT: Final = -(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """What was recorded: name, version and language, as its makers call them."""
+
+    name: str
+    version: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimerConstants:
+    """What the subject promises of its timer. All in nanoseconds but `wheel_size` (buckets).
+
+    A constant that is None was not given: the clauses that need it are SKIPPED, never judged by a default.
+    """
+
+    tick_ns: int | None = None
+    wheel_size: int | None = None
+    early_ns: int | None = None
+    late_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceClock:
+    """The clock of `t`. Times of different clocks are never compared; `manual` is virtual time."""
+
+    id: str = "monotonic"
+    unit: str = "ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Line 1 of a trace. `recorded` lists the functions that this recorder writes: an absent one was not recorded."""
+
+    run: str
+    implementation: Implementation
+    profile: str
+    timer: TimerConstants = field(default_factory=TimerConstants)
+    purge_interval: int | None = None
+    clock: TraceClock = field(default_factory=TraceClock)
+    recorded: tuple[str, ...] = ()
+    params: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A reading: entries in the watch lists (`PurgatorySize`), tasks in the timer (`NumDelayedOperations`)."""
+
+    watched: int | None = None
+    delayed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `t`, `t_call`, `deadline_t` in the header's clock and `delay_ns`, all in nanoseconds."""
+
+    i: int
+    th: str
+    t: int
+    ph: Phase
+    f: str
+    id: str | None = None
+    c: int | None = None
+    keys: tuple[str, ...] | None = None
+    delay_ns: int | None = None
+    deadline_t: int | None = None
+    t_call: int | None = None
+    out: int | None = None
+    err: str | None = None
+    state: State | None = None
+    x: Mapping[str, object] | None = None
+    """The producer's own fields, named `x_...`: kept, never interpreted."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last record: how many events were written, and how many the recorder had to drop."""
+
+    events: int
+    dropped: int = 0
+
+
+Record = Header | Event | End

@@ -1,0 +1,193 @@
+"""Writing a trace: JSON lines (plain, gzip, zstd) or Parquet, chosen by the file's suffix.
+
+A JSON-lines writer flushes whole lines only, so a killed process leaves a readable trace that lacks its end record.
+Parquet has no such property (a file without its footer is unreadable): it is written beside its final name and renamed
+when complete. Record in JSON lines; convert to Parquet afterwards.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from purgatorio_spec.trace.columns import EVENT_FIELDS, TRACE_SCHEMA, Row, batch_of, fields_of, row_of
+from purgatorio_spec.trace.record import End, Event, Header
+
+FLUSH_EVENTS: Final = 4096
+ROW_GROUP_ROWS: Final = 1 << 17
+ZSTD_LEVEL: Final = 9
+_DELTA: Final = dict.fromkeys(("i", "t", "c", "deadline_t", "t_call"), "DELTA_BINARY_PACKED")
+"""Columns that grow with the run: their differences are small, and they are most of a file's size."""
+_DICTIONARY: Final = ["kind", "th", "ph", "f", "id", "keys.list.element", "err"]
+
+
+class _Sink(Protocol):
+    """Where encoded records go."""
+
+    def records(self, rows: list[Header | Event | End]) -> None: ...
+
+    def batch(self, events: pa.RecordBatch) -> None: ...
+
+    def close(self, complete: bool) -> None: ...
+
+
+class TraceWriter(AbstractContextManager["TraceWriter"]):
+    """Writes one run: the header at once, events as they come, the end record on `close`.
+
+    Leaving the `with` block by an exception closes the file without an end record, so that nobody takes the trace for
+    a whole one. Suffixes: `.parquet`, `.jsonl.gz`, `.jsonl.zst`, anything else plain JSON lines.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self.events = 0
+        self.dropped = 0
+        self._held: list[Header | Event | End] = [header]
+        self._sink: _Sink = _ParquetSink(path) if path.suffix == ".parquet" else _LineSink(path)
+        self._flush()
+
+    def write(self, event: Event) -> None:
+        """Add one event. Its `i` must be above every earlier one (the reader checks, the writer does not)."""
+        self._held.append(event)
+        self.events += 1
+        if len(self._held) >= FLUSH_EVENTS:
+            self._flush()
+
+    def write_all(self, events: Iterable[Event]) -> None:
+        """Add events in order."""
+        for event in events:
+            self.write(event)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add a batch with the columns of `EVENT_SCHEMA` without making objects of its rows where the sink can."""
+        self._flush()
+        self._sink.batch(batch)
+        self.events += batch.num_rows
+
+    def flush(self) -> None:
+        """Hand what is held to the file."""
+        self._flush()
+
+    def close(self) -> None:
+        """Write the end record and finish the file."""
+        self._held.append(End(self.events, self.dropped))
+        self._flush()
+        self._sink.close(complete=True)
+
+    def abandon(self) -> None:
+        """Finish the file without an end record: the run is not whole. A Parquet file is not left behind."""
+        self._flush()
+        self._sink.close(complete=False)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._sink.records(self._held)
+            self._held = []
+
+
+class _LineSink:
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._out: io.RawIOBase | io.BufferedIOBase | gzip.GzipFile | zstandard.ZstdCompressionWriter
+        if path.name.endswith(".gz"):
+            # No file name and no time in the stream: the same events give the same bytes.
+            self._out = gzip.GzipFile(filename="", fileobj=self._file, mode="wb", compresslevel=6, mtime=0)
+        elif path.name.endswith(".zst"):
+            self._out = zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(self._file, closefd=False)
+        else:
+            self._out = self._file
+
+    def records(self, rows: list[Header | Event | End]) -> None:
+        self._out.write(b"".join(orjson.dumps(fields_of(row)) + b"\n" for row in rows))
+        self._flush()
+
+    def _flush(self) -> None:
+        """Down to the file, through the compressor as well: what was recorded survives a kill."""
+        self._out.flush()
+        self._file.flush()
+
+    def batch(self, events: pa.RecordBatch) -> None:
+        names = [field.name for field in EVENT_FIELDS]
+        lines: list[bytes] = []
+        for row in events.select(names).to_pylist():
+            present = {name: value for name, value in row.items() if value is not None}
+            state = present.get("state")
+            if isinstance(state, dict):
+                present["state"] = {name: value for name, value in state.items() if value is not None}
+            lines.append(orjson.dumps({"kind": "event", **present}) + b"\n")
+        self._out.write(b"".join(lines))
+        self._flush()
+
+    def close(self, complete: bool) -> None:
+        if self._out is not self._file:
+            self._out.close()
+        self._file.close()
+
+
+class _ParquetSink:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._partial = path.with_name(f".{path.name}.partial")
+        self._writer = pq.ParquetWriter(
+            self._partial,
+            TRACE_SCHEMA,
+            compression="zstd",
+            compression_level=ZSTD_LEVEL,
+            use_dictionary=_DICTIONARY,  # type: ignore[arg-type] # the stubs know only the boolean form
+            column_encoding=_DELTA,  # type: ignore[arg-type] # the stubs know only the string form
+        )
+        self._rows: list[pa.RecordBatch] = []
+        self._held = 0
+
+    def records(self, rows: list[Header | Event | End]) -> None:
+        encoded: list[Row] = [row_of(row) for row in rows]
+        self._add(batch_of(encoded, TRACE_SCHEMA))
+
+    def batch(self, events: pa.RecordBatch) -> None:
+        count = events.num_rows
+        columns = [
+            pa.array(["event"] * count, pa.string())
+            if name == "kind"
+            else events.column(name)
+            if name in events.schema.names
+            else pa.nulls(count, TRACE_SCHEMA.field(name).type)
+            for name in TRACE_SCHEMA.names
+        ]
+        self._add(pa.RecordBatch.from_arrays(columns, schema=TRACE_SCHEMA))
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._rows.append(batch)
+        self._held += batch.num_rows
+        if self._held >= ROW_GROUP_ROWS:
+            self._group()
+
+    def _group(self) -> None:
+        if self._rows:
+            self._writer.write_table(pa.Table.from_batches(self._rows, TRACE_SCHEMA))
+            self._rows, self._held = [], 0
+
+    def close(self, complete: bool) -> None:
+        self._group()
+        self._writer.close()
+        if complete:
+            self._partial.replace(self._path)
+        else:
+            self._partial.unlink()
