@@ -1,0 +1,137 @@
+"""The arithmetic of the wheels: pure functions of integers, with their contracts.
+
+All of `Timer`'s promises rest on these few lines, so they stand alone, without a lock or a list in sight. Times
+and deadlines are integers in any one unit (milliseconds in this package), of any sign and any size: Python's
+integers do not overflow, so there is no largest delay (`2**63 - 1` waits its turn where a 64-bit sum would wrap).
+
+The lines `pre:` and `post:` are contracts for CrossHair, which searches for inputs that break them. It is no
+dependency; with it installed:
+
+    crosshair check purgatorio.arithmetic --analysis_kind=PEP316 --per_condition_timeout=5
+
+Names: a *tick* is the width of a bucket, the *interval* of a level is tick x size, the *virtual id* of a time is
+the number of its tick, counted from 0. A level's clock is always a multiple of its tick. (Varghese and Lauck,
+"Hashed and Hierarchical Timing Wheels", schemes 6 and 7; Kafka's `TimingWheel`.)
+"""
+
+__all__ = [
+    "bucket_expiration",
+    "bucket_index",
+    "floor_to_tick",
+    "is_due",
+    "is_expired",
+    "is_within_level",
+    "level_of",
+    "rounds_left",
+    "virtual_id",
+    "wait_time",
+]
+
+
+def floor_to_tick(time: int, tick: int) -> int:
+    """The start of the tick that `time` lies in.
+
+    pre: tick >= 1
+    post: __return__ <= time < __return__ + tick
+    post: __return__ % tick == 0
+    """
+    return time - time % tick
+
+
+def virtual_id(deadline: int, tick: int) -> int:
+    """The number of the tick that `deadline` lies in.
+
+    pre: tick >= 1
+    post: __return__ * tick <= deadline < (__return__ + 1) * tick
+    """
+    return deadline // tick
+
+
+def bucket_index(deadline: int, tick: int, size: int) -> int:
+    """Which of a level's buckets `deadline` belongs to: two live ticks of one level never share one.
+
+    pre: tick >= 1 and size >= 1
+    post: 0 <= __return__ < size
+    post: (deadline // tick - __return__) % size == 0
+    """
+    return virtual_id(deadline, tick) % size
+
+
+def bucket_expiration(deadline: int, tick: int) -> int:
+    """When the bucket of `deadline` is due: the start of its tick, so up to tick - 1 before the deadline.
+
+    pre: tick >= 1
+    post: __return__ <= deadline < __return__ + tick
+    """
+    return virtual_id(deadline, tick) * tick
+
+
+def is_expired(deadline: int, clock: int, tick: int) -> bool:
+    """Whether `deadline` lies in the tick that a level's `clock` stands at, or before it: fire, do not store.
+
+    pre: tick >= 1 and clock % tick == 0
+    post: __return__ == (deadline // tick <= clock // tick)
+    """
+    return deadline < clock + tick
+
+
+def is_within_level(deadline: int, clock: int, interval: int) -> bool:
+    """Whether a level reaches as far as `deadline`; strictly, for the tick at `clock + interval` shares a bucket
+    with the tick at `clock`.
+
+    pre: interval >= 1
+    post: __return__ == (deadline - clock < interval)
+    """
+    return deadline < clock + interval
+
+
+def level_of(deadline: int, clock: int, tick: int, size: int) -> tuple[int, int]:
+    """The level that a new task goes to when the lowest level's clock reads `clock`, and that level's tick.
+
+    (-1, tick) where it fires at once. Each level's own clock is the lowest one's, floored to the level's tick.
+    The number of levels grows with the logarithm of the delay. `size` must be above 1: a wheel of one bucket has
+    an interval of one tick, so no further level would ever reach further.
+
+    pre: tick >= 1 and 2 <= size <= 4 and clock % tick == 0
+    pre: deadline - clock <= 40 * tick
+    post: (__return__[0] == -1) == (deadline < clock + tick)
+    post: __return__[0] == -1 or deadline - floor_to_tick(clock, __return__[1]) < __return__[1] * size
+    post: __return__[0] < 1 or deadline - floor_to_tick(clock, __return__[1] // size) >= __return__[1]
+    """
+    if is_expired(deadline, clock, tick):
+        return -1, tick
+    level, level_tick = 0, tick
+    while not is_within_level(deadline, floor_to_tick(clock, level_tick), level_tick * size):
+        level, level_tick = level + 1, level_tick * size
+    return level, level_tick
+
+
+def rounds_left(deadline_tick: int, cursor_tick: int, size: int) -> int:
+    """Single hashed wheel: how many visits of its slot a task lets pass before the one that fires it.
+
+    `cursor_tick` is the last tick that was visited. Counted from the cursor, not from zero: a task must wait the
+    same number of ticks whenever it is added (netty #1959).
+
+    pre: size >= 1 and deadline_tick > cursor_tick
+    post: __return__ >= 0
+    post: cursor_tick + __return__ * size < deadline_tick <= cursor_tick + (__return__ + 1) * size
+    """
+    return (deadline_tick - cursor_tick - 1) // size
+
+
+def is_due(expiration: int, now: int) -> bool:
+    """Whether a bucket or task with this expiration may be taken out of the delay queue.
+
+    post: __return__ == (wait_time(expiration, now) == 0)
+    """
+    return expiration <= now
+
+
+def wait_time(expiration: int, now: int) -> int:
+    """How long to sleep until `expiration`, in the unit of both; 0 where it is due. Never rounded down to 0.
+
+    post: __return__ >= 0
+    post: now + __return__ >= expiration
+    post: __return__ == 0 or now + __return__ == expiration
+    """
+    return max(expiration - now, 0)

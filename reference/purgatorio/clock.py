@@ -1,0 +1,60 @@
+"""Where the time comes from: whole milliseconds, never backwards.
+
+A timer's unit is the millisecond, and a reading is the floor of the true time (as Kafka's `Time.hiResClockMs`,
+which floors nanoseconds). Hence a deadline `now + delay` computed from a reading lies up to 1 ms before the true
+time of the call plus the delay; that is the price of the unit, not a fault of the timer.
+
+Not promised: that two clocks agree, or that 0 means anything. A wall clock is no clock for a timer: it is set
+back and forth (KAFKA-4051).
+"""
+
+import threading
+import time
+from typing import Protocol
+
+__all__ = ["Clock", "ManualClock", "MonotonicClock"]
+
+_NS_PER_MS = 1_000_000
+
+
+class Clock(Protocol):
+    """The time of one timer."""
+
+    def now_ms(self) -> int:
+        """The present time in whole milliseconds; never less than any earlier answer."""
+
+
+class MonotonicClock:
+    """`time.monotonic_ns()`, floored to milliseconds. On Linux this is the clock of Java's `System.nanoTime`."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        return time.monotonic_ns() // _NS_PER_MS
+
+
+class ManualClock:
+    """A clock that moves only when told to, and only forwards. Safe to share between threads."""
+
+    __slots__ = ("_lock", "_now_ms")
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def advance(self, by_ms: int) -> int:
+        """Move on by `by_ms` and return the new time. ValueError where it is negative."""
+        if by_ms < 0:
+            raise ValueError(f"a clock does not go back: advance({by_ms})")
+        with self._lock:
+            self._now_ms += by_ms
+            return self._now_ms
+
+    def advance_to(self, time_ms: int) -> int:
+        """Move on to `time_ms`, or stay where the clock is past it already; returns the time then."""
+        with self._lock:
+            self._now_ms = max(self._now_ms, time_ms)
+            return self._now_ms

@@ -1,0 +1,249 @@
+"""The seam: every lock, every shared value, every thread of the reference comes from a `Sync`.
+
+Why: the code that users run under `threading` is then, unchanged, the code that a deterministic scheduler can run
+through its interleavings. For this to mean anything, three rules hold in the whole package (a test walks the
+source for them):
+
+1. no module but the bindings of this seam and the clock imports `threading`, `queue`, `time` or the like;
+2. an attribute of an object is bound once, in `__init__`; what changes later lives inside a primitive made here;
+3. what a primitive holds is never changed behind its back (a container in a `Cell` only through `mutate()`).
+
+Two kinds of shared values, and the difference matters to a checker:
+
+* an **atomic** (`AtomicFlag`, `AtomicInt`, `AtomicRef`) may be used by several threads at once; each method is one
+  indivisible step, sequentially consistent (as Java's volatile and `java.util.concurrent.atomic`);
+* a **cell** is plain memory: the code promises that a lock of this seam orders all its uses. A checker may test
+  that promise (two unordered uses, one of them a write, are a data race), and need not switch threads there.
+
+Names given to the factories are for people: they appear in traces, in "who holds what" and in lock orders. The
+binding to threads drops them.
+
+Not promised: fairness of any lock, FIFO order of waiters, or that a timed wait ends before somebody else runs.
+Times are in milliseconds, the unit of the timers.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+__all__ = [
+    "AtomicFlag",
+    "AtomicInt",
+    "AtomicRef",
+    "Cell",
+    "Condition",
+    "Executor",
+    "ExecutorClosed",
+    "Lock",
+    "QueueNode",
+    "ReadWriteLock",
+    "SharedQueue",
+    "Sync",
+    "Worker",
+]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class ExecutorClosed(RuntimeError):
+    """`Executor.submit` after `shutdown` (Java's RejectedExecutionException)."""
+
+
+class Lock(Protocol):
+    """A mutual exclusion lock, also a context manager. `threading.Lock` and `threading.RLock` are such."""
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take it; without `blocking` return False at once where another thread has it."""
+
+    def release(self) -> None:
+        """Give it back. RuntimeError where it is not held."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+
+class ReadWriteLock(Protocol):
+    """Many readers or one writer; both sides re-entrant, and the writer may read (`ReentrantReadWriteLock`).
+
+    A waiting writer holds back *new* readers; a thread that already reads may read again. A reader that asks to
+    write would wait for itself for ever: RuntimeError instead.
+    """
+
+    @property
+    def read(self) -> Lock:
+        """The shared side."""
+
+    @property
+    def write(self) -> Lock:
+        """The exclusive side."""
+
+
+class Condition(Protocol):
+    """Waiting for a change of what one lock guards. Every method needs the lock held."""
+
+    def wait(self, timeout_ms: int | None = None) -> bool:
+        """Let go of the lock, sleep until notified, take it again; False where the time-out ended the sleep.
+
+        Spurious wake-ups are allowed: re-test in a loop.
+        """
+
+    def notify_all(self) -> None:
+        """Wake every waiter."""
+
+
+class AtomicFlag(Protocol):
+    """A boolean for several threads (`AtomicBoolean`, or a volatile boolean where only get and set are used)."""
+
+    def get(self) -> bool: ...
+
+    def set(self, value: bool, /) -> None: ...
+
+    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
+        """Set `value` and return True iff the flag was `expected`."""
+
+    def get_and_set(self, value: bool, /) -> bool:
+        """Set `value` and return what was there."""
+
+
+class AtomicInt(Protocol):
+    """An integer for several threads (`AtomicInteger`, unbounded here)."""
+
+    def get(self) -> int: ...
+
+    def set(self, value: int, /) -> None: ...
+
+    def add(self, delta: int, /) -> int:
+        """Add `delta` (may be negative) and return the new value."""
+
+
+class AtomicRef(Protocol[T]):
+    """A reference for several threads (a volatile field, `AtomicReference`)."""
+
+    def get(self) -> T: ...
+
+    def set(self, value: T, /) -> None: ...
+
+    def get_and_set(self, value: T, /) -> T:
+        """Set `value` and return what was there."""
+
+
+class Cell(Protocol[T]):
+    """Plain shared memory: the caller holds the lock that guards it, on every use."""
+
+    def get(self) -> T:
+        """Read; a container that comes back must not be changed."""
+
+    def set(self, value: T, /) -> None: ...
+
+    def mutate(self) -> T:
+        """The container in the cell, which the caller is about to change in place: counts as a write."""
+
+
+class QueueNode(Protocol[T_co]):
+    """One place in a `SharedQueue`."""
+
+    @property
+    def item(self) -> T_co: ...
+
+
+class SharedQueue(Protocol[T]):
+    """An unbounded FIFO that needs no lock around it (`ConcurrentLinkedQueue`).
+
+    Every method is one step; `nodes` is one step per node. An iteration is *weakly consistent*: it shows every
+    item that was there when it began and is not removed before it is reached, may or may not show what is
+    appended meanwhile, never shows an item twice and never fails.
+    """
+
+    def append(self, item: T, /) -> None:
+        """Add at the tail; the same item may be in the queue several times."""
+
+    def poll(self) -> T | None:
+        """Take from the head; None where it is empty."""
+
+    def nodes(self) -> Iterator[QueueNode[T]]:
+        """Iterate from the head, as said above."""
+
+    def remove(self, node: QueueNode[T], /) -> bool:
+        """Unlink a node that `nodes` showed; True for exactly one caller, False where it is gone already."""
+
+    def is_empty(self) -> bool: ...
+
+    def size(self) -> int: ...
+
+
+class Executor(Protocol):
+    """One worker that runs submitted actions in the order of submission."""
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        """Queue `action`. An exception in it is logged and stops nothing. ExecutorClosed after `shutdown`."""
+
+    def shutdown(self) -> None:
+        """Take nothing more; what was submitted still runs."""
+
+    def shutdown_now(self) -> int:
+        """As `shutdown`, and drop what has not started; returns how many were dropped."""
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        """Wait until a shut-down executor has run all it took; False where the time ended first."""
+
+    def is_current(self) -> bool:
+        """Whether the caller itself runs on this executor (then waiting for it would never end)."""
+
+
+class Worker(Protocol):
+    """A started thread."""
+
+    def join(self, timeout_ms: int | None = None) -> bool:
+        """Wait for its end; False where the time ended first."""
+
+    def is_current(self) -> bool:
+        """Whether the caller is this thread."""
+
+
+class Sync(Protocol):
+    """The factory. One object for all that work together; `purgatorio.threads.THREADS` is the default."""
+
+    def lock(self, name: str = "") -> Lock:
+        """A lock that is not re-entrant."""
+
+    def rlock(self, name: str = "") -> Lock:
+        """A re-entrant lock."""
+
+    def held_by_me(self, rlock: Lock) -> bool:
+        """Whether the calling thread holds this re-entrant lock."""
+
+    def read_write_lock(self, name: str = "") -> ReadWriteLock: ...
+
+    def condition(self, lock: Lock, name: str = "") -> Condition:
+        """A condition of a lock that `lock` or `rlock` made; several may share one lock."""
+
+    def atomic_flag(self, value: bool = False, name: str = "") -> AtomicFlag: ...
+
+    def atomic_int(self, value: int = 0, name: str = "") -> AtomicInt: ...
+
+    def atomic_ref(self, value: T, name: str = "") -> AtomicRef[T]: ...
+
+    def cell(self, value: T, name: str = "") -> Cell[T]: ...
+
+    def queue(self, name: str = "") -> SharedQueue[T]:
+        """An empty queue."""
+
+    def executor(self, name: str) -> Executor:
+        """A one-worker executor; its thread, called `name`, starts with the first action."""
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        """Start a thread called `name` that runs `body`."""
+
+    def loop_head(self, loop: Hashable = None) -> None:
+        """Mark the start of one turn of a loop that another thread must help to end.
+
+        Does nothing here; a scheduler uses it to be fair to the others, or to bound the turns.
+        """

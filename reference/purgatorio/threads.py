@@ -1,0 +1,264 @@
+"""The seam bound to `threading`: what the reference runs on unless told otherwise.
+
+Locks are the interpreter's own. Single reads and writes of an attribute are indivisible in CPython (with the GIL
+by the GIL, without it by the per-object locks of the object's dictionary or slots); read-modify-write is not, so
+those methods take one of a fixed set of small locks, chosen by the object's address: a lock in every atomic would
+triple the memory of a waiting operation. Nothing is ever called while such a stripe is held.
+
+Threads are daemons: a purgatory that nobody shut down does not keep the interpreter alive (Kafka's are not).
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+from purgatorio.sync import (
+    AtomicFlag,
+    AtomicInt,
+    AtomicRef,
+    Cell,
+    Condition,
+    Executor,
+    ExecutorClosed,
+    Lock,
+    ReadWriteLock,
+    SharedQueue,
+    Worker,
+)
+from purgatorio.threads_queue import LinkedQueue
+from purgatorio.threads_rwlock import ThreadReadWriteLock
+
+__all__ = ["THREADS", "ThreadingSync"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("purgatorio")
+
+_STRIPES: Final = tuple(threading.Lock() for _ in range(64))
+
+
+def _stripe(holder: object) -> threading.Lock:
+    return _STRIPES[id(holder) >> 6 & 63]
+
+
+class _Flag:
+    __slots__ = ("_value",)
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+
+    def get(self) -> bool:
+        return self._value
+
+    def set(self, value: bool, /) -> None:
+        self._value = value
+
+    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
+        with _stripe(self):
+            if self._value is not expected:
+                return False
+            self._value = value
+            return True
+
+    def get_and_set(self, value: bool, /) -> bool:
+        with _stripe(self):
+            before = self._value
+            self._value = value
+            return before
+
+
+class _Int:
+    __slots__ = ("_value",)
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def get(self) -> int:
+        return self._value
+
+    def set(self, value: int, /) -> None:
+        self._value = value
+
+    def add(self, delta: int, /) -> int:
+        with _stripe(self):
+            self._value += delta
+            return self._value
+
+
+class _Box(Generic[T]):
+    """An atomic reference, and a cell: on threads the two differ in what their users promise, not in code."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def get(self) -> T:
+        return self._value
+
+    def set(self, value: T, /) -> None:
+        self._value = value
+
+    def mutate(self) -> T:
+        return self._value
+
+    def get_and_set(self, value: T, /) -> T:
+        with _stripe(self):
+            before = self._value
+            self._value = value
+            return before
+
+
+class _Condition:
+    __slots__ = ("_condition",)
+
+    def __init__(self, lock: Lock) -> None:
+        if not isinstance(lock, threading.Lock | _RLOCK):
+            raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
+        self._condition = threading.Condition(lock)
+
+    def wait(self, timeout_ms: int | None = None) -> bool:
+        return self._condition.wait(_seconds(timeout_ms))
+
+    def notify_all(self) -> None:
+        self._condition.notify_all()
+
+
+_RLOCK: Final = type(threading.RLock())
+
+
+def _seconds(timeout_ms: int | None) -> float | None:
+    """Seconds for `threading`, which refuses more than TIMEOUT_MAX (292 years): a longer wait is cut to that."""
+    if timeout_ms is None:
+        return None
+    return min(max(timeout_ms, 0), int(threading.TIMEOUT_MAX * 1000)) / 1000
+
+
+class _Worker:
+    __slots__ = ("_thread",)
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._thread = thread
+
+    def join(self, timeout_ms: int | None = None) -> bool:
+        self._thread.join(_seconds(timeout_ms))
+        return not self._thread.is_alive()
+
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
+
+
+class _Executor:
+    """A deque of actions under one condition, and a thread that is started by the first action."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._actions: deque[Callable[[], None]] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        with self._changed:
+            if self._closed:
+                raise ExecutorClosed(f"executor {self._name!r} has been shut down")
+            self._actions.append(action)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def shutdown(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def shutdown_now(self) -> int:
+        with self._changed:
+            dropped = len(self._actions)
+            self._actions.clear()
+            self._closed = True
+            self._changed.notify_all()
+            return dropped
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        with self._changed:
+            thread = self._thread
+        if thread is None:
+            return True
+        if thread is threading.current_thread():
+            return False
+        thread.join(_seconds(timeout_ms))
+        return not thread.is_alive()
+
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    def _run(self) -> None:
+        while (action := self._next()) is not None:
+            try:
+                action()
+            except Exception:
+                _log.exception("an action on executor %s failed", self._name)
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._changed:
+            while not self._actions and not self._closed:
+                self._changed.wait()
+            return self._actions.popleft() if self._actions else None
+
+
+class ThreadingSync:
+    """The binding to `threading`; it has no state, so one object (`THREADS`) serves everybody."""
+
+    __slots__ = ()
+
+    def lock(self, name: str = "") -> Lock:
+        return threading.Lock()
+
+    def rlock(self, name: str = "") -> Lock:
+        return threading.RLock()
+
+    def held_by_me(self, rlock: Lock) -> bool:
+        if not isinstance(rlock, _RLOCK):
+            raise TypeError(f"only a re-entrant lock knows its owner, not {rlock!r}")
+        # The method that threading.Condition itself relies on; the stubs do not list it.
+        return bool(rlock._is_owned())  # type: ignore[attr-defined]
+
+    def read_write_lock(self, name: str = "") -> ReadWriteLock:
+        return ThreadReadWriteLock()
+
+    def condition(self, lock: Lock, name: str = "") -> Condition:
+        return _Condition(lock)
+
+    def atomic_flag(self, value: bool = False, name: str = "") -> AtomicFlag:
+        return _Flag(value)
+
+    def atomic_int(self, value: int = 0, name: str = "") -> AtomicInt:
+        return _Int(value)
+
+    def atomic_ref(self, value: T, name: str = "") -> AtomicRef[T]:
+        return _Box(value)
+
+    def cell(self, value: T, name: str = "") -> Cell[T]:
+        return _Box(value)
+
+    def queue(self, name: str = "") -> SharedQueue[T]:
+        return LinkedQueue[T]()
+
+    def executor(self, name: str) -> Executor:
+        return _Executor(name)
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        thread = threading.Thread(target=body, name=name, daemon=True)
+        thread.start()
+        return _Worker(thread)
+
+    def loop_head(self, loop: Hashable = None) -> None:
+        return None
+
+
+THREADS: Final = ThreadingSync()
+"""The default `Sync` of every class of this package."""

@@ -1,0 +1,102 @@
+"""`SharedQueue` for threads: a doubly linked list whose readers take no lock.
+
+Promise (why a reader without a lock is safe). `next` of a node changes only from None to the node behind it, or,
+by an unlinking, to a node further behind; an unlinked node keeps its `next`. So whoever stands on a node that is
+being unlinked still walks forward, past other unlinked nodes, to every live node that was behind it. An item is
+in the chain before `append` returns, hence any iteration that starts later reaches it.
+
+Not promised: that an iteration standing on the last node when it is unlinked sees what is appended after that.
+"""
+
+import threading
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from purgatorio.sync import QueueNode
+
+__all__ = ["LinkedQueue"]
+
+T = TypeVar("T")
+
+
+class _Node(Generic[T]):
+    __slots__ = ("_item", "linked", "next", "previous")
+
+    def __init__(self, item: T) -> None:
+        self._item = item
+        self.next: _Node[T] | None = None
+        self.previous: _Node[T] | None = None
+        self.linked = True
+
+    @property
+    def item(self) -> T:
+        return self._item
+
+
+class LinkedQueue(Generic[T]):
+    """See `purgatorio.sync.SharedQueue`; every write is under one lock, every walk without it."""
+
+    __slots__ = ("_head", "_lock", "_size", "_tail")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._head: _Node[T] | None = None
+        self._tail: _Node[T] | None = None
+        self._size = 0
+
+    def append(self, item: T, /) -> None:
+        node = _Node(item)
+        with self._lock:
+            tail = self._tail
+            if tail is None:
+                self._head = node
+            else:
+                node.previous = tail
+                tail.next = node
+            self._tail = node
+            self._size += 1
+
+    def poll(self) -> T | None:
+        with self._lock:
+            head = self._head
+            if head is None:
+                return None
+            self._unlink(head)
+            return head.item
+
+    def nodes(self) -> Iterator[QueueNode[T]]:
+        node = self._head
+        while node is not None:
+            if node.linked:
+                yield node
+            node = node.next
+
+    def remove(self, node: QueueNode[T], /) -> bool:
+        if not isinstance(node, _Node):
+            raise TypeError(f"not a node of this queue: {node!r}")
+        with self._lock:
+            if not node.linked:
+                return False
+            self._unlink(node)
+            return True
+
+    def is_empty(self) -> bool:
+        return self._head is None
+
+    def size(self) -> int:
+        return self._size
+
+    def _unlink(self, node: _Node[T]) -> None:
+        before, after = node.previous, node.next
+        if before is None:
+            self._head = after
+        else:
+            before.next = after
+        if after is None:
+            self._tail = before
+        else:
+            after.previous = before
+        # `next` stays, for walkers; `previous` would keep a chain of dead nodes alive.
+        node.previous = None
+        node.linked = False
+        self._size -= 1

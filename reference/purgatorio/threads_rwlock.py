@@ -1,0 +1,124 @@
+"""`ReadWriteLock` for threads: readers counted by thread, writers preferred, both sides re-entrant.
+
+Modelled on `ReentrantReadWriteLock` (non-fair), which the timer of Kafka uses: a reader that arrives while a
+writer waits queues behind it, unless it reads already, for then it would wait for the writer that waits for it.
+"""
+
+import threading
+from types import TracebackType
+
+from purgatorio.sync import Lock
+
+__all__ = ["ThreadReadWriteLock"]
+
+
+class _Side:
+    """The read side or the write side, as a lock."""
+
+    __slots__ = ("_exclusive", "_owner")
+
+    def __init__(self, owner: "ThreadReadWriteLock", exclusive: bool) -> None:
+        self._owner = owner
+        self._exclusive = exclusive
+
+    def acquire(self, blocking: bool = True) -> bool:
+        if self._exclusive:
+            return self._owner.acquire_write(blocking)
+        return self._owner.acquire_read(blocking)
+
+    def release(self) -> None:
+        if self._exclusive:
+            self._owner.release_write()
+        else:
+            self._owner.release_read()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        self.release()
+
+
+class ThreadReadWriteLock:
+    """See `purgatorio.sync.ReadWriteLock`."""
+
+    __slots__ = ("_changed", "_depth", "_read", "_readers", "_waiting_writers", "_write", "_writer")
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._readers: dict[int, int] = {}
+        self._writer: int | None = None
+        self._depth = 0
+        self._waiting_writers = 0
+        self._read = _Side(self, exclusive=False)
+        self._write = _Side(self, exclusive=True)
+
+    @property
+    def read(self) -> Lock:
+        return self._read
+
+    @property
+    def write(self) -> Lock:
+        return self._write
+
+    def acquire_read(self, blocking: bool) -> bool:
+        me = threading.get_ident()
+        with self._changed:
+            while not self._may_read(me):
+                if not blocking:
+                    return False
+                self._changed.wait()
+            self._readers[me] = self._readers.get(me, 0) + 1
+            return True
+
+    def release_read(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            held = self._readers.get(me, 0)
+            if held == 0:
+                raise RuntimeError("read lock released by a thread that does not hold it")
+            if held > 1:
+                self._readers[me] = held - 1
+                return
+            del self._readers[me]
+            self._changed.notify_all()
+
+    def acquire_write(self, blocking: bool) -> bool:
+        me = threading.get_ident()
+        with self._changed:
+            if self._writer == me:
+                self._depth += 1
+                return True
+            if me in self._readers:
+                raise RuntimeError("a reader that asks for the write lock would wait for itself")
+            self._waiting_writers += 1
+            try:
+                while self._writer is not None or self._readers:
+                    if not blocking:
+                        return False
+                    self._changed.wait()
+            finally:
+                self._waiting_writers -= 1
+            self._writer = me
+            self._depth = 1
+            return True
+
+    def release_write(self) -> None:
+        with self._changed:
+            if self._writer != threading.get_ident():
+                raise RuntimeError("write lock released by a thread that does not hold it")
+            self._depth -= 1
+            if self._depth == 0:
+                self._writer = None
+                self._changed.notify_all()
+
+    def _may_read(self, me: int) -> bool:
+        if self._writer == me or me in self._readers:
+            return True
+        return self._writer is None and self._waiting_writers == 0
