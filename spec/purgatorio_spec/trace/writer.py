@@ -152,7 +152,7 @@ class _ParquetSink:
             compression="zstd",
             compression_level=ZSTD_LEVEL,
             use_dictionary=_DICTIONARY,  # type: ignore[arg-type] # the stubs know only the boolean form
-            column_encoding=_DELTA,  # type: ignore[arg-type] # the stubs know only the string form
+            column_encoding=_DELTA,
         )
         self._rows: list[pa.RecordBatch] = []
         self._held = 0

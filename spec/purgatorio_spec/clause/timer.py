@@ -1,0 +1,161 @@
+"""T1 to T4: a task fires not early, not late, once, and not after its cancel."""
+
+from __future__ import annotations
+
+from purgatorio_spec.clause.limbo import due_by_the_end
+from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+
+
+def _broken(
+    clause: str, history: OperationHistory, cause: str, events: list[int], allowed: str, seen: str
+) -> Judgement:
+    return Judgement(1, Violation(clause, history.id, cause, tuple(sorted(events)), allowed, seen))
+
+
+def _in_force(history: OperationHistory, fire: Call) -> list[Call]:
+    """The adds that this fire may answer: started before it, and not surely replaced by a later add."""
+    before = [add for add in history.adds if add.call_i < fire.call_i and add.err is None]
+    settled = [add for add in before if add.end_i < fire.call_i]
+    latest = max((add.call_i for add in settled), default=-1)
+    return [add for add in before if add.end_i >= latest or add.end_i == NEVER]
+
+
+def not_early(run: Run, history: OperationHistory) -> Judgement:
+    """T1. An occasion is a task that fired and whose deadline is recorded. Needs `early_ns`."""
+    early_ns = run.early_ns or 0
+    occasions = 0
+    for fire in history.fires:
+        adds = _in_force(history, fire)
+        deadlines = [add.deadline_t for add in adds if add.deadline_t is not None]
+        if not deadlines or len(deadlines) < len(adds):
+            continue
+        occasions = 1
+        earliest_t = min(deadlines) - early_ns
+        if fire.call_t < earliest_t:
+            return _broken(
+                "T1",
+                history,
+                "early",
+                [*(add.call_i for add in adds), fire.call_i],
+                f"fires at t >= {earliest_t} (deadline {min(deadlines)}, early bound {early_ns} ns)",
+                f"fired at t = {fire.call_t}, {earliest_t - fire.call_t} ns early",
+            )
+    return KEPT if occasions else NO_OCCASION
+
+
+def not_late(run: Run, history: OperationHistory) -> Judgement:
+    """T2 in real time. An occasion is a task added once that fired while nothing had cancelled or completed it.
+
+    The deadline may have been computed anywhere between the add's call and its return, so lateness counts from the
+    return. A task that never fired is T3's. Needs `late_ns`.
+    """
+    late_ns = run.late_ns or 0
+    if len(history.adds) != 1 or not history.fires or history.cancels:
+        return NO_OCCASION
+    add, fire = history.adds[0], history.fires[0]
+    claim = history.claim
+    if add.deadline_t is None or add.ret_t is None or (claim is not None and claim.call_i < fire.call_i):
+        return NO_OCCASION
+    due_t = (
+        max(add.deadline_t, add.ret_t + (add.delay_ns or 0)) if add.delay_ns is not None else add.deadline_t
+    )
+    due_t = max(due_t, add.ret_t)
+    if fire.call_t <= due_t + late_ns:
+        return KEPT
+    return _broken(
+        "T2",
+        history,
+        "late",
+        [add.call_i, fire.call_i],
+        f"fires by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
+        f"fired at t = {fire.call_t}, {fire.call_t - due_t - late_ns} ns beyond the bound",
+    )
+
+
+def exactly_once(run: Run, history: OperationHistory) -> Judgement:
+    """T3. An occasion is a task that was added and that fired or had to fire before the end.
+
+    Each add arms the task once (adding a pending task moves it), so there are at most as many fires as adds.
+    """
+    adds = [add for add in history.adds if add.err is None]
+    if not adds:
+        return NO_OCCASION
+    if len(history.fires) > len(adds):
+        if run.dropped:
+            return UNDECIDED
+        return _broken(
+            "T3",
+            history,
+            "fired-twice",
+            [fire.call_i for fire in history.fires],
+            f"fires at most once an add ({len(adds)} here)",
+            f"fired {len(history.fires)} times",
+        )
+    last = adds[-1]
+    if any(fire.call_i > last.call_i for fire in history.fires):
+        return KEPT
+    disarmed = history.cancels or history.cancelled or history.claim is not None
+    deadline_t = last.deadline_t
+    if disarmed or deadline_t is None:
+        return NO_OCCASION
+    if not run.whole:
+        return UNDECIDED
+    if last.ret_i is None or not due_by_the_end(run, deadline_t):
+        return NO_OCCASION
+    return _broken(
+        "T3",
+        history,
+        "never-fired",
+        [last.call_i, last.ret_i],
+        "a task that is not cancelled fires exactly once",
+        f"its deadline passed at t = {deadline_t}, {run.end_t - deadline_t} ns before the end, and it never fired",
+    )
+
+
+def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Judgement:
+    """T4. An occasion is a task with a cancel, or a completion not by its expiry, that returned before the deadline
+    (less the early bound), or, where cancel is a barrier, a cancel that succeeded. Needs `early_ns`."""
+    occasions = 0
+    for stop in _stops(history):
+        bound_t = _armed_deadline_t(history, stop)
+        if bound_t is None or stop.ret_t is None:
+            continue
+        barrier = run.profile.cancel_is_barrier and stop.f == "timer_cancel"
+        in_time = stop.ret_t < bound_t - (run.early_ns or 0)
+        if not in_time and not barrier:
+            continue
+        occasions = 1
+        # A cancel after the deadline rules out what starts after it; one that says that it won rules out any fire.
+        fires = [fire for fire in history.fires if in_time or stop.out == 1 or fire.call_i > stop.end_i]
+        rearmed_i = min((add.call_i for add in history.adds if add.call_i > stop.call_i), default=NEVER)
+        wrong = next((fire for fire in fires if fire.call_i < rearmed_i or stop.f == "force_complete"), None)
+        if wrong is not None:
+            return _broken(
+                "T4",
+                history,
+                "fired-after-cancel" if stop.f == "timer_cancel" else "fired-though-completed",
+                [stop.call_i, stop.end_i, wrong.call_i],
+                f"{stop.f} returned at t = {stop.ret_t}, {bound_t - stop.ret_t} ns before the deadline: "
+                "the task does not fire",
+                f"it fired at t = {wrong.call_t}",
+            )
+    return KEPT if occasions else NO_OCCASION
+
+
+def _stops(history: OperationHistory) -> list[Call]:
+    """What must keep the task from firing: cancels that did not say that they failed, and completions, but for those
+    that this very expiry made."""
+    stops = [cancel for cancel in history.cancels if cancel.out != 0 and cancel.err is None]
+    return [stop for stop in (*stops, *history.winners) if history.fire_of(stop) is None]
+
+
+def _armed_deadline_t(history: OperationHistory, stop: Call) -> int | None:
+    """The deadline of the add that this stop answers: for a cancel the last add begun before it; a completion answers
+    also an add that comes after it (the timer's late add: KAFKA-2226)."""
+    if stop.f == "force_complete":
+        deadlines = [add.deadline_t for add in history.adds if add.deadline_t is not None]
+        return min(deadlines, default=None)
+    before = [add for add in history.adds if add.call_i < stop.call_i]
+    return before[-1].deadline_t if before else None

@@ -1,0 +1,206 @@
+"""The history of one operation or timer task: its calls and points in the recorder's order.
+
+An event that has no part here (a return whose call is not there) is kept as an orphan: in a whole trace it makes the
+trace invalid, in one with dropped records it is what was to be expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+NEVER: Final = 1 << 62
+"""Stands for the `i` or `t` of what has not happened: above every real one."""
+
+CONTEXT: Final = "context"
+"""The `ph` of a row that is no event: context that an engine joined. `f` says which, see `_add_context`."""
+
+Row = tuple[
+    int,
+    str,
+    int,
+    str,
+    str,
+    int | None,
+    "tuple[str, ...] | None",
+    int | None,
+    int | None,
+    int | None,
+    int | None,
+    str | None,
+]
+"""i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err: an event without its id."""
+
+
+@dataclass(slots=True)
+class Call:
+    """An interval of one thread. `ret_i` is None while it is open: it may have taken effect or not."""
+
+    f: str
+    th: str
+    call_i: int
+    call_t: int
+    keys: tuple[str, ...] = ()
+    delay_ns: int | None = None
+    deadline_t: int | None = None
+    ret_i: int | None = None
+    ret_t: int | None = None
+    out: int | None = None
+    err: str | None = None
+
+    @property
+    def end_i(self) -> int:
+        """Its return's `i`, or NEVER."""
+        return NEVER if self.ret_i is None else self.ret_i
+
+    def holds(self, i: int) -> bool:
+        """Whether the event `i` lies inside (by the recorder's order; the caller looks at the thread)."""
+        return self.call_i < i < self.end_i
+
+    def contains(self, other: Call) -> bool:
+        """Whether `other` is a call made from within this one, on the same thread."""
+        return self.th == other.th and self.call_i < other.call_i and other.end_i <= self.end_i
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point: `ready`, `cancelled`. `t_call..t` holds the moment at which it became so."""
+
+    i: int
+    th: str
+    t: int
+    t_call: int | None
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A `check_and_complete(key)` that started after this operation was ready: of all such, the first to return.
+
+    Context that an engine joins to the operation by key; it is not an event of the operation.
+    """
+
+    key: str
+    call_i: int
+    ret_i: int
+
+
+@dataclass(slots=True)
+class OperationHistory:
+    """All events that carry one id, paired, plus the context that O4 and O7 need."""
+
+    id: str
+    registrations: list[Call] = field(default_factory=list)
+    forces: list[Call] = field(default_factory=list)
+    tries: list[Call] = field(default_factory=list)
+    completes: list[Call] = field(default_factory=list)
+    expirations: list[Call] = field(default_factory=list)
+    adds: list[Call] = field(default_factory=list)
+    cancels: list[Call] = field(default_factory=list)
+    fires: list[Call] = field(default_factory=list)
+    ready: Point | None = None
+    cancelled: list[Point] = field(default_factory=list)
+    orphans: list[int] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    next_of_thread: dict[int, int] = field(default_factory=dict)
+    """For returns of `try_complete`: the `i` of the next event of the same thread, where the engine gave it."""
+    nested_checks: frozenset[int] = frozenset()
+    """The `call_i` of tries with a `check_and_complete` of the same thread between them and their registration."""
+
+    def calls(self) -> Iterator[Call]:
+        """Every call."""
+        for calls in self._by_function().values():
+            yield from calls
+
+    def _by_function(self) -> dict[str, list[Call]]:
+        return {
+            "try_complete_else_watch": self.registrations,
+            "force_complete": self.forces,
+            "try_complete": self.tries,
+            "on_complete": self.completes,
+            "on_expiration": self.expirations,
+            "timer_add": self.adds,
+            "timer_cancel": self.cancels,
+            "timer_fire": self.fires,
+        }
+
+    @property
+    def registration(self) -> Call | None:
+        """The first registration (an operation is registered once; a second is a harmless no-op in Kafka)."""
+        return self.registrations[0] if self.registrations else None
+
+    @property
+    def winners(self) -> list[Call]:
+        """The `force_complete` calls that returned true."""
+        return [force for force in self.forces if force.out == 1]
+
+    @property
+    def claim(self) -> Call | None:
+        """The call that claimed completion: the one that returned true, else one that ran `on_complete` (it may have
+        raised, or be still open). The call is recorded before it starts, so the claim is never before `call_i`."""
+        if winners := self.winners:
+            return min(winners, key=lambda force: force.call_i)
+        holding = (force for force in self.forces if any(force.contains(done) for done in self.completes))
+        return min(holding, key=lambda force: force.call_i, default=None)
+
+    def fire_of(self, call: Call) -> Call | None:
+        """The `timer_fire` that made this call, if one did."""
+        return next((fire for fire in self.fires if fire.contains(call)), None)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys it was registered under, duplicates included; none if it never was."""
+        return self.registration.keys if self.registration else ()
+
+    def deadline_t(self) -> int | None:
+        """The latest deadline that an add gave, or its registration's start plus the delay; None without a time-out."""
+        deadlines = [add.deadline_t for add in self.adds if add.deadline_t is not None]
+        if deadlines:
+            return max(deadlines)
+        first = self.registration or (self.adds[0] if self.adds else None)
+        return None if first is None or first.delay_ns is None else first.call_t + first.delay_ns
+
+
+def operation_history(operation: str, rows: Iterable[Row]) -> OperationHistory:
+    """The history of the rows of one id, given in the order of `i`."""
+    history = OperationHistory(operation)
+    by_function = history._by_function()
+    open_calls: dict[int, Call] = {}
+    for i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err in rows:
+        if ph == "call":
+            call = Call(f, th, i, t, keys or (), delay_ns, deadline_t)
+            open_calls[i] = call
+            by_function[f].append(call)
+        elif ph == "ret":
+            started = open_calls.pop(-1 if c is None else c, None)
+            if started is None or started.f != f:
+                history.orphans.append(i)
+                continue
+            started.ret_i, started.ret_t, started.out, started.err = i, t, out, err
+            if deadline_t is not None:
+                started.deadline_t = deadline_t
+        elif ph == CONTEXT:
+            _add_context(history, i, f, c, keys)
+        elif f == "ready":
+            history.ready = history.ready or Point(i, th, t, t_call, ())
+        elif f == "cancelled":
+            history.cancelled.append(Point(i, th, t, t_call, keys or ()))
+        elif f in by_function:
+            by_function[f].append(Call(f, th, i, t, keys or (), delay_ns, deadline_t, i, t, out, err))
+    return history
+
+
+def _add_context(
+    history: OperationHistory, i: int, f: str, c: int | None, keys: tuple[str, ...] | None
+) -> None:
+    """A context row: `check` (i and c: its call and return), `next` (after return i the thread went on at c), `nested`
+    (i: the call of a try with a check between it and its registration)."""
+    if f == "check" and c is not None and keys:
+        history.checks.append(Check(keys[0], i, c))
+    elif f == "next" and c is not None:
+        history.next_of_thread[i] = c
+    elif f == "nested":
+        history.nested_checks |= {i}
+    else:
+        raise ValueError(f"no such context row: {f!r}")

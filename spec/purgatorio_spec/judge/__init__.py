@@ -1,0 +1,1 @@
+"""Judging: clauses applied to histories, tallies, and what they add up to."""

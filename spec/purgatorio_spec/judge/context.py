@@ -1,0 +1,241 @@
+"""What a clause needs from outside its part, found for one whole run in memory: the process engine's joins.
+
+Three joins, each by one key: by watch key (the check that O4 looks at), by thread (what completed inside which call,
+for O7 and O4's retry loop), by position (the readings of the gauges).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from purgatorio_spec.history.check import CheckCall
+from purgatorio_spec.history.operation import CONTEXT, NEVER, Check
+from purgatorio_spec.history.summary import Ints
+from purgatorio_spec.profile import REAPER_PERIOD_NS
+
+_PURGATORY_CALLS: Final = ("check_and_complete", "try_complete_else_watch")
+_THREAD_EVENTS: Final = (*_PURGATORY_CALLS, "try_complete")
+_READINGS: Final = ("gauge", "quiesce")
+_UNCOUNTED: Final = (*_READINGS, "advance_clock")
+"""Calls that do not disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
+
+ContextRow = tuple[str, int, str, int | None, tuple[str, ...] | None]
+"""id, i, f, c, keys of a context row (`ph` is CONTEXT)."""
+
+
+def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
+    """A number for each different text, by row."""
+    return pc.index_in(column, value_set=pc.unique(column)).to_numpy().astype(np.int64)
+
+
+def select(table: pa.Table, *functions: str) -> pa.Table:
+    """The rows of some functions, in order."""
+    return table.filter(pc.is_in(table.column("f"), value_set=pa.array(functions)))
+
+
+@dataclass(slots=True)
+class KeyChecks:
+    """The returned checks of one key in the order of their calls, with the first to return from each on."""
+
+    call_i: list[int] = field(default_factory=list)
+    ret_i: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Find, for each check, which of it and all later ones returns first."""
+        best = -1
+        self.first = [0] * len(self.call_i)
+        for at in range(len(self.call_i) - 1, -1, -1):
+            if best < 0 or self.ret_i[at] < self.ret_i[best]:
+                best = at
+            self.first[at] = best
+
+    def after(self, key: str, ready_i: int) -> Check | None:
+        """Of the checks that start after `ready_i`, the first to return."""
+        at = bisect_right(self.call_i, ready_i)
+        if at == len(self.call_i):
+            return None
+        found = self.first[at]
+        return Check(key, self.call_i[found], self.ret_i[found])
+
+
+def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
+    """All returned `check_and_complete` calls of a run. A call with several keys counts for each."""
+    calls = select(table, "check_and_complete")
+    returned: dict[int, int] = {}
+    for ph, i, c in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "c")), strict=True):
+        if ph == "ret":
+            returned[c] = i
+    by_key: dict[str, KeyChecks] = {}
+    for ph, i, keys in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "keys")), strict=True):
+        if ph == "call" and i in returned:
+            for key in keys:
+                checks = by_key.setdefault(key, KeyChecks())
+                checks.call_i.append(i)
+                checks.ret_i.append(returned[i])
+    for checks in by_key.values():
+        checks.close()
+    return by_key
+
+
+def check_context(table: pa.Table) -> Iterator[ContextRow]:
+    """O4: for each operation and key the check that matters, as context rows."""
+    by_key = checks_by_key(table)
+    ready: dict[str, int] = {}
+    for operation, i in zip(
+        *(select(table, "ready").column(n).to_pylist() for n in ("id", "i")), strict=True
+    ):
+        ready.setdefault(operation, i)
+    registered = select(table, "try_complete_else_watch")
+    done: set[str] = set()
+    for operation, ph, keys in zip(
+        *(registered.column(n).to_pylist() for n in ("id", "ph", "keys")), strict=True
+    ):
+        if ph != "call" or operation in done or operation not in ready:
+            continue
+        done.add(operation)
+        for key in dict.fromkeys(keys):
+            checks = by_key.get(key)
+            check = None if checks is None else checks.after(key, ready[operation])
+            if check is not None:
+                yield operation, check.call_i, "check", check.ret_i, (key,)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open call of a thread: of which function and operation, and what completed directly under it."""
+
+    f: str
+    call_i: int
+    key: str
+    completed: list[str] = field(default_factory=list)
+    had_check: bool = False
+
+
+@dataclass(slots=True)
+class ThreadContext:
+    """What following each thread's calls told."""
+
+    checks: list[CheckCall] = field(default_factory=list)
+    rows: list[ContextRow] = field(default_factory=list)
+
+
+def thread_context(table: pa.Table, next_i: Ints) -> ThreadContext:
+    """O7 and O4's guard, by a stack for each thread. `next_i`: by row, where the same thread went on, or NEVER."""
+    context = ThreadContext()
+    wanted = pc.is_in(table.column("f"), value_set=pa.array(_THREAD_EVENTS))
+    rows = table.filter(wanted)
+    following = next_i[np.asarray(wanted)].tolist()
+    stacks: dict[str, list[_Frame]] = {}
+    names = ("th", "ph", "f", "i", "c", "id", "keys", "out")
+    columns = (rows.column(name).to_pylist() for name in names)
+    for (th, ph, f, i, c, operation, keys, out), after in zip(
+        zip(*columns, strict=True), following, strict=True
+    ):
+        stack = stacks.setdefault(th, [])
+        if ph == "call":
+            if f == "check_and_complete":
+                for frame in stack:
+                    frame.had_check = True
+            if f == "try_complete" and any(
+                frame.f == "try_complete_else_watch" and frame.had_check for frame in stack
+            ):
+                context.rows.append((operation, i, "nested", None, None))
+            stack.append(_Frame(f, i, keys[0] if keys else ""))
+            continue
+        while stack and stack[-1].call_i > c:
+            stack.pop()
+        if not stack or stack[-1].call_i != c:
+            continue
+        frame = stack.pop()
+        if f == "try_complete":
+            context.rows.append((operation, i, "next", after, None))
+            if out == 1 and stack:
+                stack[-1].completed.append(operation)
+        elif f == "check_and_complete" and out is not None:
+            context.checks.append(CheckCall(frame.key, th, c, i, out, tuple(frame.completed)))
+    return context
+
+
+def next_of_thread(table: pa.Table) -> Ints:
+    """For each row the `i` of the next row of its thread, NEVER for the last."""
+    i = table.column("i").to_numpy()
+    threads = codes(table.column("th"))
+    order = np.lexsort((i, threads))
+    following = np.full(len(i), NEVER, np.int64)
+    same = threads[order[1:]] == threads[order[:-1]]
+    following[order[:-1][same]] = i[order[1:][same]]
+    return following
+
+
+@dataclass(frozen=True, slots=True)
+class RawReading:
+    """A reading as recorded, with what was under way around it."""
+
+    call_i: int
+    ret_i: int
+    t: int
+    watched: int | None
+    delayed: int | None
+    quiesce: bool
+    bounded: bool
+    at_rest: bool
+
+
+def raw_readings(table: pa.Table) -> list[RawReading]:
+    """The readings of a run in the order of their calls."""
+    f, phase = table.column("f"), table.column("ph")
+    is_reading = np.asarray(pc.is_in(f, value_set=pa.array(_READINGS)))
+    if not is_reading.any():
+        return []
+    counted = ~np.asarray(pc.is_in(f, value_set=pa.array(_UNCOUNTED)))
+    calls = np.asarray(pc.equal(phase, pa.scalar("call"))) & counted
+    rets = np.asarray(pc.equal(phase, pa.scalar("ret"))) & counted
+    open_calls = np.cumsum(calls.astype(np.int64) - rets.astype(np.int64))
+    t = table.column("t").to_numpy()
+    lowest = np.iinfo(np.int64).min
+    last_t = np.maximum.accumulate(np.where(counted, t, lowest))
+    found: list[RawReading] = []
+    started: dict[int, int] = {}
+    places = np.flatnonzero(is_reading).tolist()
+    for at, row in zip(places, table.take(pa.array(places)).to_pylist(), strict=True):
+        if row["ph"] == "call":
+            started[row["i"]] = row["i"]
+            continue
+        state = row["state"] or {}
+        quiet = bool(open_calls[at] == 0)
+        silent = bool(last_t[at] == lowest or t[at] - last_t[at] >= REAPER_PERIOD_NS)
+        found.append(
+            RawReading(
+                call_i=started.get(row["c"], row["i"]) if row["ph"] == "ret" else row["i"],
+                ret_i=row["i"],
+                t=row["t"],
+                watched=state.get("watched"),
+                delayed=state.get("delayed"),
+                quiesce=row["f"] == "quiesce",
+                bounded=row["ph"] == "ret",
+                at_rest=row["f"] == "quiesce" or (quiet and silent),
+            )
+        )
+    return sorted(found, key=lambda reading: reading.call_i)
+
+
+def context_batch(run_key: int, rows: list[ContextRow], schema: pa.Schema) -> pa.RecordBatch:
+    """Context rows as rows of the sorted stream's schema."""
+    return pa.RecordBatch.from_pylist(
+        [
+            {
+                "run_key": run_key, "id": operation, "i": i, "th": "", "t": 0, "ph": CONTEXT, "f": f, "c": c,
+                "keys": keys,
+            }
+            for operation, i, f, c, keys in rows
+        ],
+        schema=schema,
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""What a check says: verdicts by clause, run and whole, as values and as the public JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.judge.tally import Cause, RunTally, Tally
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Verdict, Violation, worst
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseResult:
+    """One clause over one run. `reason`: why it is SKIPPED or UNKNOWN."""
+
+    clause: str
+    verdict: Verdict
+    occasions: int = 0
+    causes: dict[str, Cause] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def violations(self) -> int:
+        """Operations, tasks, calls or readings that broke it."""
+        return sum(cause.count for cause in self.causes.values())
+
+    def as_json(self) -> Json:
+        """The public shape, with the causes and their first examples."""
+        shape: Json = {
+            "verdict": str(self.verdict),
+            "violations": self.violations,
+            "occasions": self.occasions,
+        }
+        if self.reason:
+            shape["reason"] = self.reason
+        if self.causes:
+            shape["causes"] = [
+                {"cause": name, "count": cause.count, "examples": [violation_json(v) for v in cause.examples]}
+                for name, cause in self.causes.items()
+            ]
+        return shape
+
+
+def violation_json(violation: Violation) -> Json:
+    """One violation for machines."""
+    return {
+        "subject": violation.subject,
+        "events": list(violation.events),
+        "allowed": violation.allowed,
+        "seen": violation.seen,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run. `problems`: what is wrong with the trace itself, in words, with what to do."""
+
+    run: str
+    file: str
+    subject: str
+    profile: str
+    verdict: Verdict
+    events: int
+    clauses: dict[str, ClauseResult]
+    problems: tuple[str, ...] = ()
+
+    def as_json(self) -> Json:
+        """The public shape."""
+        return {
+            "run": self.run,
+            "file": self.file,
+            "subject": self.subject,
+            "profile": self.profile,
+            "verdict": str(self.verdict),
+            "events": self.events,
+            "clauses": {name: result.as_json() for name, result in self.clauses.items()},
+            "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """A whole check: its runs in the order of their files, and the lines that are no records."""
+
+    runs: tuple[RunResult, ...]
+    quarantined: int = 0
+    broken: tuple[BrokenLine, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the runs."""
+        return worst(run.verdict for run in self.runs)
+
+    def as_json(self) -> Json:
+        """The public shape."""
+        return {
+            "verdict": str(self.verdict),
+            "runs": [run.as_json() for run in self.runs],
+            "quarantined": self.quarantined,
+            "broken": [
+                {"file": b.file, "line": b.line, "field": b.field, "why": b.why, "hint": b.hint}
+                for b in self.broken[:100]
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What reading a file told: everything a verdict needs besides the tallies."""
+
+    file: str
+    header: Header | None
+    events: int
+    broken: int = 0
+    dropped: int = 0
+    has_end: bool = True
+    cut: str | None = None
+    first_broken: str = ""
+
+
+def subject_of(header: Header) -> str:
+    """Name and version of what was recorded."""
+    return f"{header.implementation.name} {header.implementation.version}".strip()
+
+
+def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
+    """The verdict of a run from what its parts came to. `run` is None if the header or profile is unusable."""
+    problems = list(_problems(facts, run, tally))
+    header = facts.header
+    if header is None or run is None:
+        name = facts.file if header is None else header.run
+        subject = "" if header is None else subject_of(header)
+        profile = "" if header is None else header.profile
+        return RunResult(
+            name, facts.file, subject, profile, Verdict.INVALID_TRACE, facts.events, {}, tuple(problems)
+        )
+    clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
+    invalid = facts.broken > 0 or (tally.orphans > 0 and not run.dropped)
+    verdict = Verdict.INVALID_TRACE if invalid else worst(result.verdict for result in clauses.values())
+    return RunResult(
+        header.run,
+        facts.file,
+        subject_of(header),
+        header.profile,
+        verdict,
+        facts.events,
+        clauses,
+        tuple(problems),
+    )
+
+
+def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
+    clause = CLAUSES[name]
+    skipped = clause.skipped(run)
+    if skipped is not None:
+        return ClauseResult(name, Verdict.SKIPPED, reason=skipped)
+    if tally.causes:
+        return ClauseResult(name, Verdict.VIOLATED, tally.occasions, tally.causes)
+    if clause.needs_whole and not run.whole:
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
+    if tally.unknown:
+        reason = f"{tally.unknown} undecided for want of records"
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
+    return ClauseResult(name, Verdict.PASS, tally.occasions)
+
+
+def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[str]:
+    problems: list[str] = []
+    if facts.header is None:
+        empty = facts.events == 0 and facts.broken == 0
+        what = "the file is empty" if empty else "no usable header"
+        problems.append(f"{what}: line 1 of a trace is its header, see `purgatorio check --help`")
+    elif run is None:
+        problems.append(
+            f"profile {facts.header.profile!r} is not known: use one that `purgatorio check --profiles` lists"
+        )
+    if facts.broken:
+        problems.append(f"{facts.broken} broken line(s), first {facts.first_broken}")
+    if facts.cut is not None:
+        problems.append(
+            f"{facts.cut}: what comes before it is judged, the rest is unknown; record to the end"
+        )
+    if not facts.has_end and facts.cut is None and facts.header is not None:
+        problems.append("no end record: the recorder did not finish; O5, P1 and T3 cannot pass")
+    if facts.dropped:
+        problems.append(
+            f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
+        )
+    if tally.orphans and run is not None and not run.dropped:
+        problems.append(
+            f"{tally.orphans} return(s) without their call, first i = {tally.first_orphan_i}: "
+            "record the call, or count it as dropped"
+        )
+    return problems

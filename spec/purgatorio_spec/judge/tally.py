@@ -1,0 +1,119 @@
+"""Counting judgements: what one worker learnt of a run, small enough to send, and addable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_spec.clause.registry import CLAUSES, Clause
+from purgatorio_spec.history.check import CheckCall
+from purgatorio_spec.history.operation import OperationHistory
+from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.verdict import Judgement, Violation
+
+EXAMPLES: Final = 5
+"""Violations of one cause that are kept whole; the rest is counted."""
+
+
+@dataclass(slots=True)
+class Cause:
+    """Violations of one clause in one way: how many, and the first few by position."""
+
+    count: int = 0
+    examples: list[Violation] = field(default_factory=list)
+
+    def add(self, violation: Violation) -> None:
+        """Count one; keep it if it comes earlier in the run than the worst kept one."""
+        self.count += 1
+        self._keep([violation])
+
+    def merge(self, other: Cause) -> None:
+        """Add another worker's."""
+        self.count += other.count
+        self._keep(other.examples)
+
+    def _keep(self, violations: list[Violation]) -> None:
+        kept = sorted(
+            [*self.examples, *violations], key=lambda violation: (violation.events[-1], violation.subject)
+        )
+        self.examples = kept[:EXAMPLES]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a clause came to over some parts of a run."""
+
+    occasions: int = 0
+    unknown: int = 0
+    causes: dict[str, Cause] = field(default_factory=dict)
+
+    @property
+    def violations(self) -> int:
+        """How many operations, tasks, calls or readings broke it."""
+        return sum(cause.count for cause in self.causes.values())
+
+    def add(self, judgement: Judgement) -> None:
+        """Count one judgement."""
+        self.occasions += judgement.occasions
+        self.unknown += judgement.unknown
+        if judgement.violation is not None:
+            self.causes.setdefault(judgement.violation.cause, Cause()).add(judgement.violation)
+
+    def merge(self, other: Tally) -> None:
+        """Add another worker's."""
+        self.occasions += other.occasions
+        self.unknown += other.unknown
+        for name, cause in other.causes.items():
+            self.causes.setdefault(name, Cause()).merge(cause)
+
+
+@dataclass(slots=True)
+class RunTally:
+    """What all clauses came to over some parts of a run; `orphans` are returns without their call."""
+
+    clauses: dict[str, Tally] = field(default_factory=dict)
+    orphans: int = 0
+    first_orphan_i: int | None = None
+
+    def merge(self, other: RunTally) -> None:
+        """Add another worker's."""
+        for name, tally in other.clauses.items():
+            self.clauses.setdefault(name, Tally()).merge(tally)
+        self._add_orphans(other.orphans, other.first_orphan_i)
+
+    def _add_orphans(self, count: int, first_i: int | None) -> None:
+        self.orphans += count
+        if first_i is not None:
+            self.first_orphan_i = (
+                first_i if self.first_orphan_i is None else min(first_i, self.first_orphan_i)
+            )
+
+    def _add(self, clause: Clause, judgement: Judgement) -> None:
+        self.clauses.setdefault(clause.id, Tally()).add(judgement)
+
+    def operation(self, run: Run, history: OperationHistory, clauses: Iterable[Clause]) -> None:
+        """Judge one operation by the given clauses."""
+        if history.orphans:
+            self._add_orphans(len(history.orphans), min(history.orphans))
+        for clause in clauses:
+            if clause.of_operation is not None:
+                self._add(clause, clause.of_operation(run, history))
+
+    def check(self, run: Run, check: CheckCall, clauses: Iterable[Clause]) -> None:
+        """Judge one `check_and_complete`."""
+        for clause in clauses:
+            if clause.of_check is not None:
+                self._add(clause, clause.of_check(run, check))
+
+    def reading(self, run: Run, reading: Reading, clauses: Iterable[Clause]) -> None:
+        """Judge one reading of the gauges."""
+        for clause in clauses:
+            if clause.of_reading is not None:
+                self._add(clause, clause.of_reading(run, reading))
+
+
+def judged_clauses(run: Run) -> list[Clause]:
+    """The clauses that are not skipped for a run."""
+    return [clause for clause in CLAUSES.values() if clause.skipped(run) is None]

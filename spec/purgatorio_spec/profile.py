@@ -1,0 +1,67 @@
+"""Profiles: what a subject promises. A clause that a profile does not promise is SKIPPED for it.
+
+Constants of a subject (tick, early and late bound, purge interval) come from the trace's header and are never
+defaulted; a profile holds only what follows from the protocol itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_TIMER: Final = frozenset({"T1", "T2", "T3", "T4", "T5"})
+_OPERATION: Final = frozenset({"O1", "O2", "O3", "O4", "O5", "O7"})
+_PURGATORY: Final = frozenset({"P1", "P2"})
+
+REAPER_PERIOD_NS: Final = 200_000_000
+"""Kafka's reaper polls for at most this long, then purges if it must (`ExpiredOperationReaper`): a purgatory has come
+to rest when nothing at all happened for a whole period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A dialect: its name, the clauses it promises, and how its cancel and its check are to be read.
+
+    `claimed_on_return`: completion is claimed when the check that saw it ready returns (O4 in the `locked` form); else
+    it is never left to the time-out. `cancel_is_barrier`: a cancel that succeeded means that the task will not start,
+    whatever the clock says (T4).
+    """
+
+    name: str
+    clauses: frozenset[str]
+    source: str
+    claimed_on_return: bool = False
+    cancel_is_barrier: bool = False
+    counts_cancelled: bool = False
+    """Its size counts cancelled tasks until the next tick, so it is exact only when it has come to rest (T5)."""
+
+
+PROFILES: Final[dict[str, Profile]] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "locked",
+            _OPERATION | {"O6"} | _TIMER | _PURGATORY,
+            "Kafka 4.1 and later: the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
+            claimed_on_return=True,
+        ),
+        Profile(
+            "pending-flag",
+            _OPERATION | _TIMER | _PURGATORY,
+            "Kafka 1.1 to 2.6: try_lock and the flag try_complete_pending (KAFKA-6653)",
+        ),
+        Profile(
+            "netty-hashed-wheel",
+            _TIMER,
+            "io.netty.util.HashedWheelTimer: never early; a cancel() that returned true is a barrier",
+            cancel_is_barrier=True,
+            counts_cancelled=True,
+        ),
+        Profile(
+            "asyncio",
+            _TIMER,
+            "asyncio loop.call_later: one thread; a cancelled handle does not run",
+            cancel_is_barrier=True,
+        ),
+    )
+}

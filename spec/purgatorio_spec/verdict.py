@@ -1,0 +1,72 @@
+"""Verdicts, and what a clause says when it was broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Verdict(StrEnum):
+    """What is said of a clause, a run or a whole check."""
+
+    PASS = "PASS"
+    VIOLATED = "VIOLATED"
+    UNKNOWN = "UNKNOWN"
+    """A budget ended or records are missing: neither kept nor broken can be said."""
+    SKIPPED = "SKIPPED"
+    """The profile does not promise it, or the trace does not record it."""
+    INVALID_TRACE = "INVALID_TRACE"
+
+
+EXIT_STATUS: Final[dict[Verdict, int]] = {
+    Verdict.PASS: 0,
+    Verdict.SKIPPED: 0,
+    Verdict.VIOLATED: 1,
+    Verdict.INVALID_TRACE: 2,
+    Verdict.UNKNOWN: 3,
+}
+
+_WORST_FIRST: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a whole: a violation is certain whatever else is missing; SKIPPED only if all are."""
+    present = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.SKIPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken promise: of which operation, task, call or reading, and how.
+
+    `cause` is a short name of the way in which it broke, one a branch of the clause, so that a thousand violations of
+    one cause are reported once with a count. `events` are the `i` of the events that show it: the largest is where the
+    shortest prefix that shows it ends. `allowed` and `seen` are for people.
+    """
+
+    clause: str
+    subject: str
+    cause: str
+    events: tuple[int, ...]
+    allowed: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a clause says of one part of a history.
+
+    `occasions`: how many chances to fail it had here (0 or 1 for an operation). `unknown`: it might be broken, but the
+    records that would show it may be missing.
+    """
+
+    occasions: int = 0
+    violation: Violation | None = None
+    unknown: bool = False
+
+
+NO_OCCASION: Final = Judgement()
+KEPT: Final = Judgement(1)
+UNDECIDED: Final = Judgement(1, unknown=True)
