@@ -1,0 +1,65 @@
+"""What a subject is: something that can carry out a plan of timer operations and leave a trace of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from purgatorio_stress.subject.plan import Plan
+
+__all__ = ["FailureKind", "Progress", "Subject", "SubjectFailed"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with the run's name, timers settled so far and timers planned; from any thread."""
+
+FailureKind = Literal["unavailable", "hang", "died", "rubbish", "flood"]
+
+
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
+class SubjectFailed(Exception):
+    """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
+
+    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done. `died`: ended
+    before it was done. `rubbish`: said something that the protocol does not know. `flood`: said too much.
+    """
+
+    subject: str
+    kind: FailureKind
+    why: str
+    trace: Path | None = None
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.kind}: {self.why}"
+
+
+class Subject(Protocol):
+    """A timer with one configuration.
+
+    `run` carries out the plan in real time, writes the trace to `out_path` (its suffix chooses the form) and returns
+    that path. A refusal by the timer itself (an exception) is an event with `err`, no failure. Raises SubjectFailed,
+    with a trace that has no end record where anything was recorded; so does a KeyboardInterrupt leave one.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique among the registry's configurations, fit for a file name: `netty-tick10-wheel8`."""
+
+    @property
+    def version(self) -> str:
+        """The version of the code under test, as its makers call it."""
+
+    @property
+    def profile(self) -> str:
+        """The promises it is held to."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads may call it at once."""
+
+    @property
+    def tick_ns(self) -> int:
+        """Its granularity, for delays at its boundaries."""
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """Carry out the plan and record it."""

@@ -1,0 +1,118 @@
+"""A seeded plan of timer operations: which thread adds and cancels what, when, with which delay.
+
+Uniform delays find almost nothing in a timing wheel, so most delays sit where something can go wrong: equal ones,
+zero, below zero, on and around multiples of the tick, and the largest that 64 bits hold. Cancels come well before the
+deadline, at it, after it, and twice. A huge delay is always cancelled, so that a run comes to an end.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["HUGE_NS", "MAX_DELAY_NS", "Plan", "Step", "make_plan"]
+
+MS: Final = 1_000_000
+MAX_DELAY_NS: Final = (1 << 63) - 1
+HUGE_NS: Final = 24 * 3600 * 1_000 * MS
+"""A delay from here on is never waited for: the plan cancels it."""
+
+_HUGE_DELAYS_NS: Final = (HUGE_NS, 1 << 53, 1 << 62, MAX_DELAY_NS - 1, MAX_DELAY_NS)
+_NEGATIVE_DELAYS_NS: Final = (-1, -1 * MS, -10_000 * MS, -MAX_DELAY_NS, -MAX_DELAY_NS - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call: at `at_ns` after the start, `thread` adds timer `slot` (delay given) or cancels it (delay None)."""
+
+    at_ns: int
+    thread: int
+    slot: int
+    delay_ns: int | None
+
+    @property
+    def id(self) -> str:
+        """The timer's id in the trace."""
+        return f"t-{self.slot}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in the order of `at_ns`; `timers` slots, each added once; `end_ns` is the last deadline that fires."""
+
+    seed: int
+    threads: int
+    timers: int
+    steps: tuple[Step, ...]
+    end_ns: int
+
+    def of_thread(self, thread: int) -> Iterator[Step]:
+        """The steps of one thread, in order."""
+        return (step for step in self.steps if step.thread == thread)
+
+
+def make_plan(
+    seed: int,
+    timers: int,
+    threads: int,
+    tick_ns: int,
+    span_ns: int = 1_500 * MS,
+    longest_ns: int = 800 * MS,
+) -> Plan:
+    """The plan of this seed: `timers` adds within `span_ns`, delays up to `longest_ns` or never, about 30 % cancelled.
+
+    The same arguments give the same plan. `tick_ns` places the delays at boundaries. Raises ValueError where nothing
+    could be planned.
+    """
+    if min(timers, threads, tick_ns, span_ns, longest_ns) < 1:
+        raise ValueError("timers, threads, tick_ns, span_ns and longest_ns must be at least 1")
+    # A string is hashed the same way in every process, whatever PYTHONHASHSEED says.
+    dice = random.Random(f"{seed}/{timers}/{threads}/{tick_ns}/{span_ns}/{longest_ns}")
+    steps: list[Step] = []
+    end_ns = 0
+    for slot in range(timers):
+        at_ns = dice.randrange(span_ns)
+        delay_ns = _delay(dice, tick_ns, longest_ns)
+        adder = dice.randrange(threads)
+        steps.append(Step(at_ns, adder, slot, delay_ns))
+        if delay_ns >= HUGE_NS:
+            # By the thread that added it: only there is the add sure to come first.
+            steps.append(Step(at_ns + dice.randrange(longest_ns), adder, slot, None))
+            continue
+        end_ns = max(end_ns, at_ns + delay_ns)
+        for cancel_ns in _cancels(dice, at_ns, max(0, delay_ns), tick_ns):
+            steps.append(Step(cancel_ns, dice.randrange(threads), slot, None))
+    # The sort is stable: a cancel planned for the moment of its add stays behind it.
+    steps.sort(key=lambda step: step.at_ns)
+    return Plan(seed, threads, timers, tuple(steps), max(end_ns, steps[-1].at_ns))
+
+
+def _delay(dice: random.Random, tick_ns: int, longest_ns: int) -> int:
+    kind = dice.random()
+    if kind < 0.40:
+        return dice.randrange(longest_ns)
+    if kind < 0.55:
+        return longest_ns // 8
+    if kind < 0.80:
+        ticks = dice.randint(0, max(1, longest_ns // tick_ns - 1))
+        return max(0, min(longest_ns, ticks * tick_ns + dice.choice((-1, 0, 1))))
+    if kind < 0.90:
+        return 0
+    if kind < 0.95:
+        return dice.choice(_NEGATIVE_DELAYS_NS)
+    return dice.choice(_HUGE_DELAYS_NS)
+
+
+def _cancels(dice: random.Random, at_ns: int, delay_ns: int, tick_ns: int) -> list[int]:
+    """The times of this timer's cancels: mostly none, else well before, at, or after its deadline, or twice."""
+    kind = dice.random()
+    deadline_ns = at_ns + delay_ns
+    if kind < 0.10:
+        return [at_ns + delay_ns // 2]
+    if kind < 0.20:
+        return [max(at_ns, deadline_ns + dice.randint(-MS, tick_ns + MS))]
+    if kind < 0.25:
+        return [deadline_ns + tick_ns + dice.randrange(50 * MS)]
+    if kind < 0.30:
+        return [at_ns + delay_ns // 3, at_ns + delay_ns // 2]
+    return []

@@ -1,0 +1,119 @@
+"""The built-in subjects by name, and recording them.
+
+A name stands for a family: all its configurations are recorded, each in a run of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from purgatorio_stress.subject.asyncio_loop import AsyncioSubject
+from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
+from purgatorio_stress.subject.netty import NettyWheelSubject
+from purgatorio_stress.subject.plan import MS, Plan, make_plan
+
+__all__ = ["SUBJECTS", "RunRecord", "record_runs", "record_subject", "subjects_named"]
+
+SubjectFactory = Callable[[], Sequence[Subject]]
+
+
+def _netty() -> Sequence[Subject]:
+    return [
+        NettyWheelSubject(1 * MS, 512),
+        NettyWheelSubject(1 * MS, 8),
+        NettyWheelSubject(10 * MS, 512),
+        NettyWheelSubject(10 * MS, 8),
+        NettyWheelSubject(100 * MS, 512),
+        NettyWheelSubject(1 * MS, 512, max_pending=400),
+    ]
+
+
+def _asyncio() -> Sequence[Subject]:
+    return [AsyncioSubject("call_later"), AsyncioSubject("call_at")]
+
+
+SUBJECTS: Final[Mapping[str, SubjectFactory]] = {"netty": _netty, "asyncio": _asyncio}
+"""Every built-in subject: the name, and what makes its configurations."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One recorded run: its trace, or why there is none (`failure`; its own trace may hold the beginning)."""
+
+    run: str
+    subject: str
+    path: Path | None
+    failure: SubjectFailed | None = None
+
+
+def subjects_named(name: str) -> Sequence[Subject]:
+    """The configurations of this family. Raises KeyError with the names there are."""
+    factory = SUBJECTS.get(name)
+    if factory is None:
+        raise KeyError(f"no subject {name!r}; there are: {', '.join(SUBJECTS)}")
+    return factory()
+
+
+def record_runs(
+    subjects: Sequence[Subject],
+    out_dir: Path,
+    seed: int = 1,
+    ops: int = 2_000,
+    progress: Progress | None = None,
+    workers: int = 2,
+    suffix: str = ".jsonl.zst",
+    plan: Callable[[Subject, int, int], Plan] | None = None,
+) -> list[RunRecord]:
+    """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
+
+    A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and
+    harms no other. Traces are `<out_dir>/<subject>-seed<seed><suffix>`; subjects run on different plans.
+    """
+    out_dir.mkdir(parents=True, exist_ok=True)
+    planned = _default_plan if plan is None else plan
+
+    def one(subject: Subject) -> RunRecord:
+        run = f"{subject.name}-seed{seed}"
+        path = out_dir / f"{run}{suffix}"
+        try:
+            subject.run(planned(subject, seed, ops), path, progress or _silent)
+        except SubjectFailed as failure:
+            return RunRecord(run, subject.name, None, failure)
+        return RunRecord(run, subject.name, path)
+
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record")
+    try:
+        return list(pool.map(one, subjects))
+    finally:
+        # After Ctrl-C the runs under way come to their end, a few seconds, and leave whole traces; no other starts.
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def record_subject(
+    name: str,
+    out_dir: Path,
+    seed: int = 1,
+    ops: int = 2_000,
+    progress: Progress | None = None,
+    workers: int = 2,
+    suffix: str = ".jsonl.zst",
+) -> list[Path]:
+    """Record all configurations of the family `name`; their traces. Raises KeyError, and the first SubjectFailed.
+
+    `record_runs` is for callers that want the other runs' traces as well when one fails.
+    """
+    records = record_runs(subjects_named(name), out_dir, seed, ops, progress, workers, suffix)
+    for record in records:
+        if record.failure is not None:
+            raise record.failure
+    return [record.path for record in records if record.path is not None]
+
+
+def _default_plan(subject: Subject, seed: int, ops: int) -> Plan:
+    return make_plan(seed, ops, subject.threads, subject.tick_ns)
+
+
+def _silent(run: str, settled: int, planned: int) -> None:
+    """No progress is wanted."""
