@@ -1,0 +1,70 @@
+"""`check`: search a model completely and answer every property with its bound and state count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from typing import TypeVar
+
+from purgatorio_spec.model.fairness import judge_graph
+from purgatorio_spec.model.search import Search
+from purgatorio_spec.model.shape import DEADLOCK, Answer, Finding, Model, Trace, Verdict
+
+S = TypeVar("S", bound=Hashable)
+
+
+def check(model: Model[S], *, limit_states: int = 20_000_000, stop_at_first: bool = False) -> Answer:
+    """Search `model`; with `stop_at_first` the search ends with the layer of the first violation.
+
+    Properties that a stopped search did not refute are UNKNOWN.
+    """
+    start = time.perf_counter()
+    search = Search(model, limit_states, stop_at_first)
+    search.run()
+    findings = [_state_finding(search, name) for name in (*model.always, DEADLOCK)]
+    findings += [_step_finding(search, name) for name in model.always_step]
+    findings += [_sometimes_finding(search, name) for name in model.sometimes]
+    if model.possible or model.eventually:
+        findings += judge_graph(search)
+    return Answer(
+        model.name,
+        model.bound,
+        tuple(findings),
+        len(search.parent),
+        search.transitions,
+        search.depth,
+        time.perf_counter() - start,
+        search.complete,
+    )
+
+
+def _unrefuted(search: Search[S]) -> Verdict:
+    return Verdict.PASS if search.complete else Verdict.UNKNOWN
+
+
+def _state_finding(search: Search[S], name: str) -> Finding:
+    if name not in search.bad_state:
+        return Finding(name, _unrefuted(search))
+    return Finding(name, Verdict.VIOLATED, search.trace_to(search.bad_state[name]))
+
+
+def _step_finding(search: Search[S], name: str) -> Finding:
+    if name not in search.bad_step:
+        return Finding(name, _unrefuted(search))
+    state, _, _ = search.bad_step[name]
+    steps, concrete = search.walk(search.path_to(state))
+    holds = search.model.always_step[name]
+    for actor, successor in search.model.steps(concrete):
+        if not holds(concrete, actor, successor):
+            return Finding(
+                name, Verdict.VIOLATED, Trace((*steps, search.model.describe(concrete, actor, successor)))
+            )
+    raise AssertionError(
+        f"{search.model.name}: {name!r} depends on the names of actors, the symmetry does not"
+    )
+
+
+def _sometimes_finding(search: Search[S], name: str) -> Finding:
+    if name in search.witnessed:
+        return Finding(name, Verdict.PASS)
+    return Finding(name, Verdict.VIOLATED if search.complete else Verdict.UNKNOWN)

@@ -1,0 +1,226 @@
+"""The completion protocol as a model: events race with registration and expiry for one operation.
+
+Bound: one operation, 2 to 4 threads, every event once. The lists of several operations are `watch_list`'s part,
+lock orders over several locks are `lock_order`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from purgatorio_spec.model.memory import ARMED, Memory
+from purgatorio_spec.model.packed import END, Bits, Program, interleave, sorted_records
+from purgatorio_spec.model.shape import Model, Step
+from purgatorio_spec.model.threads import event, expiry, holder, registration
+from purgatorio_spec.model.variant import Force, Variant
+
+ONCE = "O1 on_complete starts at most once, one winner"
+NO_LOST = "O4 ready at the end means completed"
+AT_RETURN = "O4 a check that started after ready returns: completed (locked)"
+EXPIRES_AFTER_WIN = "O3 on_expiration only after the expiry's own win, at most once"
+NO_OVERLAP = "O6 try_complete and on_complete never overlap (locked)"
+NO_RETAINED_TASK = "T4 a completed operation leaves no armed timer task"
+ENDS = "P3 every call returns under weak fairness"
+CAN_END = "P3 every call can still return, from every state"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Which threads take part. Without registration the operation is watched from the start."""
+
+    events: int
+    register: bool = False
+    timed: bool = False
+    holder: bool = False
+    keys: int = 1
+    never_ready: bool = False
+    symmetric: bool = False
+    progress: bool = False
+    fair: bool = True
+
+    @property
+    def bound(self) -> str:
+        """The bound in words, as it is printed beside the claim."""
+        threads = self.events + self.register + self.timed + self.holder
+        parts = [f"{threads} threads", f"{self.events} events, {self.keys} key{'s' * (self.keys > 1)}"]
+        parts += ["registration"] * self.register + ["time-out"] * self.timed
+        parts += ["a foreign lock holder"] * self.holder + ["one event never comes"] * self.never_ready
+        parts += ["up to symmetry"] * self.symmetric
+        return ", ".join(parts) + ("" if self.fair else ", no fairness")
+
+
+class Cast:
+    """The programs of a scene with their columns, over one memory."""
+
+    def __init__(self, variant: Variant, scene: Scene) -> None:
+        memory = Memory(scene.events, scene.keys, scene.never_ready)
+        self.memory = memory
+        self.events = [
+            Program(record.counter, event(memory, variant, record, index % scene.keys))
+            for index, record in enumerate(memory.records)
+        ]
+        self.programs = list(self.events)
+        self.columns = [f"event-{index}" for index in range(scene.events)]
+        self.registrar: Program | None = None
+        self.timer: Program | None = None
+        if scene.register:
+            self.registrar = Program(self._counter("register"), registration(memory, variant, scene.timed))
+            self._join("register", self.registrar)
+        if scene.timed:
+            self.timer = Program(self._counter("timer"), expiry(memory, variant))
+            self._join("timer", self.timer)
+        if scene.holder:
+            self._join("holder", Program(self._counter("holder"), holder(memory)))
+        for program in self.programs:
+            if len(program.labels) > 1 << program.counter.width:
+                raise ValueError("a program is longer than its program counter can count")
+
+    def _counter(self, name: str) -> Bits:
+        return self.memory.layout.add(f"pc {name}", 6)
+
+    def _join(self, column: str, program: Program) -> None:
+        self.columns.append(column)
+        self.programs.append(program)
+
+    def at_end(self, programs: list[Program]) -> Callable[[int], bool]:
+        """A predicate: all these programs stand at their end."""
+        mask = sum(program.counter.mask for program in programs)
+        ends = sum(program.labels[END] << program.counter.shift for program in programs)
+        return lambda state: state & mask == ends
+
+    def anyone_at(self, suffixes: tuple[str, ...]) -> Callable[[int], int]:
+        """How many threads stand at a label with one of these endings."""
+        tests = [
+            program.is_at([name for name in program.names if name.endswith(suffixes)])
+            for program in self.programs
+        ]
+        return lambda state: sum(test(state) for test in tests)
+
+
+def completion(variant: Variant, scene: Scene) -> Model[int]:
+    """The model of `variant` on `scene`, with every property that the variant's dialect promises there."""
+    cast = Cast(variant, scene)
+    memory = cast.memory
+    others = [program for program in cast.programs if program is not cast.timer]
+    quiet = cast.at_end(others)
+    waits = cast.timer.is_at(["take"]) if cast.timer is not None else None
+    over = cast.at_end(cast.programs)
+
+    def done(state: int) -> bool:
+        return quiet(state) and (over(state) or (waits is not None and waits(state)))
+
+    initial = 0
+    if not scene.register:
+        initial = memory.all_watched(0)
+    promises = _promises(cast, variant, scene, done)
+    canonical = None
+    if scene.symmetric:
+        if scene.keys != 1:
+            raise ValueError("event threads are interchangeable only if they share a key")
+        canonical = sorted_records(0, memory.record_width, scene.events)
+    steps = interleave(cast.programs)
+    return Model(
+        name=variant.name,
+        bound=scene.bound,
+        columns=tuple(cast.columns),
+        initial=(initial,),
+        steps=steps,
+        describe=lambda before, actor, after: Step(
+            cast.columns[actor], cast.programs[actor].text(before, after)
+        ),
+        done=done,
+        always=promises,
+        sometimes=_witnesses(cast, scene),
+        possible={CAN_END: done} if scene.progress and scene.never_ready else {},
+        eventually={ENDS: done} if scene.progress and not scene.never_ready else {},
+        canonical=canonical,
+        fair=scene.fair,
+    )
+
+
+def _promises(
+    cast: Cast, variant: Variant, scene: Scene, done: Callable[[int], bool]
+) -> dict[str, Callable[[int], bool]]:
+    memory = cast.memory
+    two_calls, two_wins = 2 << memory.calls.shift, 2 << memory.wins.shift
+    completed = memory.completed.mask
+    promises: dict[str, Callable[[int], bool]] = {
+        ONCE: lambda state: not state & (two_calls | two_wins),
+    }
+    if not scene.never_ready:
+        promises[NO_LOST] = lambda state: bool(state & completed) or not done(state)
+    if variant.register_locked:
+        promises[AT_RETURN] = _completed_at_return(cast)
+    if variant.force in (Force.UNDER_LOCK,) or variant.register_locked:
+        in_callback, trying = cast.anyone_at(("finish",)), cast.anyone_at(("evaluate", "force"))
+        timer_forces = cast.timer.is_at(["force"]) if cast.timer is not None else None
+
+        def apart(state: int) -> bool:
+            evaluating = trying(state) - (timer_forces is not None and timer_forces(state))
+            return not (in_callback(state) and evaluating)
+
+        promises[NO_OVERLAP] = apart
+    if scene.timed:
+        promises |= _timer_promises(cast)
+    return promises
+
+
+def _completed_at_return(cast: Cast) -> Callable[[int], bool]:
+    memory = cast.memory
+    obligations = [
+        (record.obliged.mask, cast.at_end([program]))
+        for record, program in zip(memory.records, cast.events, strict=True)
+    ]
+    registered = cast.at_end([cast.registrar] if cast.registrar is not None else [])
+    completed = memory.completed.mask
+
+    def holds(state: int) -> bool:
+        if state & completed or not registered(state):
+            return True
+        return not any(state & obliged and returned(state) for obliged, returned in obligations)
+
+    return holds
+
+
+def _timer_promises(cast: Cast) -> dict[str, Callable[[int], bool]]:
+    memory = cast.memory
+    expirations, won, completed = memory.expirations, memory.expiry_won.mask, memory.completed.mask
+    two = 2 << expirations.shift
+    armed, timer_mask = ARMED << memory.timer.shift, memory.timer.mask
+    cancelling = cast.anyone_at(("cancel",))
+    registered = cast.at_end([cast.registrar] if cast.registrar is not None else [])
+
+    def expires_after_win(state: int) -> bool:
+        return not state & expirations.mask or bool(state & won and not state & two)
+
+    def no_retained_task(state: int) -> bool:
+        if not state & completed or state & timer_mask != armed:
+            return True
+        return not registered(state) or cancelling(state) > 0
+
+    return {EXPIRES_AFTER_WIN: expires_after_win, NO_RETAINED_TASK: no_retained_task}
+
+
+def _witnesses(cast: Cast, scene: Scene) -> dict[str, Callable[[int], bool]]:
+    """What must be seen at least once, so that no promise is kept only because nothing happened."""
+    memory = cast.memory
+    seen: dict[str, Callable[[int], bool]] = {}
+    if not scene.never_ready:
+        seen["on_complete runs"] = lambda state: bool(state & memory.calls.mask)
+        seen["a check starts after ready"] = lambda state: any(
+            state & record.obliged.mask for record in memory.records
+        )
+    lock_mask = memory.lock.mask
+    waiting = cast.anyone_at(("lock", "set-flag"))
+    if scene.events > 1 or scene.register:
+        seen["a thread meets the lock held"] = lambda state: bool(state & lock_mask) and waiting(state) > 0
+    if scene.register and not scene.never_ready:
+        last_watch = memory.watched[-1].mask
+        seen["the operation is completed after it was watched"] = lambda state: bool(
+            state & memory.completed.mask and state & last_watch
+        )
+    if scene.timed:
+        seen["the expiry wins"] = lambda state: bool(state & memory.expirations.mask)
+        seen["the expiry is cancelled"] = lambda state: memory.timer.get(state) == 3
+    return seen

@@ -1,0 +1,179 @@
+"""Progress: what must stay possible, and what must come under weak fairness.
+
+`possible P`: from every reachable state a P-state can be reached (AG EF P). `eventually P`: every weakly fair
+run meets a P-state. A run is weakly fair when no actor that can always step is left out for ever. A run that
+never meets P stays in the states without P; it ends in a state without steps, or it stays for ever in one
+strongly connected component. Such a component carries a fair run exactly if every actor either moves inside it
+or is blocked in one of its states, because a run may visit all its states and steps for ever.
+
+Source: the usual emptiness check for generalised Buchi acceptance (Lichtenstein and Pnueli 1985; Tarjan 1972).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
+
+from purgatorio_spec.model.search import Search
+from purgatorio_spec.model.shape import Finding, Predicate, Step, Trace, Verdict
+
+S = TypeVar("S", bound=Hashable)
+Edges = dict[S, list[tuple[int, S]]]
+
+
+def judge_graph(search: Search[S]) -> list[Finding]:
+    """The findings for `possible` and `eventually`; UNKNOWN all if the search did not end."""
+    model = search.model
+    if not search.complete:
+        return [Finding(name, Verdict.UNKNOWN) for name in (*model.possible, *model.eventually)]
+    edges = _edges(search)
+    findings = [_possible(search, edges, name, holds) for name, holds in model.possible.items()]
+    findings += [_eventually(search, edges, name, holds) for name, holds in model.eventually.items()]
+    return findings
+
+
+def _edges(search: Search[S]) -> Edges[S]:
+    canonical, steps = search.model.canonical, search.model.steps
+    if canonical is None:
+        return {state: steps(state) for state in search.parent}
+    return {state: [(actor, canonical(to)) for actor, to in steps(state)] for state in search.parent}
+
+
+def _possible(search: Search[S], edges: Edges[S], name: str, holds: Predicate[S]) -> Finding:
+    before: dict[S, list[S]] = {state: [] for state in edges}
+    for state, successors in edges.items():
+        for _, successor in successors:
+            before[successor].append(state)
+    can = {state for state in edges if holds(state)}
+    work = list(can)
+    while work:
+        for state in before[work.pop()]:
+            if state not in can:
+                can.add(state)
+                work.append(state)
+    trap = next((state for state in edges if state not in can), None)  # breadth-first order: a nearest one
+    if trap is None:
+        return Finding(name, Verdict.PASS)
+    return Finding(name, Verdict.VIOLATED, search.trace_to(trap))
+
+
+def _eventually(search: Search[S], edges: Edges[S], name: str, holds: Predicate[S]) -> Finding:
+    """Look at the part of the graph that a run without P can see."""
+    open_states: dict[S, None] = {}
+    work = [state for state in edges if search.parent[state] is None and not holds(state)]
+    while work:
+        state = work.pop()
+        if state in open_states:
+            continue
+        open_states[state] = None
+        work += [to for _, to in edges[state] if to not in open_states and not holds(to)]
+    for state in open_states:
+        if not edges[state]:
+            return Finding(name, Verdict.VIOLATED, search.trace_to(state))
+    inside: Edges[S] = {s: [(a, to) for a, to in edges[s] if to in open_states] for s in open_states}
+    fair = [c for c in components(inside) if _carries_run(c, inside, edges, search)]
+    if not fair:
+        return Finding(name, Verdict.PASS)
+    component = min(fair, key=lambda c: min(len(search.path_to(s)) for s in c[:50]))
+    return Finding(name, Verdict.VIOLATED, _lasso(search, component, inside, edges))
+
+
+def _carries_run(component: list[S], inside: Edges[S], edges: Edges[S], search: Search[S]) -> bool:
+    members = set(component)
+    moves = {actor for s in component for actor, to in inside[s] if to in members}
+    if not moves:
+        return False
+    if not search.model.fair:
+        return True
+    for actor in range(len(search.model.columns)):
+        if actor not in moves and all(any(a == actor for a, _ in edges[s]) for s in component):
+            return False
+    return True
+
+
+def _lasso(search: Search[S], component: list[S], inside: Edges[S], edges: Edges[S]) -> Trace:
+    """A path to the component, then a loop in it that leaves out no actor unfairly."""
+    members = set(component)
+    start = min(component, key=lambda s: len(search.path_to(s)))
+    prefix = search.trace_to(start)
+    at, loop = start, list[Step]()
+    actors = range(len(search.model.columns)) if search.model.fair else range(0)
+    for actor in actors:
+        moves = {s for s in members if any(a == actor and to in members for a, to in inside[s])}
+        blocked = {s for s in members if all(a != actor for a, _ in edges[s])}
+        at = _go(search, inside, members, at, moves or blocked, loop)
+        if moves:
+            step = next(to for a, to in inside[at] if a == actor and to in members)
+            loop.append(search.model.describe(at, actor, step))
+            at = step
+    if not loop:
+        actor, step = next((a, to) for a, to in inside[at] if to in members)
+        loop.append(search.model.describe(at, actor, step))
+        at = step
+    _go(search, inside, members, at, {start}, loop)
+    return Trace(prefix.steps, tuple(loop))
+
+
+def _go(search: Search[S], inside: Edges[S], members: set[S], at: S, goals: set[S], loop: list[Step]) -> S:
+    """Append the shortest walk inside `members` from `at` to one of `goals`; the state reached."""
+    came: dict[S, tuple[S, int] | None] = {at: None}
+    layer = [at]
+    while True:
+        reached = next((s for s in layer if s in goals), None)
+        if reached is not None:
+            break
+        following = []
+        for s in layer:
+            for actor, to in inside[s]:
+                if to in members and to not in came:
+                    came[to] = (s, actor)
+                    following.append(to)
+        if not following:
+            raise AssertionError(f"{search.model.name}: a component is not strongly connected")
+        layer = following
+    walk = []
+    end, link = reached, came[reached]
+    while link is not None:
+        walk.append(search.model.describe(link[0], link[1], end))
+        end, link = link[0], came[link[0]]
+    loop.extend(reversed(walk))
+    return reached
+
+
+def components(edges: Edges[S]) -> Iterable[list[S]]:
+    """Tarjan's strongly connected components, iteratively."""
+    index: dict[S, int] = {}
+    low: dict[S, int] = {}
+    stack: list[S] = []
+    on_stack: set[S] = set()
+    for root in edges:
+        if root in index:
+            continue
+        work = [(root, iter(edges[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            state, successors = work[-1]
+            deeper = None
+            for _, to in successors:
+                if to not in index:
+                    deeper = to
+                    break
+                if to in on_stack:
+                    low[state] = min(low[state], index[to])
+            if deeper is not None:
+                index[deeper] = low[deeper] = len(index)
+                stack.append(deeper)
+                on_stack.add(deeper)
+                work.append((deeper, iter(edges[deeper])))
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[state])
+            if low[state] == index[state]:
+                component = []
+                while not component or component[-1] != state:
+                    component.append(stack.pop())
+                    on_stack.discard(component[-1])
+                yield component

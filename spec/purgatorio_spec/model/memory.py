@@ -1,0 +1,141 @@
+"""The shared memory of the completion model and its atomic steps, each a function of the packed state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from purgatorio_spec.model.packed import Bits, Layout, Place, StepFunction
+
+IDLE, ARMED, TAKEN, CANCELLED = range(4)  # of the operation's timer task
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one event's thread owns; the records are equal and adjacent, so they can be sorted."""
+
+    counter: Bits
+    published: Bits
+    obliged: Bits  # ghost: its check started when the operation was ready
+
+
+class Memory:
+    """One operation, its lock and flags, its timer task, and `events` conditions that make it ready.
+
+    The condition is a conjunction of events that never become false again. Reading it is one step: with
+    monotone events, a thread that reads them one by one says false only if one was false when read, and true
+    only if all were true at its last read, so every such evaluation equals an atomic one at some moment of it.
+    """
+
+    def __init__(self, events: int, keys: int, never_ready: bool) -> None:
+        layout = Layout()
+        self.layout = layout
+        self.records = tuple(
+            Record(
+                layout.add(f"pc{index}", 5), layout.add(f"published{index}"), layout.add(f"obliged{index}")
+            )
+            for index in range(events)
+        )
+        self.record_width = layout.width // events
+        self.completed = layout.add("completed")
+        self.lock = layout.add("lock")
+        self.pending = layout.add("pending")
+        self.watched = tuple(layout.add(f"watched{key}") for key in range(keys))
+        self.timer = layout.add("timer", 2)
+        self.calls = layout.add("on_complete calls", 2)
+        self.wins = layout.add("force_complete wins", 2)
+        self.expirations = layout.add("on_expiration calls", 2)
+        self.expiry_won = layout.add("expiry won")
+        self.ready_mask = sum(record.published.mask for record in self.records)
+        if never_ready:
+            self.ready_mask |= layout.add("an event that never comes").mask
+
+    def ready(self, state: int) -> bool:
+        """Have all events been published?"""
+        return state & self.ready_mask == self.ready_mask
+
+    def all_watched(self, state: int) -> int:
+        """`state` with the operation watched under every key."""
+        for bit in self.watched:
+            state |= bit.mask
+        return state
+
+    def goto(self, at: Place, target: str) -> StepFunction:
+        """A step that only moves (a call or a return that another step waits for)."""
+        move = at.to(target)
+        return lambda state: state + move
+
+    def raise_flag(self, at: Place, bit: Bits, target: str) -> StepFunction:
+        """Write true."""
+        mask, move = bit.mask, at.to(target)
+        return lambda state: (state | mask) + move
+
+    def clear_flag(self, at: Place, bit: Bits, target: str) -> StepFunction:
+        """Write false."""
+        keep, move = ~bit.mask, at.to(target)
+        return lambda state: (state & keep) + move
+
+    def branch(self, at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
+        """Read a flag and go where it says."""
+        mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
+        return lambda state: state + (yes if state & mask else no)
+
+    def test_and_set(self, at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
+        """Atomically read the flag and set it."""
+        mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
+        return lambda state: state + yes if state & mask else (state | mask) + no
+
+    def block(self, at: Place, target: str) -> StepFunction:
+        """Take the operation's lock, waiting while it is held."""
+        mask, move = self.lock.mask, at.to(target)
+        return lambda state: None if state & mask else (state | mask) + move
+
+    def evaluate(self, at: Place, if_ready: str, if_not: str) -> StepFunction:
+        """The body of `try_complete`: read the condition."""
+        mask, yes, no = self.ready_mask, at.to(if_ready), at.to(if_not)
+        return lambda state: state + (yes if state & mask == mask else no)
+
+    def bump(self, at: Place, counter: Bits, target: str) -> StepFunction:
+        """Count to two and stay there; the properties ask only for more than one."""
+        one, two, move = 1 << counter.shift, 2 << counter.shift, at.to(target)
+        return lambda state: (state if state & two else state + one) + move
+
+    def win(self, at: Place, if_lost: str, if_won: str) -> StepFunction:
+        """Set `completed` if nobody has, atomically; the winner is counted."""
+        mask, one = self.completed.mask, 1 << self.wins.shift
+        lost, won = at.to(if_lost), at.to(if_won)
+        return lambda state: state + lost if state & mask else (state | mask) + one + won
+
+    def claim(self, at: Place, target: str) -> StepFunction:
+        """Set `completed` without looking again (the second half of a check-then-set)."""
+        mask, one, two = self.completed.mask, 1 << self.wins.shift, 2 << self.wins.shift
+        move = at.to(target)
+        return lambda state: ((state | mask) if state & two else (state | mask) + one) + move
+
+    def cancel_timer(self, at: Place, target: str) -> StepFunction:
+        """Cancel the timer task; nothing happens to one that is not armed or already taken."""
+        timer, move = self.timer, at.to(target)
+        armed, mask, cancelled = ARMED << timer.shift, timer.mask, CANCELLED << timer.shift
+        keep = ~mask
+        return lambda state: ((state & keep) | cancelled if state & mask == armed else state) + move
+
+    def arm_timer(self, at: Place, target: str) -> StepFunction:
+        """Add the operation to the timer."""
+        keep, armed, move = ~self.timer.mask, ARMED << self.timer.shift, at.to(target)
+        return lambda state: ((state & keep) | armed) + move
+
+    def take_timer(self, at: Place, target: str) -> StepFunction:
+        """The timer hands the task to its executor; blocked while the task is not armed."""
+        mask, armed, taken = self.timer.mask, ARMED << self.timer.shift, TAKEN << self.timer.shift
+        keep, move = ~mask, at.to(target)
+        return lambda state: ((state & keep) | taken) + move if state & mask == armed else None
+
+    def look_up(self, at: Place, record: Record, key: int, if_watched: str, if_not: str) -> StepFunction:
+        """`check_and_complete(key)` starts and reads the key's list."""
+        watched, obliged, ready = self.watched[key].mask, record.obliged.mask, self.ready_mask
+        yes, no = at.to(if_watched), at.to(if_not)
+
+        def step(state: int) -> int:
+            move = yes if state & watched else no
+            return (state | obliged if state & ready == ready else state) + move
+
+        return step

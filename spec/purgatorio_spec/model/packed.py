@@ -1,0 +1,151 @@
+"""States packed into one integer: named bit fields, and programs of small steps over them.
+
+An integer state is hashed and compared several times faster than a tuple, and a step becomes one or two
+integer operations; this is what lifts the search above 100,000 states a second in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+StepFunction = Callable[[int], int | None]  # None: blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A named field of the packed state: `width` bits from `shift`."""
+
+    name: str
+    shift: int
+    width: int
+
+    @property
+    def mask(self) -> int:
+        """The bits of the field, in place."""
+        return ((1 << self.width) - 1) << self.shift
+
+    def get(self, state: int) -> int:
+        """The value of the field."""
+        return (state >> self.shift) & ((1 << self.width) - 1)
+
+    def put(self, state: int, value: int) -> int:
+        """`state` with the field set. ValueError if the value does not fit."""
+        if not 0 <= value < 1 << self.width:
+            raise ValueError(f"{self.name} = {value} does not fit {self.width} bits")
+        return (state & ~self.mask) | value << self.shift
+
+
+class Layout:
+    """Hands out fields one after the other."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Bits] = {}
+        self.width = 0
+
+    def add(self, name: str, width: int = 1) -> Bits:
+        """A new field above all earlier ones. ValueError if the name is taken."""
+        if name in self.fields:
+            raise ValueError(f"field {name!r} exists")
+        self.fields[name] = Bits(name, self.width, width)
+        self.width += width
+        return self.fields[name]
+
+    def show(self, state: int) -> str:
+        """The fields that are not zero, for messages."""
+        values = {name: bits.get(state) for name, bits in self.fields.items()}
+        return ", ".join(f"{name}={value}" for name, value in values.items() if value)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an instruction stands: it turns a target label into what must be added to the state."""
+
+    counter: Bits
+    here: int
+    labels: Mapping[str, int]
+
+    def to(self, label: str) -> int:
+        """The difference that moves this thread's program counter to `label`."""
+        return (self.labels[label] - self.here) << self.counter.shift
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One atomic step. `text` is what a counterexample shows; `outcomes` adds a word by where it went."""
+
+    label: str
+    text: str
+    make: Callable[[Place], StepFunction]
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+
+
+END = "end"
+
+
+class Program:
+    """The instructions of one thread over its program counter; the label `end` is its last."""
+
+    def __init__(self, counter: Bits, instructions: Sequence[Instruction]) -> None:
+        labels = {instruction.label: at for at, instruction in enumerate(instructions)}
+        if len(labels) != len(instructions):
+            raise ValueError("two instructions share a label")
+        labels[END] = len(instructions)
+        self.counter = counter
+        self.labels = labels
+        self.names = [*(instruction.label for instruction in instructions), END]
+        self.instructions = tuple(instructions)
+        self.functions: list[StepFunction] = [
+            instruction.make(Place(counter, at, labels)) for at, instruction in enumerate(instructions)
+        ]
+        self.functions.append(lambda state: None)
+
+    def at(self, state: int) -> str:
+        """The label where this thread stands."""
+        return self.names[self.counter.get(state)]
+
+    def is_at(self, labels: Sequence[str]) -> Callable[[int], bool]:
+        """A predicate: this thread stands at one of `labels` (unknown labels are an error)."""
+        wanted = frozenset(self.labels[label] for label in labels)
+        shift, mask = self.counter.shift, (1 << self.counter.width) - 1
+        return lambda state: ((state >> shift) & mask) in wanted
+
+    def text(self, before: int, after: int) -> str:
+        """What the step from `before` to `after` did, in words."""
+        instruction = self.instructions[self.counter.get(before)]
+        outcome = instruction.outcomes.get(self.at(after))
+        return instruction.text if outcome is None else f"{instruction.text}: {outcome}"
+
+
+def interleave(programs: Sequence[Program]) -> Callable[[int], list[tuple[int, int]]]:
+    """All steps of a state, one for each thread that is not blocked and not at its end."""
+    threads = [
+        (actor, program.counter.shift, (1 << program.counter.width) - 1, program.functions)
+        for actor, program in enumerate(programs)
+    ]
+
+    def steps(state: int) -> list[tuple[int, int]]:
+        found = []
+        for actor, shift, mask, functions in threads:
+            after = functions[(state >> shift) & mask](state)
+            if after is not None:
+                found.append((actor, after))
+        return found
+
+    return steps
+
+
+def sorted_records(first_shift: int, width: int, count: int) -> Callable[[int], int]:
+    """Symmetry of `count` equal records of `width` bits each: the representative has them sorted."""
+    record = (1 << width) - 1
+    whole = ((1 << (width * count)) - 1) << first_shift
+    shifts = [first_shift + width * index for index in range(count)]
+
+    def canonical(state: int) -> int:
+        records = sorted([(state >> shift) & record for shift in shifts])
+        state &= ~whole
+        for shift, value in zip(shifts, records, strict=True):
+            state |= value << shift
+        return state
+
+    return canonical

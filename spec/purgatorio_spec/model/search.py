@@ -1,0 +1,123 @@
+"""Breadth-first search of a model: the reachable states, the first state that breaks each property."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace
+
+S = TypeVar("S", bound=Hashable)
+
+
+class Search(Generic[S]):
+    """The reachable states of a model, each with the canonical state it was first reached from."""
+
+    def __init__(self, model: Model[S], limit_states: int, stop_at_first: bool) -> None:
+        if model.canonical is not None and model.eventually:
+            raise ValueError(
+                f"{model.name}: symmetry renames actors, fairness names them; use one of the two"
+            )
+        self.model = model
+        self.limit_states = limit_states
+        self.stop_at_first = stop_at_first
+        self.parent: dict[S, S | None] = {}
+        self.bad_state: dict[str, S] = {}
+        self.bad_step: dict[str, tuple[S, int, S]] = {}
+        self.witnessed: set[str] = set()
+        self.transitions = 0
+        self.depth = 0
+        self.complete = False
+
+    def run(self) -> None:
+        """Search breadth first until the frontier is empty, the limit is reached, or a violation ends it."""
+        canonical = self.model.canonical
+        frontier = []
+        for state in self.model.initial:
+            first = state if canonical is None else canonical(state)
+            if first not in self.parent:
+                self.parent[first] = None
+                frontier.append(first)
+        self._judge(frontier)
+        while frontier and not self._may_stop():
+            if len(self.parent) >= self.limit_states:
+                return
+            frontier = self._expand(frontier)
+            self._judge(frontier)
+            self.depth += 1
+        self.complete = not frontier
+
+    def _may_stop(self) -> bool:
+        return self.stop_at_first and bool(self.bad_state or self.bad_step)
+
+    def _expand(self, frontier: list[S]) -> list[S]:
+        """One layer. The loop is written flat: it is the only code whose speed matters here."""
+        parent, steps, canonical = self.parent, self.model.steps, self.model.canonical
+        done, watches_steps = self.model.done, bool(self.model.always_step)
+        reached: list[S] = []
+        transitions = 0
+        for state in frontier:
+            successors = steps(state)
+            transitions += len(successors)
+            if not successors and not done(state):
+                self.bad_state.setdefault(DEADLOCK, state)
+            if watches_steps:
+                self._judge_steps(state, successors)
+            for _, successor in successors:
+                if canonical is not None:
+                    successor = canonical(successor)
+                if successor not in parent:
+                    parent[successor] = state
+                    reached.append(successor)
+        self.transitions += transitions
+        return reached
+
+    def _judge(self, states: list[S]) -> None:
+        for name, holds in self.model.always.items():
+            if name not in self.bad_state:
+                bad = next((state for state in states if not holds(state)), None)
+                if bad is not None:
+                    self.bad_state[name] = bad
+        for name, holds in self.model.sometimes.items():
+            if name not in self.witnessed and any(holds(state) for state in states):
+                self.witnessed.add(name)
+
+    def _judge_steps(self, state: S, successors: list[tuple[int, S]]) -> None:
+        for name, holds in self.model.always_step.items():
+            if name in self.bad_step:
+                continue
+            for actor, successor in successors:
+                if not holds(state, actor, successor):
+                    self.bad_step[name] = (state, actor, successor)
+                    break
+
+    def path_to(self, state: S) -> list[S]:
+        """The canonical states from an initial one to `state`, both included."""
+        path = [state]
+        before = self.parent[state]
+        while before is not None:
+            path.append(before)
+            before = self.parent[before]
+        return path[::-1]
+
+    def trace_to(self, state: S) -> Trace:
+        """The shortest path as steps, walked again on concrete states so that symmetry renames nobody."""
+        steps, _ = self.walk(self.path_to(state))
+        return Trace(tuple(steps))
+
+    def walk(self, path: list[S]) -> tuple[list[Step], S]:
+        """Follow canonical states concretely; the steps taken and the concrete last state."""
+        canonical = self.model.canonical
+        concrete = path[0]
+        taken: list[Step] = []
+        for target in path[1:]:
+            for actor, successor in self.model.steps(concrete):
+                if (successor if canonical is None else canonical(successor)) == target:
+                    taken.append(self.model.describe(concrete, actor, successor))
+                    concrete = successor
+                    break
+            else:
+                raise AssertionError(
+                    f"{self.model.name}: the symmetry is not one: no step leads to {target!r}"
+                )
+        return taken, concrete

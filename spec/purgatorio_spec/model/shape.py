@@ -1,0 +1,107 @@
+"""A breadth-first model checker for small worlds: complete search, shortest counterexamples.
+
+A model is an initial state, a function that lists the steps of a state, and properties. `always` must hold in
+every reachable state, `always_step` in every step, `sometimes` in at least one state (it shows that the claims
+beside it are not vacuous), `possible` must stay reachable from every state, `eventually` must come true on
+every weakly fair run (see `fairness`). A state without steps that is not `done` is a deadlock.
+
+Every answer carries the number of states and the bound. A limit that was reached makes every property that was
+not refuted UNKNOWN, never PASS. Not promised: partial-order reduction, real-time, probabilities, state spaces
+beyond memory (a packed integer state costs about 150 bytes here).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic, TypeVar
+
+S = TypeVar("S", bound=Hashable)
+
+Predicate = Callable[[S], bool]
+DEADLOCK = "no deadlock"
+
+
+class Verdict(Enum):
+    """What the search says about one property."""
+
+    PASS = "PASS"
+    VIOLATED = "VIOLATED"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a counterexample: which column acts, and what it does."""
+
+    column: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A path from an initial state; `loop` is the part that repeats for ever (empty for a finite path)."""
+
+    steps: tuple[Step, ...]
+    loop: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Model(Generic[S]):
+    """What is searched. `steps` lists (actor, next state); an actor is an index into `columns`."""
+
+    name: str
+    bound: str
+    columns: tuple[str, ...]
+    initial: tuple[S, ...]
+    steps: Callable[[S], list[tuple[int, S]]]
+    describe: Callable[[S, int, S], Step]
+    done: Predicate[S]
+    always: Mapping[str, Predicate[S]] = field(default_factory=dict)
+    always_step: Mapping[str, Callable[[S, int, S], bool]] = field(default_factory=dict)
+    sometimes: Mapping[str, Predicate[S]] = field(default_factory=dict)
+    possible: Mapping[str, Predicate[S]] = field(default_factory=dict)
+    eventually: Mapping[str, Predicate[S]] = field(default_factory=dict)
+    canonical: Callable[[S], S] | None = None
+    fair: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer for one property, with the shortest path where it is refuted."""
+
+    property: str
+    verdict: Verdict
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search says: one finding a property, and how far the search went."""
+
+    model: str
+    bound: str
+    findings: tuple[Finding, ...]
+    states: int
+    transitions: int
+    depth: int
+    seconds: float
+    complete: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """VIOLATED if any property is, else UNKNOWN if any is, else PASS."""
+        verdicts = {finding.verdict for finding in self.findings}
+        for worst in (Verdict.VIOLATED, Verdict.UNKNOWN):
+            if worst in verdicts:
+                return worst
+        return Verdict.PASS
+
+    def finding(self, name: str) -> Finding:
+        """The finding for one property. KeyError if the model has no such property."""
+        for finding in self.findings:
+            if finding.property == name:
+                return finding
+        raise KeyError(f"{self.model} has no property {name!r}")

@@ -1,0 +1,70 @@
+"""The completion protocol as it was at different times: one row a version, each a set of switches.
+
+`PENDING_FLAG` and `LOCKED` are the two dialects that must hold; every other row is a version that was really
+released or a port's known mistake, and must fail the property named in `claims`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Acquire(Enum):
+    """How an event's thread gets the operation's lock before it evaluates `try_complete`."""
+
+    RETRY_FLAG = "try-lock, with a pending flag and a retry loop"  # 1.1 to 2.6 (KAFKA-6653)
+    GIVE_UP = "try-lock or give up"  # 1.0 (KAFKA-5970)
+    RETRY_ONCE = "try-lock, once more on failure"
+    NO_RESET = "try-lock and retry loop, the flag never cleared"
+    BLOCK = "blocking lock"  # 2.7 and later (KAFKA-8334)
+
+
+class Force(Enum):
+    """How `force_complete` decides the winner."""
+
+    COMPARE_AND_SET = "compare-and-set, callback outside any lock"
+    UNDER_LOCK = "flag set and callback run under the operation's lock"  # 4.1 (KAFKA-19312)
+    CHECK_THEN_SET = "read the flag, then set it"
+    AFTER_CALLBACK = "callback first, then the flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One version of the protocol."""
+
+    name: str
+    acquire: Acquire
+    force: Force
+    register_locked: bool
+    recheck: bool = True
+    check_before_each_watch: bool = False
+    cancel_after_late_add: bool = True
+    expiry_needs_win: bool = True
+    true_without_force: bool = False
+
+
+PENDING_FLAG = Variant("pending-flag", Acquire.RETRY_FLAG, Force.COMPARE_AND_SET, register_locked=False)
+LOCKED = Variant("locked", Acquire.BLOCK, Force.UNDER_LOCK, register_locked=True)
+DIALECTS = (PENDING_FLAG, LOCKED)
+
+GIVE_UP = replace(PENDING_FLAG, name="try-lock-give-up", acquire=Acquire.GIVE_UP)
+RETRY_ONCE = replace(PENDING_FLAG, name="try-lock-retry-once", acquire=Acquire.RETRY_ONCE)
+NO_RESET = replace(PENDING_FLAG, name="pending-flag-never-reset", acquire=Acquire.NO_RESET)
+NO_RECHECK = replace(PENDING_FLAG, name="watch-without-re-check", recheck=False)
+NO_RECHECK_LOCKED = replace(LOCKED, name="watch-without-re-check (locked)", recheck=False)
+CHECK_BEFORE_EACH_WATCH = replace(
+    PENDING_FLAG, name="check-before-each-watch", recheck=False, check_before_each_watch=True
+)
+CHECK_THEN_SET = replace(PENDING_FLAG, name="check-then-set", force=Force.CHECK_THEN_SET)
+FLAG_AFTER_CALLBACK = replace(PENDING_FLAG, name="flag-after-callback", force=Force.AFTER_CALLBACK)
+UNLOCKED_FORCE = replace(LOCKED, name="force-without-lock (2.7 to 4.0)", force=Force.COMPARE_AND_SET)
+NO_LATE_CANCEL = {
+    dialect: replace(dialect, name=f"no-cancel-after-late-add ({dialect.name})", cancel_after_late_add=False)
+    for dialect in DIALECTS
+}
+EXPIRY_WITHOUT_WIN = {
+    dialect: replace(dialect, name=f"on-expiration-unconditional ({dialect.name})", expiry_needs_win=False)
+    for dialect in DIALECTS
+}
+TRUE_WITHOUT_FORCE = replace(LOCKED, name="true-without-complete", true_without_force=True)
