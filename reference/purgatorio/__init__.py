@@ -1,1 +1,56 @@
-"""Purgatorio, the reference: delayed operations and timing wheels, faithful to Kafka, stdlib only."""
+"""Purgatorio, the reference: delayed operations and timing wheels, faithful to Kafka, stdlib only.
+
+Start reading at `purgatorio.delayed.operation`, then `delayed.purgatory`; for the timer at `timer.interface`, then
+`timer.wheel` and `timer.bucket`. `arithmetic` has the formulas, `sync` the seam under all of it.
+"""
+
+from purgatorio.clock import Clock, ManualClock, MonotonicClock
+from purgatorio.delayed.action_queue import ActionQueue
+from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges, openmetrics
+from purgatorio.delayed.locked import LOCKED
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.pending_flag import PENDING_FLAG
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.executors import QueuedExecutor
+from purgatorio.faults import CONTAIN, PROPAGATE
+from purgatorio.invariant import InvariantBroken
+from purgatorio.reaper import ReaperTimer
+from purgatorio.sync import Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.hashed_wheel import HashedWheel
+from purgatorio.timer.heap_timer import HeapTimer
+from purgatorio.timer.interface import Timer, TimerClosed
+from purgatorio.timer.mock_timer import MockTimer
+from purgatorio.timer.system_timer import SystemTimer
+from purgatorio.timer.task import ActionTask, TimerTask
+from purgatorio.virtual_time import VirtualTime
+
+__all__ = [
+    "CONTAIN",
+    "LOCKED",
+    "PENDING_FLAG",
+    "PROPAGATE",
+    "THREADS",
+    "ActionQueue",
+    "ActionTask",
+    "Clock",
+    "DelayedOperation",
+    "GaugeRegistry",
+    "HashedWheel",
+    "HeapTimer",
+    "InvariantBroken",
+    "ManualClock",
+    "MockTimer",
+    "MonotonicClock",
+    "Purgatory",
+    "PurgatoryGauges",
+    "QueuedExecutor",
+    "ReaperTimer",
+    "Sync",
+    "SystemTimer",
+    "Timer",
+    "TimerClosed",
+    "TimerTask",
+    "VirtualTime",
+    "openmetrics",
+]

@@ -36,6 +36,10 @@ T = TypeVar("T")
 
 _log = logging.getLogger("purgatorio")
 
+# The types behind the factory functions `threading.Lock` and `threading.RLock`.
+_LOCK: Final = type(threading.Lock())
+_RLOCK: Final = type(threading.RLock())
+
 _STRIPES: Final = tuple(threading.Lock() for _ in range(64))
 
 
@@ -115,7 +119,7 @@ class _Condition:
     __slots__ = ("_condition",)
 
     def __init__(self, lock: Lock) -> None:
-        if not isinstance(lock, threading.Lock | _RLOCK):
+        if not isinstance(lock, _LOCK | _RLOCK):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         self._condition = threading.Condition(lock)
 
@@ -124,9 +128,6 @@ class _Condition:
 
     def notify_all(self) -> None:
         self._condition.notify_all()
-
-
-_RLOCK: Final = type(threading.RLock())
 
 
 def _seconds(timeout_ms: int | None) -> float | None:

@@ -1,0 +1,84 @@
+"""The purgatory's two gauges, as numbers and as OpenMetrics text.
+
+`PurgatorySize` is the number of watch entries: an operation under three keys counts three, and a completed one
+counts until it is purged or met. `NumDelayedOperations` is the number of operations that the timer holds. Both
+are read without a lock and are exact only at rest. They belong together: much of the first over little of the
+second is garbage that waits for the purge.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio.threads import THREADS
+
+__all__ = ["GaugeRegistry", "Gauged", "PurgatoryGauges", "openmetrics"]
+
+
+@dataclass(frozen=True, slots=True)
+class PurgatoryGauges:
+    """One reading. Both are counts."""
+
+    purgatory_size: int
+    num_delayed_operations: int
+
+
+class Gauged(Protocol):
+    """Whatever has a name and the two gauges."""
+
+    @property
+    def name(self) -> str: ...
+
+    def gauges(self) -> PurgatoryGauges: ...
+
+
+class GaugeRegistry:
+    """The purgatories whose gauges are exported; a purgatory leaves it when it is shut down."""
+
+    __slots__ = ("_lock", "_members")
+
+    def __init__(self, *, sync: Sync = THREADS) -> None:
+        self._lock: Lock = sync.lock("gauges")
+        self._members: Cell[dict[int, Gauged]] = sync.cell({}, "gauges.members")
+
+    def add(self, member: Gauged) -> None:
+        """Export this one too."""
+        with self._lock:
+            self._members.mutate()[id(member)] = member
+
+    def remove(self, member: Gauged) -> None:
+        """Export it no more; nothing where it was not."""
+        with self._lock:
+            self._members.mutate().pop(id(member), None)
+
+    def members(self) -> list[Gauged]:
+        """Those exported now, in the order of their adding."""
+        with self._lock:
+            return list(self._members.get().values())
+
+    def openmetrics(self) -> str:
+        """The text for a scraper."""
+        return openmetrics(self.members())
+
+
+def openmetrics(members: Iterable[Gauged]) -> str:
+    """The gauges in OpenMetrics 1.0 text (`application/openmetrics-text`), ended by `# EOF`."""
+    readings = [(_escaped(member.name), member.gauges()) for member in members]
+    lines = [
+        "# TYPE purgatory_size gauge",
+        "# HELP purgatory_size Watch entries in the purgatory (Kafka's PurgatorySize).",
+        *(f'purgatory_size{{delayed_operation="{name}"}} {now.purgatory_size}' for name, now in readings),
+        "# TYPE num_delayed_operations gauge",
+        "# HELP num_delayed_operations Operations that wait for their time-out (Kafka's NumDelayedOperations).",
+        *(
+            f'num_delayed_operations{{delayed_operation="{name}"}} {now.num_delayed_operations}'
+            for name, now in readings
+        ),
+        "# EOF",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,85 @@
+"""The dialect `locked`: Kafka 4.1 and later.
+
+All of an operation's acts happen under its own lock: trying, completing, registering. An event waits for it.
+
+Promises.
+* An operation that is ready and watched before `check_and_complete(key)` starts has been completed, by whomever,
+  when that call returns; one that is ready before its registration starts, when the registration returns.
+* `try_complete` and `on_complete` of one operation never overlap (KAFKA-19312).
+
+The price: a slow callback holds up every event that meets the operation, and the timer's only thread. And
+a caller that holds a lock which `try_complete` or `on_complete` of another thread needs may deadlock: (1) A holds
+G and checks a key; (2) B, in `try_complete` of an operation there, has the operation's lock and wants G; (3) A
+wants the operation's lock. Rule: check keys without an exclusive lock in hand; defer it with an `ActionQueue`.
+
+The lock is re-entrant, for `try_complete` calls `force_complete` under it.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from purgatorio.delayed.dialect import Count, Watch, try_again
+
+if TYPE_CHECKING:
+    from purgatorio.delayed.operation import DelayedOperation
+
+__all__ = ["LOCKED", "Locked"]
+
+
+class Locked:
+    """See the module."""
+
+    __slots__ = ()
+
+    name = "locked"
+
+    def force_complete(self, operation: "DelayedOperation") -> bool:
+        """Look without the lock, look again under it; then flag, cancel, call back, all under it."""
+        if operation.completed.get():
+            return False
+        with operation.lock:
+            if operation.completed.get():
+                return False
+            operation.completed.set(True)
+            operation.cancel()
+            operation.call_on_complete()
+            return True
+
+    def try_from_event(self, operation: "DelayedOperation") -> bool:
+        """Wait for the lock, then try it unless it is completed. Kafka's `safeTryComplete`."""
+        with operation.lock:
+            if operation.is_completed():
+                return False
+            return operation.try_complete()
+
+    def register(
+        self, operation: "DelayedOperation", keys: Sequence[Hashable], watch: Watch, count: Count
+    ) -> bool:
+        """Try, watch every key while nobody has completed it, try again; all under the lock."""
+
+        def watch_all() -> None:
+            for key in keys:
+                if not operation.is_completed():
+                    watch(key, operation)
+            count()
+
+        return self.try_complete_or_else(operation, watch_all)
+
+    def try_complete_or_else(self, operation: "DelayedOperation", action: Callable[[], None]) -> bool:
+        """Try; in vain: do `action` and try again. Kafka's `safeTryCompleteOrElse`.
+
+        There is no look at `completed` between: an operation that was completed before is tried twice.
+        """
+        with operation.lock:
+            if operation.try_complete():
+                return True
+            action()
+            return try_again(operation, _try_complete)
+
+
+def _try_complete(operation: "DelayedOperation") -> bool:
+    return operation.try_complete()
+
+
+LOCKED: Final = Locked()
+"""The dialect of Kafka 4.1 and later."""

@@ -1,0 +1,95 @@
+"""`DelayedOperation`: a request that waits for a condition or for its time-out (Kafka's DelayedOperation).
+
+It is a timer task with a flag. It becomes completed once, by whoever wins `force_complete`:
+
+* an event on one of its keys makes the purgatory call `try_complete`, which calls `force_complete` when the
+  condition holds;
+* its time-out calls `force_complete`, and `on_expiration` after it;
+* anybody may call `force_complete`.
+
+Promises (clause ids in brackets).
+* [O1] `on_complete` is called at most once; `force_complete` is True for exactly one caller, and that call runs it.
+* [O3] `on_expiration` is called at most once, and only after an `on_complete` that the time-out itself caused. It
+  runs on the timer's executor, outside the operation's lock.
+* The order is flag, cancel of the timer task, `on_complete`: who looks from inside the callback finds the
+  operation completed and its timer gone.
+* [O8] An exception in a callback goes to `faults`: see `purgatorio.faults`.
+
+What the two dialects add stands in their modules.
+
+For subclasses: `try_complete` must not block for long, must be safe to call by several threads at once, and returns
+what `force_complete` returned, or False. To answer True without completing is a bug (clause O2).
+"""
+
+from abc import abstractmethod
+
+from purgatorio.delayed.dialect import Dialect
+from purgatorio.delayed.pending_flag import PENDING_FLAG
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.sync import AtomicFlag, Lock, Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["DelayedOperation"]
+
+
+class DelayedOperation(TimerTask):
+    """One waiting request. `delay_ms` is its time-out, `sync` must be the purgatory's.
+
+    `lock` is the operation's own unless given; a lock that is shared with anything else must be re-entrant, and
+    breaks what the dialect `pending-flag` promises (KAFKA-8334).
+    """
+
+    __slots__ = ("completed", "dialect", "faults", "lock", "sync", "try_complete_pending")
+
+    def __init__(
+        self,
+        delay_ms: int,
+        *,
+        dialect: Dialect = PENDING_FLAG,
+        lock: Lock | None = None,
+        faults: FaultPolicy = CONTAIN,
+        sync: Sync = THREADS,
+    ) -> None:
+        super().__init__(delay_ms, sync=sync)
+        self.sync = sync
+        self.dialect = dialect
+        self.faults = faults
+        self.lock: Lock = sync.rlock("operation") if lock is None else lock
+        self.completed: AtomicFlag = sync.atomic_flag(False, "operation.completed")
+        self.try_complete_pending: AtomicFlag = sync.atomic_flag(False, "operation.pending")
+
+    @abstractmethod
+    def try_complete(self) -> bool:
+        """Complete it if the condition holds: `return self.force_complete()`, else False."""
+
+    @abstractmethod
+    def on_complete(self) -> None:
+        """Called once, when it is completed, on the thread that completed it."""
+
+    def on_expiration(self) -> None:
+        """Called once after `on_complete` when it was the time-out that completed it."""
+
+    def is_completed(self) -> bool:
+        """Whether completion has been claimed; `on_complete` may still be running."""
+        return self.completed.get()
+
+    def force_complete(self) -> bool:
+        """Complete it now, whatever its condition. True iff this call did, and not another before."""
+        return self.dialect.force_complete(self)
+
+    def try_from_event(self) -> bool:
+        """Try it as an event on one of its keys does; True iff this call completed it."""
+        return self.dialect.try_from_event(self)
+
+    def run(self) -> None:
+        """The time-out."""
+        if self.force_complete():
+            self.on_expiration()
+
+    def call_on_complete(self) -> None:
+        """For dialects: the callback, with its exceptions handed to `faults`."""
+        try:
+            self.on_complete()
+        except Exception as error:
+            self.faults.caught(error, "on_complete", self)

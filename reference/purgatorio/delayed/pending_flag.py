@@ -1,0 +1,85 @@
+"""The dialect `pending-flag`: Kafka 1.1 to 2.6, and the default here.
+
+An event tries the operation's lock. Who gets it evaluates; who does not leaves a flag behind, so that the one who
+has it evaluates once more. Nobody ever waits for another's `try_complete`.
+
+Promises.
+* Each `try_from_event` is followed by some evaluation of `try_complete` that begins after it began: its own, or
+  one on the thread that had the lock, perhaps after this call has returned. So a condition that became true
+  before the event is seen by an event, and never left to the time-out (KAFKA-6653).
+* Completion is one compare-and-set, and `on_complete` runs outside every lock.
+
+Not promised: that the operation is completed when `check_and_complete` returns; that `try_complete` and
+`on_complete` of one operation do not overlap (an expiry completes it while an event evaluates it).
+
+The promise needs every holder of the operation's lock to be inside `try_from_event`. Give the operation a lock
+that others hold for other reasons, and an event meets a holder who will not look at the flag (KAFKA-8334).
+
+Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears, evaluates: false; (2) B makes
+it true, fails to lock, sets the flag; (3) A unlocks, sees the flag, goes round. Were it cleared after evaluating,
+A would erase B's request unseen. Why B goes round too when the flag was clear: (1) A reads the flag, clear, and
+is about to leave; (2) B fails to lock, sets the flag; (3) A unlocks... B must try again itself, until it either
+gets the lock or finds the flag still set, which shows that nobody has evaluated since B set it, and that whoever
+has the lock is before its look at the flag.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from purgatorio.delayed.dialect import Count, Watch, try_again
+
+if TYPE_CHECKING:
+    from purgatorio.delayed.operation import DelayedOperation
+
+__all__ = ["PENDING_FLAG", "PendingFlag"]
+
+
+class PendingFlag:
+    """See the module."""
+
+    __slots__ = ()
+
+    name = "pending-flag"
+
+    def force_complete(self, operation: "DelayedOperation") -> bool:
+        """One compare-and-set; its winner cancels the timer and calls back, outside any lock."""
+        if not operation.completed.compare_and_set(False, True):
+            return False
+        operation.cancel()
+        operation.call_on_complete()
+        return True
+
+    def try_from_event(self, operation: "DelayedOperation") -> bool:
+        """Evaluate, or make the one who evaluates do so again. Kafka's `maybeTryComplete`."""
+        while True:
+            operation.sync.loop_head(operation)
+            if operation.lock.acquire(blocking=False):
+                try:
+                    operation.try_complete_pending.set(False)
+                    done = operation.try_complete()
+                finally:
+                    operation.lock.release()
+                again = operation.try_complete_pending.get()
+            else:
+                done = False
+                again = not operation.try_complete_pending.get_and_set(True)
+            if not again or operation.is_completed():
+                return done
+
+    def register(
+        self, operation: "DelayedOperation", keys: Sequence[Hashable], watch: Watch, count: Count
+    ) -> bool:
+        """Try without the lock; watch key after key until somebody completes it; try as an event does."""
+        if operation.try_complete():
+            return True
+        for position, key in enumerate(keys):
+            if operation.is_completed():
+                return False
+            watch(key, operation)
+            if position == 0:
+                count()
+        return try_again(operation, self.try_from_event)
+
+
+PENDING_FLAG: Final = PendingFlag()
+"""The default dialect."""

@@ -1,0 +1,243 @@
+"""`Purgatory`: where delayed operations wait (Kafka's DelayedOperationPurgatory).
+
+Promises (clause ids in brackets; what differs by dialect stands in the dialects).
+* [O4] No completion is lost between registering and an event.
+* [O5] Every operation with a time-out is completed in the end, unless it was cancelled by key. With
+  `complete_at_shutdown`, the default, `shutdown` completes what is left.
+* [O7] `try_complete_else_watch` is True iff this very call completed the operation; `check_and_complete` returns
+  the number of operations that this very call completed.
+* [O8] An exception in one operation's callback loses no other operation and stops no thread.
+* [P1] Completed operations do not pile up: whenever the estimate of the operations inside exceeds those that the
+  timer holds by more than `purge_interval`, all completed ones are unlinked. The look is taken after each turn of
+  the reaper, at least every 200 ms; in `pass_time` where there is no reaper.
+* No callback runs under a lock of the purgatory.
+
+Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
+before a purge; that operations of one key are tried in any order; that `check_and_complete` is atomic.
+
+Kafka differs where O5 and O8 say "default": there shutdown leaves operations pending, and registering afterwards
+still answers False and queues, never to expire. `complete_at_shutdown=False` and `purgatorio.faults.PROPAGATE` are
+faithful to it.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Generic, TypeVar
+
+from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.shard import Shard
+from purgatorio.delayed.watchers import Watchers
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.invariant import require
+from purgatorio.reaper import POLL_MS, Reaper, wake
+from purgatorio.sync import ExecutorClosed, Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.interface import Timer, TimerClosed
+from purgatorio.timer.system_timer import SystemTimer
+
+__all__ = ["DEFAULT_PURGE_INTERVAL", "DEFAULT_SHARDS", "Purgatory"]
+
+DEFAULT_SHARDS = 512
+"""As in Kafka 2.2 and later (KAFKA-6431)."""
+
+DEFAULT_PURGE_INTERVAL = 1000
+"""Operations that may be garbage before a purge."""
+
+Op = TypeVar("Op", bound=DelayedOperation)
+
+
+class Purgatory(Generic[Op]):
+    """See the module.
+
+    `timer`: shared with nobody, for `shutdown` closes it; a `SystemTimer` of 1 ms by default. `reaper`: drive it by
+    a thread of its own, called `ExpirationReaper-<name>`. `timer_enabled=False`: operations never expire.
+    `registry`: where the gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_complete_at_shutdown",
+        "_estimated_operations",
+        "_purge_interval",
+        "_reaper",
+        "_registry",
+        "_shards",
+        "_sync",
+        "_timer",
+        "_timer_enabled",
+        "name",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        timer: Timer | None = None,
+        *,
+        purge_interval: int = DEFAULT_PURGE_INTERVAL,
+        shards: int = DEFAULT_SHARDS,
+        reaper: bool = True,
+        timer_enabled: bool = True,
+        complete_at_shutdown: bool = True,
+        faults: FaultPolicy = CONTAIN,
+        registry: GaugeRegistry | None = None,
+        sync: Sync = THREADS,
+    ) -> None:
+        if shards < 1 or purge_interval < 0:
+            raise ValueError(f"a purgatory needs a shard and an interval from 0: {shards=} {purge_interval=}")
+        self.name = name
+        self._sync = sync
+        self._timer: Timer = SystemTimer(name, faults=faults, sync=sync) if timer is None else timer
+        self._timer_enabled = timer_enabled
+        self._purge_interval = purge_interval
+        self._complete_at_shutdown = complete_at_shutdown
+        self._registry = registry
+        self._closed = sync.atomic_flag(False, "purgatory.closed")
+        self._estimated_operations = sync.atomic_int(0, "purgatory.estimate")
+        self._shards = tuple(Shard(faults, sync) for _ in range(shards))
+        if registry is not None:
+            registry.add(self)
+        # Last: the thread uses all of the above.
+        self._reaper = (
+            Reaper(f"ExpirationReaper-{name}", self._reap, faults=faults, sync=sync) if reaper else None
+        )
+
+    def try_complete_else_watch(self, operation: Op, keys: Sequence[Hashable]) -> bool:
+        """Complete `operation` if it can be, else let it wait under `keys` and for its time-out.
+
+        True iff this call completed it; False may mean that another thread did. ValueError without a key, TypeError
+        for a key that has no hash; then nothing has happened.
+        """
+        if not keys:
+            raise ValueError("an operation needs a key to wait under")
+        for key in keys:
+            hash(key)
+        if operation.dialect.register(operation, keys, self._watch, self._count_one):
+            return True
+        self._arm(operation)
+        return self._complete_late_comer(operation)
+
+    def check_and_complete(self, key: Hashable) -> int:
+        """Something happened to `key`: try every operation that waits under it; returns how many this completed.
+
+        Call it without an exclusive lock in hand, and after the change is visible.
+        """
+        watchers = self._shard(key).watchers(key)
+        return 0 if watchers is None else watchers.try_complete_watched()
+
+    def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
+        """Take the operations that wait under `key` off its list and off the timer, and return them.
+
+        They are *not* completed, and no callback is called. Those that also wait under other keys can still be
+        completed there; the others never will be. Completed ones that were in the list are returned too.
+        """
+        return self._shard(key).cancel(key)
+
+    def pass_time(self, timeout_ms: int = 0) -> bool:
+        """What the reaper does in one turn: drain the timer, then purge if need be. For owners without a reaper.
+
+        Returns what the timer's `advance_clock` returned.
+        """
+        advanced = self._timer.advance_clock(timeout_ms)
+        self.purge_if_needed()
+        return advanced
+
+    def purge_if_needed(self) -> int:
+        """Unlink all completed operations if there may be more than `purge_interval`; returns how many entries.
+
+        The estimate is reset *before* the lists are cleaned, to what the timer holds: operations that complete
+        during the purge are counted too many, never too few.
+        """
+        delayed = self.num_delayed()
+        if self._estimated_operations.get() - delayed <= self._purge_interval:
+            return 0
+        self._estimated_operations.set(delayed)
+        return sum(watchers.purge_completed() for watchers in self._all_watchers())
+
+    def watched(self) -> int:
+        """The gauge PurgatorySize: watch entries. Costs time proportional to the number of keys."""
+        return sum(watchers.size() for watchers in self._all_watchers())
+
+    def num_delayed(self) -> int:
+        """The gauge NumDelayedOperations: operations that the timer holds; 0 without a timer."""
+        return self._timer.size() if self._timer_enabled else 0
+
+    def gauges(self) -> PurgatoryGauges:
+        """Both gauges."""
+        return PurgatoryGauges(self.watched(), self.num_delayed())
+
+    def shutdown(self) -> int:
+        """Stop the reaper and the timer; returns how many operations this call completed. Idempotent.
+
+        With `complete_at_shutdown` every waiting operation is completed, on the caller, without `on_expiration`;
+        and one that is registering meanwhile is completed by its own registration (see `_complete_late_comer`).
+        """
+        if self._closed.get_and_set(True):
+            return 0
+        if self._reaper is not None:
+            self._reaper.initiate_shutdown()
+            wake(self._timer, self._sync)
+            self._reaper.await_shutdown()
+        completed = self._complete_waiting() if self._complete_at_shutdown else 0
+        self._timer.close()
+        if self._registry is not None:
+            self._registry.remove(self)
+        return completed
+
+    def check(self) -> None:
+        """Invariants of every shard; each key is in its own shard; the estimate is not below what waits."""
+        for shard in self._shards:
+            shard.check()
+            for watchers in shard.all_watchers():
+                require(self._shard(watchers.key) is shard, f"key {watchers.key!r} is in a foreign shard")
+        require(self._estimated_operations.get() >= 0, f"estimate {self._estimated_operations.get()}")
+
+    def _shard(self, key: Hashable) -> Shard:
+        return self._shards[hash(key) % len(self._shards)]
+
+    def _watch(self, key: Hashable, operation: DelayedOperation) -> None:
+        self._shard(key).watch(key, operation)
+
+    def _count_one(self) -> None:
+        self._estimated_operations.add(1)
+
+    def _all_watchers(self) -> list[Watchers]:
+        return [watchers for shard in self._shards for watchers in shard.all_watchers()]
+
+    def _arm(self, operation: DelayedOperation) -> None:
+        """Start the time-out, outside the operation's lock; take it back if the operation is completed by then.
+
+        Why: (1) A finds it not completed; (2) B completes it, and cancels a timer task that is not there yet;
+        (3) A adds it. Without the second look it would sit in the timer for its whole time-out. (KAFKA-2226.)
+        """
+        if operation.is_completed():
+            return
+        if self._timer_enabled:
+            self._add_to_timer(operation)
+        if operation.is_completed():
+            operation.cancel()
+
+    def _add_to_timer(self, operation: DelayedOperation) -> None:
+        try:
+            self._timer.add(operation)
+        except (ExecutorClosed, TimerClosed):
+            if not self._complete_at_shutdown:
+                raise
+
+    def _complete_late_comer(self, operation: DelayedOperation) -> bool:
+        """An operation that registers while the purgatory shuts down must not be left behind.
+
+        Shutdown sets the flag, then completes what is watched. (1) A looks at the flag: open; (2) B sets it and
+        sweeps; (3) A watches. So A looks *after* watching: either B's sweep came later and found the operation, or
+        A sees the flag.
+        """
+        return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
+
+    def _complete_waiting(self) -> int:
+        return sum(
+            operation.force_complete()
+            for watchers in self._all_watchers()
+            for operation in watchers.operations()
+        )
+
+    def _reap(self) -> None:
+        self.pass_time(POLL_MS)

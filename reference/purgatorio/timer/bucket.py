@@ -1,0 +1,194 @@
+"""One bucket of a wheel: a doubly linked ring of entries with one expiration (Kafka's TimerTaskList).
+
+Promises.
+* `add`, `remove` take constant time; an entry is in at most one bucket; `task_counter`, shared by all buckets of
+  a timer, is the number of linked entries.
+* `set_expiration` says whether the value changed: the adder that changed it, and nobody else, must offer the
+  bucket to the delay queue.
+* `flush` empties the bucket, hands every entry to `reinsert`, and only then makes the bucket reusable.
+
+Not promised: any order of the entries; that an entry which is linked has not been cancelled (see `flush`).
+
+Lock order: a bucket's lock before an entry's. While flushing, the lock of a coarser bucket is held when that of
+a finer one is taken, never the other way round. The bucket's lock is re-entrant because a flush removes under it,
+and may re-insert into the very bucket (Go timingwheel #25).
+
+Lock rule 1: `remove` looks, under both locks, whether the entry is in *this* bucket.
+  (1) B cancels: reads entry.bucket = X; (2) A flushes X: unlinks the entry and links it into Y; (3) B removes it
+  from X, whose lock does not guard Y's links; or, between (2)'s two halves, removes what is in no bucket and
+  counts it off twice. (KAFKA-2226.)
+Lock rule 2: `add` unlinks the entry from its old bucket *before* it takes this bucket's lock, and looks again
+  under the locks: taking the old bucket's lock inside would take two buckets in either order (a deadlock).
+Lock rule 3: `flush` resets the expiration before it lets go of the lock.
+  (1) A has emptied the bucket and let go; (2) B adds an entry, sets the same expiration, sees no change and does
+  not offer; (3) A resets. The bucket is in no queue and its entry never fires. (Go timingwheel PR 35.)
+"""
+
+from collections.abc import Callable
+
+from purgatorio.arithmetic import bucket_expiration
+from purgatorio.invariant import require
+from purgatorio.sync import AtomicInt, AtomicRef, Cell, Lock, Sync
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["NOT_QUEUED_MS", "TimerTaskEntry", "TimerTaskList"]
+
+NOT_QUEUED_MS = -(1 << 62)
+"""What `expiration_ms` answers for a bucket that is in no queue (Kafka's -1, which here could be a real time)."""
+
+
+class _Link:
+    """A place in a ring. The links are guarded by the lock of the bucket that the place is in."""
+
+    __slots__ = ("next", "previous")
+
+    def __init__(self, sync: Sync) -> None:
+        self.next: Cell[_Link | None] = sync.cell(None, "link.next")
+        self.previous: Cell[_Link | None] = sync.cell(None, "link.previous")
+
+
+class TimerTaskEntry(_Link):
+    """A task's place in a timer, with its deadline; making one points the task at it.
+
+    `expiration_ms` is the deadline, not the start of its tick.
+    """
+
+    __slots__ = ("_sync", "bucket", "expiration_ms", "lock", "task")
+
+    def __init__(self, task: TimerTask, expiration_ms: int, sync: Sync) -> None:
+        super().__init__(sync)
+        self.task = task
+        self.expiration_ms = expiration_ms
+        self.lock: Lock = sync.lock("entry")
+        self.bucket: AtomicRef[TimerTaskList | None] = sync.atomic_ref(None, "entry.bucket")
+        self._sync = sync
+        task.set_entry(self)
+
+    def cancelled(self) -> bool:
+        """Whether the task points elsewhere by now: cancelled, or added again."""
+        return self.task.entry() is not self
+
+    def remove(self) -> None:
+        """Leave the bucket; again, where another thread moves the entry meanwhile.
+
+        Between two buckets it is in none, and this does nothing: the mover then sees that it is cancelled.
+        """
+        bucket = self.bucket.get()
+        while bucket is not None:
+            self._sync.loop_head(self)
+            bucket.remove(self)
+            bucket = self.bucket.get()
+
+
+class TimerTaskList:
+    """A bucket; see the module."""
+
+    __slots__ = ("_expiration_ms", "_lock", "_root", "_sync", "_task_counter")
+
+    def __init__(self, task_counter: AtomicInt, sync: Sync) -> None:
+        self._sync = sync
+        self._task_counter = task_counter
+        self._lock = sync.rlock("bucket")
+        self._expiration_ms: AtomicRef[int | None] = sync.atomic_ref(None, "bucket.expiration")
+        self._root = _Link(sync)
+        self._root.next.set(self._root)
+        self._root.previous.set(self._root)
+
+    def set_expiration(self, expiration_ms: int) -> bool:
+        """Set the start of the bucket's tick; True iff that is a change, and then the caller must offer it."""
+        return self._expiration_ms.get_and_set(expiration_ms) != expiration_ms
+
+    def expiration_ms(self) -> int:
+        """The start of the bucket's tick, or NOT_QUEUED_MS."""
+        expiration_ms = self._expiration_ms.get()
+        return NOT_QUEUED_MS if expiration_ms is None else expiration_ms
+
+    def delay_ms(self, now_ms: int) -> int:
+        """How long until the bucket is due, 0 where it is (`Delayed.getDelay`)."""
+        return max(self.expiration_ms() - now_ms, 0)
+
+    def __lt__(self, other: "TimerTaskList") -> bool:
+        return self.expiration_ms() < other.expiration_ms()
+
+    def add(self, entry: TimerTaskEntry) -> None:
+        """Append `entry`, out of the bucket that it was in."""
+        while True:
+            self._sync.loop_head(self)
+            entry.remove()
+            with self._lock, entry.lock:
+                if entry.bucket.get() is None:
+                    self._append(entry)
+                    return
+
+    def remove(self, entry: TimerTaskEntry) -> None:
+        """Unlink `entry`; nothing where it is not in this bucket (any more)."""
+        with self._lock, entry.lock:
+            if entry.bucket.get() is self:
+                self._unlink(entry)
+
+    def flush(self, reinsert: Callable[[TimerTaskEntry], None]) -> None:
+        """Empty the bucket: unlink each entry and give it to `reinsert`, then forget the expiration.
+
+        The lock is held all the time, so that no adder gets between. `reinsert` must drop what is cancelled: a
+        cancel that comes between the unlinking and the re-insertion finds nothing to unlink.
+        """
+        with self._lock:
+            head = self._head()
+            while head is not None:
+                self.remove(head)
+                reinsert(head)
+                head = self._head()
+            self._expiration_ms.set(None)
+
+    def tasks(self) -> list[TimerTask]:
+        """The tasks that are linked and not cancelled."""
+        return [entry.task for entry in self.entries() if not entry.cancelled()]
+
+    def entries(self) -> list[TimerTaskEntry]:
+        """The linked entries."""
+        with self._lock:
+            found: list[TimerTaskEntry] = []
+            link = self._root.next.get()
+            while isinstance(link, TimerTaskEntry):
+                found.append(link)
+                link = link.next.get()
+            return found
+
+    def check(self, tick_ms: int) -> None:
+        """Invariants: the ring closes both ways, every entry knows its bucket, all have the bucket's tick."""
+        expiration_ms = self._expiration_ms.get()
+        before: _Link = self._root
+        for entry in self.entries():
+            require(entry.previous.get() is before, f"the link back from {entry.expiration_ms} ms is broken")
+            require(entry.bucket.get() is self, f"the entry at {entry.expiration_ms} ms names another bucket")
+            require(
+                bucket_expiration(entry.expiration_ms, tick_ms) == expiration_ms,
+                f"deadline {entry.expiration_ms} ms in the bucket of {expiration_ms} ms, tick {tick_ms} ms",
+            )
+            before = entry
+        require(self._root.previous.get() is before, "the ring does not close at its tail")
+
+    def _head(self) -> TimerTaskEntry | None:
+        head = self._root.next.get()
+        return head if isinstance(head, TimerTaskEntry) else None
+
+    def _append(self, entry: TimerTaskEntry) -> None:
+        tail = self._root.previous.get()
+        assert tail is not None, "a ring has no end"
+        entry.next.set(self._root)
+        entry.previous.set(tail)
+        tail.next.set(entry)
+        self._root.previous.set(entry)
+        entry.bucket.set(self)
+        self._task_counter.add(1)
+
+    def _unlink(self, entry: TimerTaskEntry) -> None:
+        before, after = entry.previous.get(), entry.next.get()
+        assert before is not None, "a linked entry has neighbours"
+        assert after is not None, "a linked entry has neighbours"
+        before.next.set(after)
+        after.previous.set(before)
+        entry.next.set(None)
+        entry.previous.set(None)
+        entry.bucket.set(None)
+        self._task_counter.add(-1)

@@ -1,0 +1,112 @@
+"""A queue whose head may be taken once its time has come (`java.util.concurrent.DelayQueue`).
+
+Promises: `poll` never returns what is not due, returns a due item with the least expiration, and wakes up within
+one clock unit of the time when the head becomes due, also when an earlier item arrives while it sleeps.
+
+The order is that of the items' *live* expirations, so an item's expiration must not change while it is inside.
+The wheel keeps that rule: a bucket's expiration is set before it is offered and reset after it was polled.
+
+Lock rule 1: the sleeper decides how long to sleep, and goes to sleep, without letting go of the lock between.
+  (1) A finds the queue empty and lets go; (2) B offers an item due now and notifies nobody, for nobody sleeps
+  yet; (3) A goes to sleep for good. (Go timingwheel #5, tokio #6682.)
+Lock rule 2: `offer` notifies whenever the new item is the head.
+  (1) A sleeps until 100; (2) B offers 5; (3) without a notice 5 fires at 100. (tokio #2290.)
+"""
+
+import heapq
+from typing import Any, Generic, Protocol, TypeVar
+
+from purgatorio.arithmetic import is_due, wait_time
+from purgatorio.clock import Clock
+from purgatorio.invariant import require
+from purgatorio.sync import Cell, Sync
+
+__all__ = ["DelayQueue", "Delayed"]
+
+
+class Delayed(Protocol):
+    """An item with a time; `<` compares the times."""
+
+    def expiration_ms(self) -> int:
+        """When it is due, in the clock of the queue."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+D = TypeVar("D", bound=Delayed)
+
+
+class DelayQueue(Generic[D]):
+    """A binary heap under one lock, with one condition for those who wait for its head."""
+
+    __slots__ = ("_available", "_clock", "_heap", "_lock")
+
+    def __init__(self, clock: Clock, sync: Sync) -> None:
+        self._clock = clock
+        self._lock = sync.lock("delay-queue")
+        self._available = sync.condition(self._lock, "delay-queue.available")
+        self._heap: Cell[list[D]] = sync.cell([], "delay-queue.heap")
+
+    def offer(self, item: D) -> None:
+        """Put `item` in."""
+        with self._lock:
+            heap = self._heap.mutate()
+            heapq.heappush(heap, item)
+            if heap[0] is item:
+                self._available.notify_all()
+
+    def poll(self, timeout_ms: int) -> D | None:
+        """Take the head once it is due, waiting at most `timeout_ms` for that; None where it did not come."""
+        with self._lock:
+            end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
+            while True:
+                now_ms = self._clock.now_ms()
+                item = self._take_due(now_ms)
+                if item is not None or end_ms is None or now_ms >= end_ms:
+                    return item
+                wait_ms = self._wait_ms(now_ms, end_ms)
+                if not self._available.wait(wait_ms) and now_ms + wait_ms == end_ms:
+                    # Slept through to the end. The clock need not agree (a manual one stands still).
+                    return self._take_due(self._clock.now_ms())
+
+    def remove(self, item: D) -> bool:
+        """Take `item` out, due or not; False where it is not inside. Costs time proportional to the size."""
+        with self._lock:
+            heap = self._heap.mutate()
+            if item not in heap:
+                return False
+            heap.remove(item)
+            heapq.heapify(heap)
+            return True
+
+    def size(self) -> int:
+        """How many are inside."""
+        with self._lock:
+            return len(self._heap.get())
+
+    def items(self) -> list[D]:
+        """A copy, in no order."""
+        with self._lock:
+            return list(self._heap.get())
+
+    def check(self) -> None:
+        """Invariant: no item is before its parent in the heap."""
+        heap = self.items()
+        for index in range(1, len(heap)):
+            parent = heap[(index - 1) // 2]
+            require(
+                not heap[index] < parent,
+                f"heap order: {heap[index].expiration_ms()} ms is below {parent.expiration_ms()} ms",
+            )
+
+    def _take_due(self, now_ms: int) -> D | None:
+        heap = self._heap.get()
+        if not heap or not is_due(heap[0].expiration_ms(), now_ms):
+            return None
+        return heapq.heappop(self._heap.mutate())
+
+    def _wait_ms(self, now_ms: int, end_ms: int) -> int:
+        """How long to sleep: until the head is due, but not beyond `end_ms`. Never 0: that would be a busy loop."""
+        heap = self._heap.get()
+        next_ms = min(heap[0].expiration_ms(), end_ms) if heap else end_ms
+        return wait_time(next_ms, now_ms)

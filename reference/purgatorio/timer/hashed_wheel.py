@@ -1,0 +1,294 @@
+"""`HashedWheel`: one wheel, whose tasks count the rounds that are left (Varghese and Lauck's scheme 6).
+
+The contract is that of `purgatorio.timer.interface`. A deadline d belongs to tick number floor(d / tick_ms), that
+to slot (number mod wheel_size), and the task remembers how many visits of its slot it lets pass. A drain visits
+the slots of the ticks that have begun since the last one.
+
+Promises.
+* It starts on first use: the cursor is set by the first `add`, and so is the worker thread, where wanted, started.
+* Two stops. `stop_now` returns the tasks that were waiting and will not run. `stop_after_pending` refuses new
+  ones and waits until every waiting task has been handed over.
+* `cancel` unlinks at once and `size()` is exact at any moment.
+
+Not promised: cheap waiting. Cost follows the ticks that pass while tasks wait (an empty wheel skips them, a long
+leap is done in whole revolutions); that is what the hierarchical wheel avoids.
+
+Lock order: a task's monitor before the wheel's lock (a cancel comes that way). So an entry, whose making takes
+the monitor, is made before the lock is taken; a cancel that comes between finds it in no slot and marks it gone.
+The lock is held while handing over to the executor, never while a task runs.
+"""
+
+from collections.abc import Iterable
+
+from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
+from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.invariant import require
+from purgatorio.sync import Cell, Executor, Lock, Sync, Worker
+from purgatorio.threads import THREADS
+from purgatorio.timer.hashed_entry import HashedEntry
+from purgatorio.timer.interface import TimerClosed
+from purgatorio.timer.system_timer import close_executor, contained
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["HashedWheel"]
+
+_POLL_MS = 200
+
+
+class HashedWheel:
+    """See the module. `tick_ms` and `wheel_size` at least 1 (ValueError).
+
+    With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.
+    """
+
+    __slots__ = (
+        "_changed",
+        "_clock",
+        "_closed",
+        "_cursor",
+        "_executor",
+        "_faults",
+        "_lock",
+        "_own_worker",
+        "_size",
+        "_slots",
+        "_sync",
+        "_worker",
+        "name",
+        "tick_ms",
+        "wheel_size",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tick_ms: int = 1,
+        wheel_size: int = 512,
+        clock: Clock | None = None,
+        executor: Executor | None = None,
+        own_worker: bool = False,
+        faults: FaultPolicy = CONTAIN,
+        sync: Sync = THREADS,
+    ) -> None:
+        if tick_ms < 1 or wheel_size < 1:
+            raise ValueError(f"a wheel needs a tick of 1 ms and a slot at least: {tick_ms=} {wheel_size=}")
+        self.name = name
+        self.tick_ms = tick_ms
+        self.wheel_size = wheel_size
+        self._sync = sync
+        self._faults = faults
+        self._own_worker = own_worker
+        self._clock = clock or MonotonicClock()
+        self._executor = executor or sync.executor(f"executor-{name}")
+        self._lock: Lock = sync.lock("hashed-wheel")
+        self._changed = sync.condition(self._lock, "hashed-wheel.changed")
+        self._closed: Cell[bool] = sync.cell(False, "hashed-wheel.closed")
+        self._cursor: Cell[int | None] = sync.cell(None, "hashed-wheel.cursor")
+        self._size: Cell[int] = sync.cell(0, "hashed-wheel.size")
+        self._worker: Cell[Worker | None] = sync.cell(None, "hashed-wheel.worker")
+        self._slots: tuple[Cell[dict[HashedEntry, None]], ...] = tuple(
+            sync.cell({}, f"hashed-wheel.slot{slot}") for slot in range(wheel_size)
+        )
+
+    def add(self, task: TimerTask) -> None:
+        """See `Timer.add`; a task whose tick has been visited runs at once. TimerClosed after a stop."""
+        deadline_ms = self._clock.now_ms() + task.delay_ms
+        entry = HashedEntry(task, virtual_id(deadline_ms, self.tick_ms), self.unlink, self._sync)
+        with self._lock:
+            if self._closed.get():
+                raise TimerClosed(f"wheel {self.name!r} has been stopped")
+            self._start_on_first_use()
+            self._insert(entry)
+            self._changed.notify_all()
+
+    def cancel(self, task: TimerTask) -> None:
+        """The same as `task.cancel()`."""
+        task.cancel()
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over."""
+        with self._lock:
+            end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
+            while True:
+                now_ms = self._clock.now_ms()
+                fired = self._visit_until(virtual_id(now_ms, self.tick_ms))
+                if fired or end_ms is None or now_ms >= end_ms or self._closed_and_empty():
+                    return fired > 0
+                wait_ms = self._wait_ms(now_ms, end_ms)
+                if not self._changed.wait(wait_ms) and now_ms + wait_ms == end_ms:
+                    return self._visit_until(virtual_id(self._clock.now_ms(), self.tick_ms)) > 0
+
+    def size(self) -> int:
+        """How many tasks wait."""
+        with self._lock:
+            return self._size.get()
+
+    def close(self) -> None:
+        """`stop_now`, without the answer."""
+        self.stop_now()
+
+    def stop_now(self) -> list[TimerTask]:
+        """Stop at once; returns the tasks that were waiting, earliest first. They will not run.
+
+        Tasks that were handed over still run. From a task itself it does not wait for the threads.
+        """
+        with self._lock:
+            self._closed.set(True)
+            waiting = sorted(self._entries(), key=lambda entry: entry.deadline_tick)
+            for entry in waiting:
+                self._take(entry)
+            self._changed.notify_all()
+        self._end_threads()
+        return [entry.task for entry in waiting]
+
+    def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
+        """Take no new tasks, wait until every waiting one has been handed over, then stop.
+
+        Somebody must drain meanwhile: the worker, or another thread. False where the time ended first, or at
+        once when called by a task (which would wait for itself); the wheel then stays closed to new tasks only.
+        """
+        with self._lock:
+            self._closed.set(True)
+            self._changed.notify_all()
+            if self._executor.is_current():
+                return self._size.get() == 0
+            while self._size.get() > 0:
+                self._sync.loop_head(self)
+                if not self._changed.wait(timeout_ms) and timeout_ms is not None:
+                    return False
+        self._end_threads()
+        return True
+
+    def unlink(self, entry: HashedEntry) -> None:
+        """Take `entry` out, for its `remove`; nothing where it is out already."""
+        with self._lock:
+            self._take(entry)
+            if self._size.get() == 0:
+                self._changed.notify_all()
+
+    def check(self) -> None:
+        """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is behind them."""
+        entries = 0
+        cursor = self._cursor.get()
+        for slot, cell in enumerate(self._slots):
+            for entry in cell.get():
+                entries += 1
+                require(cursor is not None, "tasks in a wheel that never started")
+                ahead = 0 if cursor is None else (slot - cursor - 1) % self.wheel_size + 1
+                named = (cursor or 0) + ahead + entry.rounds.get() * self.wheel_size
+                require(
+                    entry.deadline_tick == named,
+                    f"tick {entry.deadline_tick} in slot {slot} with {entry.rounds.get()} rounds, {cursor=}",
+                )
+        require(entries == self._size.get(), f"size is {self._size.get()}, slots have {entries}")
+
+    def _start_on_first_use(self) -> None:
+        if self._cursor.get() is None:
+            self._cursor.set(virtual_id(self._clock.now_ms(), self.tick_ms) - 1)
+        if self._own_worker and self._worker.get() is None:
+            self._worker.set(self._sync.spawn(f"wheel-{self.name}", self._drain_until_stopped))
+
+    def _insert(self, entry: HashedEntry) -> None:
+        """Into its slot, or to the executor where its tick has been visited; nowhere where it was cancelled."""
+        cursor = self._cursor.get()
+        if cursor is None or entry.gone.get() or entry.task.entry() is not entry:
+            return
+        if entry.deadline_tick <= cursor:
+            self._fire(entry)
+            return
+        entry.rounds.set(rounds_left(entry.deadline_tick, cursor, self.wheel_size))
+        self._slot_of(entry).mutate()[entry] = None
+        self._size.set(self._size.get() + 1)
+
+    def _take(self, entry: HashedEntry) -> None:
+        if not entry.gone.get():
+            entry.gone.set(True)
+            if entry in self._slot_of(entry).get():
+                del self._slot_of(entry).mutate()[entry]
+                self._size.set(self._size.get() - 1)
+
+    def _fire(self, entry: HashedEntry) -> None:
+        self._take(entry)
+        self._executor.submit(contained(entry.task, self._faults))
+
+    def _visit_until(self, now_tick: int) -> int:
+        """Visit every tick up to and with `now_tick`; returns how many tasks were handed over."""
+        cursor = self._cursor.get()
+        if cursor is None or now_tick <= cursor:
+            return 0
+        if self._size.get() == 0:
+            self._cursor.set(now_tick)
+            return 0
+        fired = self._leap((now_tick - cursor) // self.wheel_size)
+        for tick in range(cursor + (now_tick - cursor) // self.wheel_size * self.wheel_size, now_tick):
+            fired += self._visit(tick + 1)
+        if fired:
+            self._changed.notify_all()
+        return fired
+
+    def _visit(self, tick: int) -> int:
+        """One slot: fire what has no rounds left, count one off the others."""
+        self._cursor.set(tick)
+        due = []
+        for entry in self._slots[tick % self.wheel_size].get():
+            rounds = entry.rounds.get()
+            if rounds == 0:
+                due.append(entry)
+            else:
+                entry.rounds.set(rounds - 1)
+        return self._fire_all(due)
+
+    def _leap(self, revolutions: int) -> int:
+        """As many whole revolutions at once: every slot is visited that often."""
+        cursor = self._cursor.get()
+        if revolutions == 0 or cursor is None:
+            return 0
+        self._cursor.set(cursor + revolutions * self.wheel_size)
+        due = []
+        for entry in self._entries():
+            rounds = entry.rounds.get()
+            if rounds < revolutions:
+                due.append(entry)
+            else:
+                entry.rounds.set(rounds - revolutions)
+        return self._fire_all(sorted(due, key=lambda entry: entry.deadline_tick))
+
+    def _fire_all(self, due: Iterable[HashedEntry]) -> int:
+        fired = 0
+        for entry in due:
+            self._fire(entry)
+            fired += 1
+        return fired
+
+    def _entries(self) -> list[HashedEntry]:
+        return [entry for slot in self._slots for entry in slot.get()]
+
+    def _slot_of(self, entry: HashedEntry) -> Cell[dict[HashedEntry, None]]:
+        return self._slots[entry.deadline_tick % self.wheel_size]
+
+    def _wait_ms(self, now_ms: int, end_ms: int) -> int:
+        """Until the next tick begins, where tasks wait; else until something is added."""
+        if self._size.get() == 0:
+            return wait_time(end_ms, now_ms)
+        next_tick_ms = (virtual_id(now_ms, self.tick_ms) + 1) * self.tick_ms
+        return wait_time(min(next_tick_ms, end_ms), now_ms)
+
+    def _closed_and_empty(self) -> bool:
+        return self._closed.get() and self._size.get() == 0
+
+    def _drain_until_stopped(self) -> None:
+        while True:
+            self._sync.loop_head(self)
+            self.advance_clock(_POLL_MS)
+            with self._lock:
+                if self._closed_and_empty():
+                    return
+
+    def _end_threads(self) -> None:
+        with self._lock:
+            worker = self._worker.get()
+        if worker is not None and not worker.is_current() and not self._executor.is_current():
+            worker.join()
+        close_executor(self._executor)

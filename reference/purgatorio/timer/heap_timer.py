@@ -1,0 +1,103 @@
+"""`HeapTimer`: one delay queue of tasks, the design before the wheel (Kafka before 0.9), and the dumb twin of it.
+
+The contract is that of `purgatorio.timer.interface`, and it is kept so plainly that tests compare the wheel with
+it: a heap ordered by the start of the deadline's tick. An add costs log n, and a cancel costs n, since it searches
+the heap; that is what the wheel was made for.
+"""
+
+from purgatorio.arithmetic import bucket_expiration
+from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.sync import Executor, Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.delay_queue import DelayQueue
+from purgatorio.timer.system_timer import close_executor, contained
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["HeapTimer"]
+
+
+class _HeapEntry:
+    """A task in the heap."""
+
+    __slots__ = ("_expiration_ms", "_queue", "task")
+
+    def __init__(self, task: TimerTask, expiration_ms: int, queue: "DelayQueue[_HeapEntry]") -> None:
+        self.task = task
+        self._expiration_ms = expiration_ms
+        self._queue = queue
+        task.set_entry(self)
+
+    def expiration_ms(self) -> int:
+        return self._expiration_ms
+
+    def remove(self) -> None:
+        self._queue.remove(self)
+
+    def cancelled(self) -> bool:
+        return self.task.entry() is not self
+
+    def __lt__(self, other: "_HeapEntry") -> bool:
+        return self._expiration_ms < other._expiration_ms
+
+
+class HeapTimer:
+    """See the module. `tick_ms` at least 1 (ValueError)."""
+
+    __slots__ = ("_clock", "_executor", "_faults", "_queue", "_sync", "name", "tick_ms")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tick_ms: int = 1,
+        clock: Clock | None = None,
+        executor: Executor | None = None,
+        faults: FaultPolicy = CONTAIN,
+        sync: Sync = THREADS,
+    ) -> None:
+        if tick_ms < 1:
+            raise ValueError(f"a tick is 1 ms at least, not {tick_ms}")
+        self.name = name
+        self.tick_ms = tick_ms
+        self._sync = sync
+        self._faults = faults
+        self._clock = clock or MonotonicClock()
+        self._executor = executor or sync.executor(f"executor-{name}")
+        self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)
+
+    def add(self, task: TimerTask) -> None:
+        """See `Timer.add`; every task waits for a drain, an expired one too."""
+        deadline_ms = task.delay_ms + self._clock.now_ms()
+        entry = _HeapEntry(task, bucket_expiration(deadline_ms, self.tick_ms), self._queue)
+        self._queue.offer(entry)
+        if entry.cancelled():
+            # Cancelled before it was inside, when there was nothing to take out.
+            entry.remove()
+
+    def cancel(self, task: TimerTask) -> None:
+        """The same as `task.cancel()`."""
+        task.cancel()
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """See `Timer.advance_clock`."""
+        entry = self._queue.poll(timeout_ms)
+        if entry is None:
+            return False
+        while entry is not None:
+            if not entry.cancelled():
+                self._executor.submit(contained(entry.task, self._faults))
+            entry = self._queue.poll(0)
+        return True
+
+    def size(self) -> int:
+        """How many tasks are in the heap."""
+        return self._queue.size()
+
+    def close(self) -> None:
+        """As `SystemTimer.close`."""
+        close_executor(self._executor)
+
+    def check(self) -> None:
+        """Invariant: heap order."""
+        self._queue.check()

@@ -1,0 +1,49 @@
+"""The contract of every timer here: `Timer`.
+
+With d the deadline that `add` computed (the clock's reading + `delay_ms`), T the tick of the timer, and `now` the
+time of the drain that fires the task:
+
+    not early:  floor(d / T) * T <= now
+    not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T
+
+So a task may run up to T - 1 ms before its deadline, and never before it at T = 1. A *drain* is a call of
+`advance_clock`; without somebody who makes these calls (a reaper) nothing runs, with the exception that `add` may
+hand over a task whose deadline has passed.
+
+Within one drain tasks are handed over in the order of floor(d / T); nothing is said about equals, about the
+thread, or about the time between handing over and running. A task runs at most once for each time it is added.
+`size()` counts the tasks that wait; a task that was handed over is no longer counted.
+"""
+
+from typing import Protocol
+
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["Timer", "TimerClosed"]
+
+
+class TimerClosed(RuntimeError):
+    """`add` to a timer that takes nothing more."""
+
+
+class Timer(Protocol):
+    """Adds, cancels and runs tasks after their delays. All methods may be called by any thread at any time."""
+
+    def add(self, task: TimerTask) -> None:
+        """Let `task` run `task.delay_ms` from now; a task that is waiting is moved."""
+
+    def cancel(self, task: TimerTask) -> None:
+        """The same as `task.cancel()`."""
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """Drain: wait up to `timeout_ms` for something to be due, then hand over all that is due.
+
+        False where nothing became due. True does not mean that a task ran: what was due may have been cancelled,
+        or only moved nearer.
+        """
+
+    def size(self) -> int:
+        """How many tasks wait."""
+
+    def close(self) -> None:
+        """Stop: what waits is dropped, what was handed over still runs. Idempotent."""

@@ -1,0 +1,93 @@
+"""`MockTimer`: a timer for tests of code that *uses* timers (the fixture of Kafka's tests).
+
+It differs from every other timer here, on purpose and as Kafka's does:
+
+* `add` with a delay of 0 or below runs the task at once, on the caller;
+* `advance_clock(n)` moves the clock by n instead of waiting, and runs, on the caller and in the order of their
+  deadlines, the tasks whose deadline is *before* the new time (a task at the new time itself waits);
+* cancelled tasks stay inside until they would run, or until `size()` looks.
+"""
+
+import heapq
+
+from purgatorio.clock import ManualClock
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["MockTimer"]
+
+
+class _MockEntry:
+    """A task with its deadline; `number` breaks ties."""
+
+    __slots__ = ("deadline_ms", "number", "task")
+
+    def __init__(self, task: TimerTask, deadline_ms: int, number: int) -> None:
+        self.task = task
+        self.deadline_ms = deadline_ms
+        self.number = number
+        task.set_entry(self)
+
+    def remove(self) -> None:
+        """Stays inside: see the module."""
+
+    def cancelled(self) -> bool:
+        return self.task.entry() is not self
+
+    def __lt__(self, other: "_MockEntry") -> bool:
+        return (self.deadline_ms, self.number) < (other.deadline_ms, other.number)
+
+
+class MockTimer:
+    """See the module."""
+
+    __slots__ = ("_added", "_heap", "_lock", "clock")
+
+    def __init__(self, clock: ManualClock | None = None, *, sync: Sync = THREADS) -> None:
+        self.clock = clock or ManualClock()
+        self._lock: Lock = sync.lock("mock-timer")
+        self._heap: Cell[list[_MockEntry]] = sync.cell([], "mock-timer.heap")
+        self._added: Cell[int] = sync.cell(0, "mock-timer.added")
+
+    def add(self, task: TimerTask) -> None:
+        """Run `task` now where its delay is 0 or below, else keep it."""
+        if task.delay_ms <= 0:
+            task.run()
+            return
+        with self._lock:
+            self._added.set(self._added.get() + 1)
+            entry = _MockEntry(task, self.clock.now_ms() + task.delay_ms, self._added.get())
+            heapq.heappush(self._heap.mutate(), entry)
+
+    def cancel(self, task: TimerTask) -> None:
+        """The same as `task.cancel()`."""
+        task.cancel()
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """Move the clock by `timeout_ms` and run what lies before the new time; True iff something ran."""
+        now_ms = self.clock.advance(timeout_ms)
+        ran = False
+        while (entry := self._take_before(now_ms)) is not None:
+            if not entry.cancelled():
+                ran = True
+                entry.task.run()
+        return ran
+
+    def size(self) -> int:
+        """How many tasks wait, without those that were cancelled."""
+        with self._lock:
+            heap = [entry for entry in self._heap.get() if not entry.cancelled()]
+            heapq.heapify(heap)
+            self._heap.set(heap)
+            return len(heap)
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+    def _take_before(self, now_ms: int) -> _MockEntry | None:
+        with self._lock:
+            heap = self._heap.get()
+            if not heap or heap[0].deadline_ms >= now_ms:
+                return None
+            return heapq.heappop(self._heap.mutate())

@@ -1,0 +1,97 @@
+"""`TimerTask`: something to run after a delay (Kafka's TimerTask).
+
+A task points at its *entry*, the object that links it into a timer; the entry knows the deadline and how to get
+out of the timer. At most one entry at a time: adding a pending task again moves it.
+
+Promises.
+* `cancel()` unlinks at once, in constant time (in `SystemTimer` and `HashedWheel`), and is idempotent.
+* A cancelled task that is added again is pending again, and runs once.
+
+Not promised: that a task does not run after `cancel()` returned. Once the timer has handed it to the executor it
+cannot be called back (netty and tokio do promise that, Kafka does not); exactly-once is the business of
+`DelayedOperation`. `is_cancelled()` only says "has no entry": it is True for a task that was never added, and
+False after the task has run.
+
+Lock rule: the task's monitor is taken before a bucket's, and a bucket's before an entry's. Its story, were the
+monitor missing: (1) A adds the task again and reads the old entry; (2) B cancels: unlinks the old entry, clears
+the pointer; (3) A stores the new entry. Harmless so far, but with two adders both may read the same old entry,
+each store its own, and the one overwritten stays linked with nobody to unlink it: the task runs twice.
+"""
+
+import operator
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+from purgatorio.sync import AtomicRef, Lock, Sync
+from purgatorio.threads import THREADS
+
+__all__ = ["ActionTask", "TaskEntry", "TimerTask"]
+
+
+class TaskEntry(Protocol):
+    """What a timer keeps for a task."""
+
+    def remove(self) -> None:
+        """Leave the timer; nothing where it has left already."""
+
+
+class TimerTask(ABC):
+    """One thing to run once, `delay_ms` after it was added to a timer.
+
+    `delay_ms` is any integer: 0 and below mean as soon as the timer is driven, and there is no largest one.
+    TypeError for a float. `sync` must be the timer's own.
+    """
+
+    __slots__ = ("_entry", "_monitor", "delay_ms")
+
+    def __init__(self, delay_ms: int, *, sync: Sync = THREADS) -> None:
+        self.delay_ms = operator.index(delay_ms)
+        self._monitor: Lock = sync.lock("task")
+        self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
+
+    @abstractmethod
+    def run(self) -> None:
+        """Called once at expiry, on the timer's executor."""
+
+    def cancel(self) -> None:
+        """Leave the timer."""
+        with self._monitor:
+            entry = self._entry.get()
+            if entry is not None:
+                entry.remove()
+                self._entry.set(None)
+
+    def is_cancelled(self) -> bool:
+        """Whether the task has no entry: never added, or cancelled since."""
+        return self._entry.get() is None
+
+    def entry(self) -> TaskEntry | None:
+        """The entry that stands for this task now. An entry that is not it has been cancelled."""
+        return self._entry.get()
+
+    def set_entry(self, entry: TaskEntry) -> None:
+        """For timers: point at a new entry; the one before leaves its timer first."""
+        with self._monitor:
+            before = self._entry.get()
+            if before is not None and before is not entry:
+                before.remove()
+            self._entry.set(entry)
+
+
+class ActionTask(TimerTask):
+    """A task made of a function."""
+
+    __slots__ = ("_action",)
+
+    def __init__(self, delay_ms: int, action: "Action", *, sync: Sync = THREADS) -> None:
+        super().__init__(delay_ms, sync=sync)
+        self._action = action
+
+    def run(self) -> None:
+        self._action()
+
+
+class Action(Protocol):
+    """Any function without arguments; its result is dropped."""
+
+    def __call__(self) -> object: ...

@@ -1,0 +1,155 @@
+"""One level of the hierarchical timing wheel, and the levels above it (Kafka's TimingWheel).
+
+A level has `wheel_size` buckets of `tick_ms` each and a clock that is a multiple of its tick. A deadline e goes to
+
+    e < clock + tick                 nowhere: it has expired, the caller runs it
+    e < clock + tick * wheel_size    the bucket number (e / tick) mod wheel_size of this level
+    beyond                           the level above, whose tick is this level's whole interval
+
+Promises.
+* No bucket holds deadlines of two ticks: the ticks in [clock + tick, clock + interval) are wheel_size - 1 different
+  ones, and the clock never passes a bucket that has not been polled, since it moves to polled buckets only.
+* A bucket is offered to the delay queue once for each tick it serves.
+* An entry that is flushed from level n goes to a level below n or has expired: at most one cascade a level.
+* `advance_clock` never goes back, and each level's clock is the one below, floored to its own tick.
+
+Not promised: that the clock shows the time. It stands at the last polled bucket, so an idle wheel lags; then a
+short delay may go to a higher level than its length suggests (and cascades at once), and a delay of 0 goes to a
+bucket that is due already rather than to the caller.
+
+Concurrency: `add` under the timer's read lock, `advance_clock` under its write lock; the wheel's own lock serves
+only the making of the level above. Its story (KAFKA-2112): (1) A sees no level above; (2) B sees none either;
+(3) A makes one and adds; (4) B makes another over it: what A added is found by its bucket in the queue, but its
+level's clock no longer advances.
+"""
+
+from purgatorio.arithmetic import bucket_expiration, bucket_index, floor_to_tick, is_expired, is_within_level
+from purgatorio.invariant import require
+from purgatorio.sync import AtomicInt, AtomicRef, Cell, Lock, Sync
+from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
+from purgatorio.timer.delay_queue import DelayQueue
+
+__all__ = ["TimingWheel"]
+
+
+class TimingWheel:
+    """One level. `start_ms` is floored to `tick_ms`. ValueError for a tick below 1 or fewer than 2 buckets.
+
+    (A wheel of one bucket has an interval of one tick: no deadline would ever fit, in no level.)
+    """
+
+    __slots__ = (
+        "_buckets",
+        "_clock_ms",
+        "_lock",
+        "_overflow",
+        "_queue",
+        "_sync",
+        "_task_counter",
+        "interval_ms",
+        "tick_ms",
+        "wheel_size",
+    )
+
+    def __init__(
+        self,
+        tick_ms: int,
+        wheel_size: int,
+        start_ms: int,
+        task_counter: AtomicInt,
+        queue: DelayQueue[TimerTaskList],
+        sync: Sync,
+    ) -> None:
+        if tick_ms < 1 or wheel_size < 2:
+            raise ValueError(f"a wheel needs a tick of 1 ms and 2 buckets at least: {tick_ms=} {wheel_size=}")
+        self.tick_ms = tick_ms
+        self.wheel_size = wheel_size
+        self.interval_ms = tick_ms * wheel_size
+        self._task_counter = task_counter
+        self._queue = queue
+        self._sync = sync
+        self._lock: Lock = sync.lock("wheel")
+        self._clock_ms: Cell[int] = sync.cell(floor_to_tick(start_ms, tick_ms), "wheel.clock")
+        self._overflow: AtomicRef[TimingWheel | None] = sync.atomic_ref(None, "wheel.overflow")
+        self._buckets = tuple(TimerTaskList(task_counter, sync) for _ in range(wheel_size))
+
+    def add(self, entry: TimerTaskEntry) -> bool:
+        """Store `entry`; False where it is cancelled or has expired, and then it is nowhere."""
+        deadline_ms, clock_ms = entry.expiration_ms, self._clock_ms.get()
+        if entry.cancelled() or is_expired(deadline_ms, clock_ms, self.tick_ms):
+            return False
+        if not is_within_level(deadline_ms, clock_ms, self.interval_ms):
+            return self._overflow_wheel().add(entry)
+        bucket = self._buckets[bucket_index(deadline_ms, self.tick_ms, self.wheel_size)]
+        bucket.add(entry)
+        if bucket.set_expiration(bucket_expiration(deadline_ms, self.tick_ms)):
+            self._queue.offer(bucket)
+        return True
+
+    def advance_clock(self, time_ms: int) -> None:
+        """Move this level's clock, and those above, to the tick of `time_ms`; nothing where that is not ahead."""
+        if time_ms < self._clock_ms.get() + self.tick_ms:
+            return
+        clock_ms = floor_to_tick(time_ms, self.tick_ms)
+        self._clock_ms.set(clock_ms)
+        overflow = self._overflow.get()
+        if overflow is not None:
+            overflow.advance_clock(clock_ms)
+
+    def clock_ms(self) -> int:
+        """Where this level's clock stands, a multiple of its tick."""
+        return self._clock_ms.get()
+
+    def overflow(self) -> "TimingWheel | None":
+        """The level above, where one has been needed; it is never given up."""
+        return self._overflow.get()
+
+    def buckets(self) -> tuple[TimerTaskList, ...]:
+        """This level's buckets, by index."""
+        return self._buckets
+
+    def check(self) -> None:
+        """Invariants of this level, and of those above."""
+        clock_ms = self._clock_ms.get()
+        require(clock_ms % self.tick_ms == 0, f"clock {clock_ms} ms is no multiple of {self.tick_ms} ms")
+        for index, bucket in enumerate(self._buckets):
+            bucket.check(self.tick_ms)
+            for entry in bucket.entries():
+                self._check_place(entry.expiration_ms, clock_ms, index)
+        overflow = self._overflow.get()
+        if overflow is None:
+            return
+        above_ms = overflow.clock_ms()
+        require(
+            overflow.tick_ms == self.interval_ms, f"tick {overflow.tick_ms} over interval {self.interval_ms}"
+        )
+        require(
+            above_ms == floor_to_tick(clock_ms, overflow.tick_ms),
+            f"the level above stands at {above_ms} ms, this one at {clock_ms} ms",
+        )
+        overflow.check()
+
+    def _check_place(self, deadline_ms: int, clock_ms: int, index: int) -> None:
+        place = f"deadline {deadline_ms} ms in bucket {index}, clock {clock_ms} ms, tick {self.tick_ms} ms"
+        require(bucket_index(deadline_ms, self.tick_ms, self.wheel_size) == index, place)
+        require(not is_expired(deadline_ms, clock_ms, self.tick_ms), f"expired: {place}")
+        require(is_within_level(deadline_ms, clock_ms, self.interval_ms), f"too far: {place}")
+
+    def _overflow_wheel(self) -> "TimingWheel":
+        """The level above, made on first need: looked for without the lock, then again under it."""
+        overflow = self._overflow.get()
+        if overflow is not None:
+            return overflow
+        with self._lock:
+            overflow = self._overflow.get()
+            if overflow is None:
+                overflow = TimingWheel(
+                    self.interval_ms,
+                    self.wheel_size,
+                    self._clock_ms.get(),
+                    self._task_counter,
+                    self._queue,
+                    self._sync,
+                )
+                self._overflow.set(overflow)
+            return overflow
