@@ -26,7 +26,7 @@ def _netty() -> Sequence[Subject]:
         NettyWheelSubject(10 * MS, 512),
         NettyWheelSubject(10 * MS, 8),
         NettyWheelSubject(100 * MS, 512),
-        NettyWheelSubject(1 * MS, 512, max_pending=400),
+        NettyWheelSubject(1 * MS, 512, max_pending=250),
     ]
 
 
@@ -63,7 +63,7 @@ def record_runs(
     ops: int = 2_000,
     progress: Progress | None = None,
     workers: int = 2,
-    suffix: str = ".jsonl.zst",
+    suffix: str = ".jsonl.gz",
     plan: Callable[[Subject, int, int], Plan] | None = None,
 ) -> list[RunRecord]:
     """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
@@ -98,7 +98,7 @@ def record_subject(
     ops: int = 2_000,
     progress: Progress | None = None,
     workers: int = 2,
-    suffix: str = ".jsonl.zst",
+    suffix: str = ".jsonl.gz",
 ) -> list[Path]:
     """Record all configurations of the family `name`; their traces. Raises KeyError, and the first SubjectFailed.
 

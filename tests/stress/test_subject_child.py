@@ -1,0 +1,122 @@
+"""A child that misbehaves becomes a clear failure of its kind, and is gone afterwards: one test for each kind."""
+
+import os
+import select
+import sys
+from pathlib import Path
+
+import pytest
+
+from purgatorio_stress.subject.child import ChildLimits, LineChild
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
+
+QUICK = ChildLimits(silence_s=30.0, total_s=60.0, line_bytes=1_000, lines=1_000)
+
+
+def talk(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = None) -> list[bytes]:
+    """Run a Python child to its end and return what it said."""
+    with LineChild("fake", [sys.executable, "-c", script], limits) as child:
+        if say is not None:
+            child.send(say)
+        return list(child.lines())
+
+
+def failure(script: str, limits: ChildLimits = QUICK, say: list[bytes] | None = None) -> SubjectFailed:
+    """The failure that the child's behaviour becomes."""
+    with pytest.raises(SubjectFailed) as caught:
+        talk(script, limits, say)
+    return caught.value
+
+
+def kind_of(script: str, limits: ChildLimits = QUICK) -> FailureKind:
+    """Only the kind."""
+    return failure(script, limits).kind
+
+
+def test_well_behaved_child_is_heard_to_its_end() -> None:
+    """The twin of all the others: lines in both directions, a last line without its end, exit status 0."""
+    script = "import sys\nfor line in sys.stdin:\n  print('got', line.strip())\n  if 'end' in line: break\n"
+    assert talk(script + "sys.stdout.write('last')", say=[b"one", b"end"]) == [
+        b"got one",
+        b"got end",
+        b"last",
+    ]
+
+
+def test_silent_child_is_a_hang() -> None:
+    """A child that says nothing must not hold up the tool."""
+    found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2))
+    assert (found.kind, "silent for 0.2 s" in str(found)) == ("hang", True)
+
+
+def test_child_that_talks_for_ever_is_a_hang_in_the_end() -> None:
+    """Never silent, never done: the total time ends it."""
+    script = "import time\nwhile True: print('x', flush=True); time.sleep(0.01)"
+    found = failure(script, ChildLimits(silence_s=30.0, total_s=0.5))
+    assert (found.kind, "not done after 0.5 s" in str(found)) == ("hang", True)
+
+
+def test_child_that_closes_its_output_and_stays_is_a_hang() -> None:
+    """End of file is not the end of the process."""
+    script = "import os, time; os.close(1); time.sleep(600)"
+    assert kind_of(script, ChildLimits(silence_s=1.0)) == "hang"
+
+
+def test_dead_child_is_told_with_its_status_and_last_words() -> None:
+    """The cause stands on standard error: it belongs into the message."""
+    found = failure("import sys; print('a'); sys.stderr.write('x' * 9000 + 'out of cheese'); sys.exit(7)")
+    assert found.kind == "died"
+    assert "exit status 7" in found.why
+    assert found.why.endswith("out of cheese")
+    assert len(found.why) < 4_500, "a flood on standard error is bounded too"
+
+
+def test_killed_child_is_told_with_its_signal() -> None:
+    """A crash of the runtime looks like this."""
+    assert "by signal 9" in failure("import os; os.kill(os.getpid(), 9)").why
+
+
+def test_endless_line_is_a_flood() -> None:
+    """A line has a limit, and no more than the limit is ever held."""
+    script = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
+    found = failure(script)
+    assert (found.kind, "more than 1000 bytes" in found.why) == ("flood", True)
+
+
+def test_endless_lines_are_a_flood() -> None:
+    """So has their number."""
+    found = failure("while True: print('x' * 10)")
+    assert (found.kind, "more than 1000 lines" in found.why) == ("flood", True)
+
+
+def test_child_that_does_not_read_blocks_nobody() -> None:
+    """A plan larger than the pipe, and a child that never reads it: sending returns, silence ends it."""
+    found = failure("import time; time.sleep(600)", ChildLimits(silence_s=0.2), say=[b"x" * 1_000] * 1_000)
+    assert found.kind == "hang"
+
+
+def test_missing_program_is_unavailable() -> None:
+    """Not a traceback from the depths of subprocess."""
+    with pytest.raises(SubjectFailed, match="no-such-program does not start") as caught:
+        LineChild("fake", ["no-such-program"])
+    assert caught.value.kind == "unavailable"
+
+
+def test_grandchildren_end_with_the_child(tmp_path: Path) -> None:
+    """However the block is left, nothing of the family keeps running: the pipe's other end is closed everywhere."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    # The grandchild inherits the output, and says that it holds the other end of the pipe.
+    grandchild = f"import time; f = open({str(fifo)!r}, 'w'); print('started', flush=True); time.sleep(600)"
+    script = (
+        f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {grandchild!r}])\nsys.stdin.read()"
+    )
+    with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
+        assert next(child.lines()) == b"started"
+    try:
+        readable, _, _ = select.select([reader], [], [], 60.0)
+        assert readable, "the grandchild still holds its end"
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
