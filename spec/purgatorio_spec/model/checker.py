@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from purgatorio_spec.model.fairness import judge_graph
 from purgatorio_spec.model.search import Search
-from purgatorio_spec.model.shape import DEADLOCK, Answer, Finding, Model, Trace, Verdict
+from purgatorio_spec.model.shape import DEADLOCK, Answer, Finding, Model, Trace
+from purgatorio_spec.verdict import Verdict
 
 S = TypeVar("S", bound=Hashable)
 

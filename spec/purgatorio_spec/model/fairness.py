@@ -15,7 +15,8 @@ from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 from purgatorio_spec.model.search import Search
-from purgatorio_spec.model.shape import Finding, Predicate, Step, Trace, Verdict
+from purgatorio_spec.model.shape import Finding, Predicate, Step, Trace
+from purgatorio_spec.verdict import Verdict
 
 S = TypeVar("S", bound=Hashable)
 Edges = dict[S, list[tuple[int, S]]]
@@ -172,7 +173,7 @@ def components(edges: Edges[S]) -> Iterable[list[S]]:
             if work:
                 low[work[-1][0]] = min(low[work[-1][0]], low[state])
             if low[state] == index[state]:
-                component = []
+                component: list[S] = []
                 while not component or component[-1] != state:
                     component.append(stack.pop())
                     on_stack.discard(component[-1])

@@ -12,24 +12,16 @@ beyond memory (a packed integer state costs about 150 bytes here).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Generic, TypeVar
+
+from purgatorio_spec.verdict import Verdict, worst
 
 S = TypeVar("S", bound=Hashable)
 
 Predicate = Callable[[S], bool]
 DEADLOCK = "no deadlock"
-
-
-class Verdict(Enum):
-    """What the search says about one property."""
-
-    PASS = "PASS"
-    VIOLATED = "VIOLATED"
-    UNKNOWN = "UNKNOWN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +85,7 @@ class Answer:
     @property
     def verdict(self) -> Verdict:
         """VIOLATED if any property is, else UNKNOWN if any is, else PASS."""
-        verdicts = {finding.verdict for finding in self.findings}
-        for worst in (Verdict.VIOLATED, Verdict.UNKNOWN):
-            if worst in verdicts:
-                return worst
-        return Verdict.PASS
+        return worst(finding.verdict for finding in self.findings)
 
     def finding(self, name: str) -> Finding:
         """The finding for one property. KeyError if the model has no such property."""

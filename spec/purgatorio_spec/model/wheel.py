@@ -1,0 +1,214 @@
+"""The hierarchical wheel as a model: levels, buckets, a delay queue whose ties are a choice, over a small clock.
+
+One task is (deadline, level, slot) and nothing else, so equal tasks are interchangeable and the state holds
+them sorted. The clock moves by whole ticks and the delays carry the remainders: only floor(now / T) and
+deadlines enter the wheel, so now = qT + r with delay x behaves as now = qT with delay x + r.
+
+Drains and cancels interleave between any two flushes; add and drain exclude each other (the timer's read-write
+lock). What is smaller than a flush is `entry_race`'s part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+Task = tuple[int, int, int]  # deadline, level, slot
+Queued = tuple[int, int, int]  # expiration, level, slot; expiration NEVER: used before, not queued
+NEVER = -1
+
+
+class Flaw(Enum):
+    """Known mistakes; `NONE` is the wheel that must hold."""
+
+    NONE = "none"
+    INTERVAL_INCLUSIVE = "interval-inclusive"
+    NO_OVERFLOW_ADVANCE = "no-overflow-advance"
+    FIRE_ON_FLUSH = "fire-on-flush"
+    CURRENT_TICK_OFF_BY_ONE = "off-by-one-current-tick"
+    ADVANCE_TO_NOW = "advance-to-now"
+    RELATIVE_SLOT = "relative-slot"
+    NO_REOFFER = "no-reoffer-on-reuse"
+    FIRST_ONLY = "flush-next-after-unlink"
+    DEADLINE_FROM_CURSOR = "relative-deadline-from-cursor"
+    CANCEL_KEEPS_ENTRY = "cancel-flag-only"
+
+
+class Kind(Enum):
+    """What a step is; an action is the pair (kind, index) packed as index * 8 + kind."""
+
+    ADD = 0
+    CANCEL = 1
+    CLOCK = 2
+    DRAIN = 3
+    FLUSH = 4
+    DRAINED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The bound: tick and size of the wheel, its start, which delays, how many tasks, how many ticks pass."""
+
+    tick: int
+    size: int
+    start: int
+    delays: tuple[int, ...]
+    tasks: int
+    ticks: int
+    cancels: bool = True
+    flaw: Flaw = Flaw.NONE
+
+    @property
+    def bound(self) -> str:
+        """In words."""
+        delays = ",".join(str(delay) for delay in self.delays)
+        return (
+            f"tick {self.tick}, size {self.size}, start {self.start}, {self.tasks} tasks, delays {delays}, "
+            f"{self.ticks} ticks{', cancels' * self.cancels}"
+        )
+
+
+class WheelState(NamedTuple):
+    """`clocks` has one entry a level; `fired_tick` is the last tick fired in the running drain (NEVER: none)."""
+
+    now: int
+    draining: bool
+    left: int
+    clocks: tuple[int, ...]
+    tasks: tuple[Task, ...]
+    queue: tuple[Queued, ...]
+    fired_tick: int
+
+
+def initial(world: World) -> WheelState:
+    """An empty wheel of one level whose clock is the start, floored to the tick."""
+    floor = world.start - world.start % world.tick
+    return WheelState(world.start, False, world.tasks, (floor,), (), (), NEVER)
+
+
+def steps(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
+    """Everything that may happen next."""
+    found: list[tuple[int, WheelState]] = []
+    if state.draining:
+        found += _flushes(world, state)
+    else:
+        found.append((Kind.DRAIN.value, state._replace(draining=True, fired_tick=NEVER)))
+        if state.now < world.start + world.ticks * world.tick:
+            found.append((Kind.CLOCK.value, state._replace(now=state.now + world.tick)))
+        if state.left:
+            for index, delay in enumerate(world.delays):
+                found.append((index * 8 + Kind.ADD.value, _add(world, state, delay)))
+    if world.cancels:
+        found += _cancels(world, state)
+    return found
+
+
+def _add(world: World, state: WheelState, delay: int) -> WheelState:
+    base = state.clocks[0] if world.flaw is Flaw.DEADLINE_FROM_CURSOR else state.now
+    wheel = Wheel(world, state)
+    wheel.insert(base + delay)
+    return wheel.state(state.now, False, state.left - 1, NEVER)
+
+
+def _cancels(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
+    found = []
+    previous = None
+    for index, task in enumerate(state.tasks):
+        if task == previous:
+            continue
+        previous = task
+        rest = state.tasks[:index] + state.tasks[index + 1 :]
+        kept = state.tasks if world.flaw is Flaw.CANCEL_KEEPS_ENTRY else rest
+        found.append((index * 8 + Kind.CANCEL.value, state._replace(tasks=kept)))
+    return found
+
+
+def _flushes(world: World, state: WheelState) -> list[tuple[int, WheelState]]:
+    """Any bucket among those that are due first may be polled; without one the drain ends."""
+    first = min((expiration for expiration, _, _ in state.queue if expiration != NEVER), default=None)
+    if first is None or first > state.now:
+        return [(Kind.DRAINED.value, state._replace(draining=False, fired_tick=NEVER))]
+    found = []
+    for index, (expiration, level, slot) in enumerate(state.queue):
+        if expiration == first:
+            wheel = Wheel(world, state)
+            fired_tick = wheel.flush(expiration, level, slot, state)
+            found.append((index * 8 + Kind.FLUSH.value, wheel.state(state.now, True, state.left, fired_tick)))
+    return found
+
+
+class Wheel:
+    """The mutable working copy inside one step."""
+
+    def __init__(self, world: World, state: WheelState) -> None:
+        self.world = world
+        self.clocks = list(state.clocks)
+        self.tasks = list(state.tasks)
+        self.queue = list(state.queue)
+        self.fired: list[int] = []
+
+    def state(self, now: int, draining: bool, left: int, fired_tick: int) -> WheelState:
+        """Freeze it again."""
+        tasks, queue = tuple(sorted(self.tasks)), tuple(sorted(self.queue))
+        return WheelState(now, draining, left, tuple(self.clocks), tasks, queue, fired_tick)
+
+    def insert(self, deadline: int) -> None:
+        """Put into the lowest level that reaches the deadline, creating levels on demand; or fire."""
+        world, tick = self.world, self.world.tick
+        late = tick if world.flaw is Flaw.CURRENT_TICK_OFF_BY_ONE else 0
+        if deadline < self.clocks[0] + tick + late:
+            self.fired.append(deadline)
+            return
+        level = 0
+        while not self._reaches(level, tick, deadline):
+            level += 1
+            tick *= world.size
+            if level == len(self.clocks):
+                self.clocks.append(self.clocks[-1] - self.clocks[-1] % tick)
+        virtual = deadline // tick
+        if world.flaw is Flaw.RELATIVE_SLOT:
+            virtual = (deadline - self.clocks[level]) // tick
+        slot = virtual % world.size
+        self.tasks.append((deadline, level, slot))
+        self._offer(deadline - deadline % tick, level, slot)
+
+    def _reaches(self, level: int, tick: int, deadline: int) -> bool:
+        end = self.clocks[level] + tick * self.world.size
+        return deadline <= end if self.world.flaw is Flaw.INTERVAL_INCLUSIVE else deadline < end
+
+    def _offer(self, expiration: int, level: int, slot: int) -> None:
+        """Set the bucket's expiration; a change (re-)queues it."""
+        for index, (_, queued_level, queued_slot) in enumerate(self.queue):
+            if (queued_level, queued_slot) == (level, slot):
+                if self.queue[index][0] != NEVER:
+                    self.queue[index] = (expiration, level, slot)
+                return
+        self.queue.append((expiration, level, slot))
+
+    def flush(self, expiration: int, level: int, slot: int, before: WheelState) -> int:
+        """Advance the clocks, empty the bucket, insert its tasks again; the last tick fired in this drain."""
+        world = self.world
+        self._advance(before.now if world.flaw is Flaw.ADVANCE_TO_NOW else expiration)
+        self.queue.remove((expiration, level, slot))
+        if world.flaw is Flaw.NO_REOFFER:
+            self.queue.append((NEVER, level, slot))
+        moved = [task for task in self.tasks if task[1:] == (level, slot)]
+        self.tasks = [task for task in self.tasks if task[1:] != (level, slot)]
+        if world.flaw is Flaw.FIRST_ONLY:
+            self.tasks += moved[1:]
+            moved = moved[:1]
+        for deadline, _, _ in moved:
+            if world.flaw is Flaw.FIRE_ON_FLUSH:
+                self.fired.append(deadline)
+            else:
+                self.insert(deadline)
+        return max((deadline // world.tick for deadline in self.fired), default=before.fired_tick)
+
+    def _advance(self, time: int) -> None:
+        tick = self.world.tick
+        for level, clock in enumerate(self.clocks):
+            if time < clock + tick or (level and self.world.flaw is Flaw.NO_OVERFLOW_ADVANCE):
+                return
+            self.clocks[level] = time - time % tick
+            tick *= self.world.size

@@ -1,0 +1,123 @@
+"""The claim about the wheel: step by step it does what the set of deadlines allows, and its invariants hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from purgatorio_spec.model.shape import Model, Step
+from purgatorio_spec.model.timer_spec import Deadlines, TimerPromise, added, may_fire, overdue, removed
+from purgatorio_spec.model.wheel import NEVER, Kind, WheelState, World, initial, steps
+
+REFINES = "T1-T4 refines the set of deadlines"
+IN_ORDER = "T6 within a drain no tick is fired after a later one"
+ONE_TICK = "no bucket holds two ticks, and each is queued for the start of its tick"
+FLOORS = "every overflow clock is the floor of the clock below"
+MONOTONE = "no clock goes back"
+CASCADES = "T7 a flush moves tasks to strictly lower levels"
+
+_ADD, _CANCEL, _CLOCK, _FLUSH, _DRAINED = (
+    kind.value for kind in (Kind.ADD, Kind.CANCEL, Kind.CLOCK, Kind.FLUSH, Kind.DRAINED)
+)
+
+
+def abstract(state: WheelState) -> Deadlines:
+    """The abstraction function: forget levels, buckets and the queue."""
+    return Deadlines(state.now, tuple(deadline for deadline, _, _ in state.tasks))
+
+
+def refinement(world: World) -> Model[WheelState]:
+    """The model of `world` with the refinement and the invariants as properties."""
+    promise = TimerPromise(world.tick)
+
+    def refines(before: WheelState, action: int, after: WheelState) -> bool:
+        kind, index = action & 7, action >> 3
+        was, now = abstract(before), abstract(after)
+        if kind == _ADD:
+            deadline = before.now + world.delays[index]
+            return now == added(was, deadline) or (now == was and may_fire(promise, was, deadline))
+        if kind == _CANCEL:
+            return now == removed(was, before.tasks[index][0])
+        if kind == _CLOCK:
+            return now.pending == was.pending and now.now >= was.now
+        if kind == _FLUSH:
+            fired = Counter(was.pending) - Counter(now.pending)
+            invented = Counter(now.pending) - Counter(was.pending)
+            return not invented and all(may_fire(promise, was, deadline) for deadline in fired)
+        if kind == _DRAINED:
+            return now == was and not overdue(promise, now)
+        return now == was
+
+    def in_order(before: WheelState, action: int, after: WheelState) -> bool:
+        if action & 7 != _FLUSH or before.fired_tick == NEVER:
+            return True
+        fired = Counter(abstract(before).pending) - Counter(abstract(after).pending)
+        return all(deadline // world.tick >= before.fired_tick for deadline in fired)
+
+    def monotone(before: WheelState, action: int, after: WheelState) -> bool:
+        return all(old <= new for old, new in zip(before.clocks, after.clocks, strict=False))
+
+    def cascades(before: WheelState, action: int, after: WheelState) -> bool:
+        if action & 7 != _FLUSH:
+            return True
+        level = before.queue[action >> 3][1]
+        return all(task[1] < level for task in Counter(after.tasks) - Counter(before.tasks))
+
+    def one_tick(state: WheelState) -> bool:
+        due = {(level, slot): expiration for expiration, level, slot in state.queue}
+        return all(
+            due.get((level, slot)) == deadline - deadline % (world.tick * world.size**level)
+            for deadline, level, slot in state.tasks
+        )
+
+    def floors(state: WheelState) -> bool:
+        tick = world.tick
+        for lower, upper in zip(state.clocks, state.clocks[1:], strict=False):
+            tick *= world.size
+            if upper != lower - lower % tick:
+                return False
+        return True
+
+    return Model(
+        name=f"wheel ({world.flaw.value})" if world.flaw.value != "none" else "wheel",
+        bound=world.bound,
+        columns=("caller", "clock", "drain"),
+        initial=(initial(world),),
+        steps=lambda state: steps(world, state),
+        describe=lambda before, action, after: describe(world, before, action, after),
+        done=lambda state: True,
+        always={ONE_TICK: one_tick, FLOORS: floors},
+        always_step={REFINES: refines, IN_ORDER: in_order, MONOTONE: monotone, CASCADES: cascades},
+        sometimes={
+            "a task lies in the third level": lambda state: any(level == 2 for _, level, _ in state.tasks),
+            "two buckets are due at once": lambda state: (
+                len(state.queue) > 1 and state.queue[0][0] == state.queue[1][0] <= state.now
+            ),
+            "a drain has fired and its clock is still behind the time": lambda state: (
+                state.draining and state.fired_tick != NEVER and state.clocks[0] + world.tick <= state.now
+            ),
+            "the clock lags behind the time": lambda state: state.clocks[0] + world.tick < state.now,
+        },
+    )
+
+
+def describe(world: World, before: WheelState, action: int, after: WheelState) -> Step:
+    """A step in words."""
+    kind, index = Kind(action & 7), action >> 3
+    if kind is Kind.CLOCK:
+        return Step("clock", f"the time is {after.now}")
+    if kind is Kind.CANCEL:
+        return Step("caller", f"cancel the task with deadline {before.tasks[index][0]}")
+    if kind is Kind.DRAIN:
+        return Step("drain", f"drain starts at {before.now}")
+    if kind is Kind.DRAINED:
+        late = overdue(TimerPromise(world.tick), abstract(after))
+        return Step("drain", "drain ends" + (f", overdue: {list(late)}" if late else ""))
+    moved = Counter(after.tasks) - Counter(before.tasks)
+    places = "".join(f", {d} to level {level} bucket {slot}" for d, level, slot in sorted(moved))
+    if kind is Kind.ADD:
+        deadline = before.now + world.delays[index]
+        return Step("caller", f"add delay {world.delays[index]} (deadline {deadline}){places or ', fires at once'}")
+    expiration, level, slot = before.queue[index]
+    gone = Counter(abstract(before).pending) - Counter(abstract(after).pending)
+    fired = f", fires {sorted(gone.elements())}" if gone else ""
+    return Step("drain", f"flush level {level} bucket {slot} (due {expiration}){fired}{places}")
