@@ -10,7 +10,7 @@ import pytest
 
 from purgatorio_spec.trace.record import Event, Header, Implementation, State
 from purgatorio_stress.recorder import DROPPED, Recorder, measure_cost, monotonic_ticket
-from purgatorio_stress.subject.recording import write_run
+from purgatorio_stress.trace_file import write_run
 from stress.trace_structure import check_intervals, read_run
 
 

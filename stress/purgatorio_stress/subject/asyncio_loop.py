@@ -23,7 +23,7 @@ from purgatorio_spec.trace.record import Event, Header, Implementation, State, T
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, Step
-from purgatorio_stress.subject.recording import write_run
+from purgatorio_stress.trace_file import write_run
 
 __all__ = ["LATE_SLACK_NS", "AsyncioSubject", "early_bound_ns"]
 

@@ -25,7 +25,7 @@ from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark_jars
 from purgatorio_stress.subject.plan import Plan
-from purgatorio_stress.subject.recording import write_run
+from purgatorio_stress.trace_file import write_run
 
 __all__ = ["LATE_SLACK_NS", "NettyWheelSubject"]
 
