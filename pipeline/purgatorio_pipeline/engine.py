@@ -1,0 +1,341 @@
+"""The check on Spark: screen, then explain.
+
+1. ingest: files to typed events of numbered runs, broken lines to quarantine;
+2. screen: one row an operation by plain SQL, with a mark on each that might break a clause;
+3. explain: the clauses themselves over the marked operations and a sample of the others, and over whole threads where
+   calls nest;
+4. conclude: the sums of both, the gauges, and one verdict a run.
+
+The screen never gives a verdict: it only saves the clauses from looking at what cannot be broken. If a sampled
+operation that it did not mark is broken all the same, the check says so. `full` leaves the screen out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from purgatorio_pipeline.explain import FOUND_SCHEMA, THREAD_COLUMNS, THREAD_SCHEMA, explain, follow_threads
+from purgatorio_pipeline.ingest import Ingested, ingest
+from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.readings import RunReadings, count_bounds, find_readings, judge_readings
+from purgatorio_pipeline.screen import (
+    CLAUSES_OF_OPERATIONS,
+    SPARK,
+    checks_sql,
+    first_return_sql,
+    key_checks_sql,
+    marks_sql,
+    operations_sql,
+)
+from purgatorio_pipeline.sources import sources
+from purgatorio_spec.clause.limbo import GRACE_NS
+from purgatorio_spec.history.operation import CONTEXT
+from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.history.stream import ROW_FIELDS
+from purgatorio_spec.history.summary import Summary
+from purgatorio_spec.judge.result import CheckResult, RunResult, conclude
+from purgatorio_spec.judge.tally import EXAMPLES, Cause, RunTally, Tally
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.verdict import Violation
+
+SAMPLE_ONE_IN: Final = 1000
+"""Unmarked operations that the clauses judge all the same, to keep an eye on the screen."""
+
+_RUN_COLUMNS: Final = (
+    "run_key int, whole boolean, dropped boolean, end_t long, rest_t long, grace_ns long, early_ns long, late_ns long, "
+    "claimed_on_return boolean, barrier boolean, records_ready boolean, records_fire boolean, "
+    + ", ".join(f"judges_{name} boolean" for name in CLAUSES_OF_OPERATIONS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A check's verdicts, and where its events are for whoever wants to show an example."""
+
+    result: CheckResult
+    events: DataFrame
+    lake: Lake
+
+
+def check_traces(spark: SparkSession, paths: Sequence[Path], out: Path, *, full: bool = False) -> Checked:
+    """Judge trace files on Spark and leave the tables under `out`."""
+    lake = Lake(out)
+    lake.sweep()
+    ingested = ingest(spark, lake, sources(paths))
+    ingested.events.createOrReplaceTempView("events")
+    runs = _runs(spark, ingested)
+    spark.createDataFrame(
+        [_run_row(key, run) for key, run in runs.items()], _RUN_COLUMNS
+    ).createOrReplaceTempView("runs")
+    tallies: dict[int, RunTally] = defaultdict(RunTally)
+    readings = find_readings(spark, runs) if runs else {}
+    if runs:
+        stage = _Full(spark, lake, runs) if full else _Screened(spark, lake, runs)
+        found = stage.judge(frozenset(readings))
+        stage.add_sums(tallies)
+        _add_found(found, tallies)
+        if readings:
+            totals = count_bounds(stage.summaries(found, readings), readings, runs)
+            judge_readings(tallies, readings, totals, runs)
+    results = [_conclude(ingested, key, runs, tallies) for key in sorted(ingested.facts)]
+    result = CheckResult(tuple(results), len(ingested.broken), ingested.broken)
+    return Checked(result, ingested.events, lake)
+
+
+def _runs(spark: SparkSession, ingested: Ingested) -> dict[int, Run]:
+    last = {
+        row["run_key"]: row
+        for row in spark.sql(
+            "SELECT run_key, max(t) AS end_t, max(t) FILTER (WHERE f = 'quiesce') AS rest_t "
+            "FROM events GROUP BY run_key"
+        ).collect()
+    }
+    runs: dict[int, Run] = {}
+    for key, facts in ingested.facts.items():
+        if facts.header is None or facts.header.profile not in PROFILES:
+            continue
+        row = last.get(key)
+        dropped = facts.dropped > 0 or facts.broken > 0
+        runs[key] = run_of(
+            facts.header,
+            whole=facts.has_end and not dropped and facts.cut is None,
+            end_t=0 if row is None else row["end_t"],
+            rest_t=None if row is None else row["rest_t"],
+            dropped=dropped,
+        )
+    return runs
+
+
+def _run_row(key: int, run: Run) -> tuple[object, ...]:
+    from purgatorio_spec.clause.registry import CLAUSES
+
+    return (
+        key,
+        run.whole,
+        run.dropped,
+        run.end_t,
+        run.rest_t,
+        GRACE_NS if run.late_ns is None else run.late_ns,
+        run.early_ns or 0,
+        run.late_ns or 0,
+        run.profile.claimed_on_return,
+        run.profile.cancel_is_barrier,
+        run.records("ready"),
+        run.records("timer_fire"),
+        *(CLAUSES[name].skipped(run) is None for name in CLAUSES_OF_OPERATIONS),
+    )
+
+
+@dataclass(slots=True)
+class _Full:
+    """Every operation by the clauses, every thread followed."""
+
+    spark: SparkSession
+    lake: Lake
+    runs: dict[int, Run]
+
+    def judge(self, summarised: frozenset[int]) -> DataFrame:
+        """All that the clauses found."""
+        self.spark.sql(
+            "SELECT run_key, id, min(i) AS ready_i FROM events WHERE f = 'ready' GROUP BY run_key, id"
+        ).createOrReplaceTempView("selected")
+        chosen = (
+            self.spark.table("events")
+            .where("id IS NOT NULL")
+            .join(_known(self.spark), "run_key", "left_semi")
+        )
+        threads = _follow(self.spark, self.lake, self.runs, frozenset(self.runs))
+        return _explain(self.spark, self.lake, self.runs, chosen, threads, summarised)
+
+    def add_sums(self, tallies: dict[int, RunTally]) -> None:
+        """Nothing to add: the clauses saw everything."""
+
+    def summaries(self, found: DataFrame, readings: dict[int, RunReadings]) -> DataFrame:
+        """The summaries that the clauses' side made."""
+        return _found_summaries(found)
+
+
+@dataclass(slots=True)
+class _Screened(_Full):
+    """The screen first."""
+
+    def judge(self, summarised: frozenset[int]) -> DataFrame:
+        """What the clauses found among the marked, the sample, and the threads that need following."""
+        spark, lake = self.spark, self.lake
+        lake.write("silver/operations", spark.sql(operations_sql(SPARK)))
+        lake.read(spark, "silver/operations").createOrReplaceTempView("operations")
+        spark.sql(first_return_sql(SPARK)).createOrReplaceTempView("first_returns")
+        lake.write("silver/marks", spark.sql(marks_sql()))
+        marks = lake.read(spark, "silver/marks")
+        marks.createOrReplaceTempView("marks")
+        spark.sql(
+            f"SELECT m.run_key, m.id, m.marked, o.ready_i FROM marks m JOIN operations o "
+            f"ON m.run_key = o.run_key AND m.id = o.id WHERE m.marked OR {_SAMPLED}"
+        ).createOrReplaceTempView("selected")
+        lake.write("silver/checks", spark.sql(_CHECK_COUNTS))
+        chosen = spark.table("events").join(
+            spark.table("selected").select("run_key", "id"), ["run_key", "id"]
+        )
+        threads = _follow(spark, lake, self.runs, self._followed())
+        return _explain(spark, lake, self.runs, chosen, threads, summarised)
+
+    def _followed(self) -> frozenset[int]:
+        """Runs whose threads must be followed: a count that may be wrong, or a marked operation whose judgement may
+        turn on what its thread did around it."""
+        rows = self.lake.read(self.spark, "silver/checks").where("doubtful > 0").select("run_key").collect()
+        marked = self.spark.sql(
+            "SELECT DISTINCT run_key FROM selected WHERE marked AND ready_i IS NOT NULL"
+        ).collect()
+        waiting = {
+            row["run_key"] for row in marked if not self.runs[row["run_key"]].profile.claimed_on_return
+        }
+        return frozenset(row["run_key"] for row in rows) | waiting
+
+    def add_sums(self, tallies: dict[int, RunTally]) -> None:
+        """The occasions of the operations that were left to the screen, and of the checks that it could count."""
+        sums = ", ".join(f"sum(occ_{name}) AS {name}" for name in CLAUSES_OF_OPERATIONS)
+        kept = self.spark.sql(
+            f"SELECT run_key, {sums} FROM marks m WHERE NOT (m.marked OR {_SAMPLED}) GROUP BY run_key"
+        )
+        for row in kept.collect():
+            for name in CLAUSES_OF_OPERATIONS:
+                _tally(tallies[row["run_key"]], name).occasions += row[name] or 0
+        followed = self._followed()
+        for row in self.lake.read(self.spark, "silver/checks").collect():
+            run = self.runs.get(row["run_key"])
+            if run is not None and row["run_key"] not in followed and _judges(run, "O7"):
+                _tally(tallies[row["run_key"]], "O7").occasions += row["checks"]
+
+    def summaries(self, found: DataFrame, readings: dict[int, RunReadings]) -> DataFrame:
+        """Those of the plain operations by the screen, those of the others by the clauses' side."""
+        names = ", ".join(f"s_{name} AS {name}" for name in Summary._fields)
+        plain = self.spark.sql(f"SELECT run_key, {names} FROM marks m WHERE NOT (m.marked OR {_SAMPLED})")
+        return plain.unionByName(_found_summaries(found))
+
+
+_SAMPLED: Final = f"pmod(xxhash64(m.id), {SAMPLE_ONE_IN}) = 0"
+_CHECK_COUNTS: Final = (
+    "SELECT run_key, count(*) AS checks, count_if(out <> completed OR nested > 0) AS doubtful "
+    f"FROM ({checks_sql(SPARK)}) GROUP BY run_key"
+)
+
+
+def _judges(run: Run, name: str) -> bool:
+    from purgatorio_spec.clause.registry import CLAUSES
+
+    return CLAUSES[name].skipped(run) is None
+
+
+def _known(spark: SparkSession) -> DataFrame:
+    """The run keys that have a usable header."""
+    return spark.table("runs").select("run_key")
+
+
+def _follow(
+    spark: SparkSession, lake: Lake, runs: dict[int, Run], followed: frozenset[int]
+) -> DataFrame | None:
+    if not followed:
+        return None
+    rows = spark.table("events").where(fn.col("run_key").isin(list(followed))).select(*THREAD_COLUMNS)
+    ordered = rows.repartition("run_key", "th").sortWithinPartitions("run_key", "th", "i")
+    lake.write("silver/threads", ordered.mapInArrow(follow_threads(runs), from_arrow_schema(THREAD_SCHEMA)))
+    return lake.read(spark, "silver/threads")
+
+
+def _explain(
+    spark: SparkSession,
+    lake: Lake,
+    runs: dict[int, Run],
+    chosen: DataFrame,
+    threads: DataFrame | None,
+    summarised: frozenset[int],
+) -> DataFrame:
+    parts = [chosen.select(*ROW_FIELDS), _check_context(spark)]
+    if threads is not None:
+        context = threads.where("kind IS NULL").select(*ROW_FIELDS)
+        parts.append(context.join(chosen.select("run_key", "id").distinct(), ["run_key", "id"], "left_semi"))
+    rows = reduce(DataFrame.unionByName, parts)
+    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    lake.write("silver/found", explain(rows, runs, summarised, partitions))
+    found = lake.read(spark, "silver/found")
+    if threads is not None:
+        found = found.unionByName(threads.where("kind IS NOT NULL").select(*FOUND_SCHEMA.names))
+    return found
+
+
+def _check_context(spark: SparkSession) -> DataFrame:
+    """The checks that O4 looks at, as context rows of the selected operations."""
+    by_key = key_checks_sql(SPARK, "struct(ret_i, call_i)", operations="selected")
+    return spark.sql(
+        f"""SELECT run_key, id, found.call_i AS i, '' AS th, 0L AS t, '{CONTEXT}' AS ph, 'check' AS f,
+        found.ret_i AS c, array(key) AS keys, CAST(NULL AS BIGINT) AS delay_ns, CAST(NULL AS BIGINT) AS deadline_t,
+        CAST(NULL AS BIGINT) AS t_call, CAST(NULL AS BIGINT) AS out, CAST(NULL AS STRING) AS err FROM ({by_key})"""
+    )
+
+
+def _found_summaries(found: DataFrame) -> DataFrame:
+    names = [fn.col("events")[at].alias(name) for at, name in enumerate(Summary._fields)]
+    return found.where("kind = 'summary'").select("run_key", *names)
+
+
+def _tally(tally: RunTally, clause: str) -> Tally:
+    return tally.clauses.setdefault(clause, Tally())
+
+
+def _add_found(found: DataFrame, tallies: dict[int, RunTally]) -> None:
+    """Sums, orphans and violations of the clauses' side; of each cause the first few are kept whole."""
+    for row in (
+        found.where("kind = 'sums'")
+        .groupBy("run_key", "clause")
+        .agg(fn.sum("occasions").alias("occasions"), fn.sum("unknown").alias("unknown"))
+        .collect()
+    ):
+        tally = _tally(tallies[row["run_key"]], row["clause"])
+        tally.occasions += row["occasions"]
+        tally.unknown += row["unknown"]
+    orphans = found.where("kind = 'orphans'").groupBy("run_key")
+    for row in orphans.agg(
+        fn.sum("occasions").alias("count"), fn.min(fn.col("events")[0]).alias("first")
+    ).collect():
+        tallies[row["run_key"]].merge(RunTally({}, row["count"], row["first"]))
+    for row in _first_of_each_cause(found).collect():
+        causes = _tally(tallies[row["run_key"]], row["clause"]).causes
+        cause = causes.setdefault(row["cause"], Cause())
+        cause.count = row["count"]
+        cause.examples.append(
+            Violation(
+                row["clause"], row["subject"], row["cause"], tuple(row["events"]), row["allowed"], row["seen"]
+            )
+        )
+
+
+def _first_of_each_cause(found: DataFrame) -> DataFrame:
+    found.where("kind = 'violation'").createOrReplaceTempView("violations")
+    return found.sparkSession.sql(
+        f"""SELECT * FROM (
+          SELECT *, count(*) OVER (PARTITION BY run_key, clause, cause) AS count,
+            row_number() OVER (PARTITION BY run_key, clause, cause ORDER BY element_at(events, -1), subject) AS rank
+          FROM violations) WHERE rank <= {EXAMPLES} ORDER BY run_key, clause, cause, rank"""
+    )
+
+
+def _conclude(ingested: Ingested, key: int, runs: dict[int, Run], tallies: dict[int, RunTally]) -> RunResult:
+    return conclude(ingested.facts[key], runs.get(key), tallies[key])
+
+
+def unmarked_violations(spark: SparkSession) -> Iterable[str]:
+    """Operations that are broken although the screen had not marked them: a defect of the screen, never of the spec."""
+    rows = spark.sql(
+        "SELECT DISTINCT v.subject FROM violations v JOIN marks m ON v.run_key = m.run_key AND v.subject = m.id "
+        "WHERE NOT m.marked"
+    )
+    return [row["subject"] for row in rows.collect()]

@@ -1,0 +1,293 @@
+"""Bronze and silver: files to typed events of numbered runs, every broken line in quarantine.
+
+Traces that are not typed Parquet already are read by the spec's own reader, one task a file (a compressed stream cannot
+be split), and written as typed events partitioned by run. Typed traces are silver as they lie. Either way the facts of
+a run (header, end, what was broken) come to the driver, one row a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.sources import Source
+from purgatorio_spec.judge.process import facts_of
+from purgatorio_spec.judge.result import TraceFacts
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, TRACE_SCHEMA, Column, fields_of
+from purgatorio_spec.trace.lines import Cut, lines
+from purgatorio_spec.trace.parse import Refusal, parse_fields
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import End, Header
+
+_Fields: TypeAlias = "list[pa.Field[pa.DataType]]"
+_EVENTS: Final[_Fields] = [EVENT_SCHEMA.field(name) for name in EVENT_SCHEMA.names]
+_RUN_KEY: Final[_Fields] = [pa.field("run_key", pa.int32())]
+_KIND: Final[_Fields] = [pa.field("kind", pa.string())]
+_NOTE: Final[_Fields] = [pa.field("note", pa.string())]
+INGEST_SCHEMA: Final = pa.schema(_KIND + _RUN_KEY + _NOTE + _EVENTS)
+SILVER_SCHEMA: Final = pa.schema(_RUN_KEY + _EVENTS)
+LINES_SCHEMA: Final = pa.schema([("file", pa.string()), ("line", pa.int64()), ("text", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """The events of all runs (`SILVER_SCHEMA`), and by run key what its file told."""
+
+    events: DataFrame
+    facts: dict[int, TraceFacts]
+    broken: tuple[BrokenLine, ...]
+
+
+def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lines: bool = True) -> Ingested:
+    """Read the sources into the lake."""
+    facts: dict[int, TraceFacts] = {}
+    typed = [source for source in found if source.typed]
+    sound, doubtful = _sound(spark, typed, facts)
+    read = [source for source in found if not source.typed] + doubtful
+    parts = [_typed_events(spark, source) for source in sound]
+    broken: list[BrokenLine] = []
+    if read:
+        if keep_lines:
+            lake.write("bronze/lines", _lines(spark, [s for s in read if not s.typed]))
+        place = lake.write("silver/events", _read(spark, read), "kind", "run_key")
+        table = spark.read.parquet(str(place))
+        for row in table.where("kind <> 'event'").select("kind", "run_key", "note").toLocalIterator():
+            note = orjson.loads(row["note"])
+            if row["kind"] == "fact":
+                facts[row["run_key"]] = _facts(note)
+            else:
+                broken.append(BrokenLine(**note))
+        if any(fact.events for key, fact in facts.items() if key in {s.run_key for s in read}):
+            parts.append(table.where("kind = 'event'").select(*SILVER_SCHEMA.names))
+    _write_quarantine(lake, broken)
+    empty = spark.createDataFrame([], from_arrow_schema(SILVER_SCHEMA))
+    events = reduce(DataFrame.unionByName, parts) if parts else empty
+    return Ingested(events, facts, tuple(broken))
+
+
+def _lines(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
+    """Bronze: the raw lines of JSON-lines traces, each with its file and number."""
+    frame = spark.createDataFrame([(str(s.path),) for s in read] or [("",)], "path string")
+    return frame.repartition(max(1, len(read))).mapInArrow(_raw_lines, from_arrow_schema(LINES_SCHEMA))
+
+
+def _raw_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for path in filter(None, batch.column(0).to_pylist()):
+            held: list[dict[str, object]] = []
+            try:
+                for line in lines(Path(path)):
+                    held.append(
+                        {"file": path, "line": line.number, "text": line.text.decode(errors="replace")}
+                    )
+                    if len(held) >= 20_000:
+                        yield pa.RecordBatch.from_pylist(held, schema=LINES_SCHEMA)
+                        held = []
+            except Cut:
+                pass  # the reader of the typed events reports it
+            yield pa.RecordBatch.from_pylist(held, schema=LINES_SCHEMA)
+
+
+def _read(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
+    frame = spark.createDataFrame([(s.run_key, str(s.path)) for s in read], "run_key int, path string")
+    spread = frame.repartitionByRange(max(1, len(read)), "run_key")
+    return spread.mapInArrow(_read_files, from_arrow_schema(INGEST_SCHEMA))
+
+
+def _read_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One task's files: events as they are read, then what the file told."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            run_key: int = row["run_key"]
+            reader = TraceReader(Path(row["path"]))
+            for events in reader.batches():
+                yield _row_batch("event", run_key, [None] * events.num_rows, events)
+            notes = [("fact", _fact_note(facts_of(reader)))]
+            notes += [("broken", orjson.dumps(broken).decode()) for broken in reader.broken]
+            for kind, note in notes:
+                nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
+                yield _row_batch(kind, run_key, [note], nothing)
+
+
+def _row_batch(
+    kind: str, run_key: int, notes: Sequence[str | None], events: pa.RecordBatch
+) -> pa.RecordBatch:
+    count = len(notes)
+    columns: list[Column] = [
+        pa.array([kind] * count, pa.string()),
+        pa.array([run_key] * count, pa.int32()),
+        pa.array(notes, pa.string()),
+        *events.columns,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=INGEST_SCHEMA)
+
+
+def _fact_note(facts: TraceFacts) -> str:
+    header = None if facts.header is None else fields_of(facts.header)
+    return orjson.dumps(
+        {
+            "file": facts.file,
+            "header": header,
+            "events": facts.events,
+            "broken": facts.broken,
+            "dropped": facts.dropped,
+            "has_end": facts.has_end,
+            "cut": facts.cut,
+            "first_broken": facts.first_broken,
+        }
+    ).decode()
+
+
+def _facts(note: dict[str, object]) -> TraceFacts:
+    raw = note["header"]
+    header = parse_fields(raw) if isinstance(raw, dict) else None
+    return TraceFacts(
+        file=str(note["file"]),
+        header=header if isinstance(header, Header) else None,
+        events=int(str(note["events"])),
+        broken=int(str(note["broken"])),
+        dropped=int(str(note["dropped"])),
+        has_end=bool(note["has_end"]),
+        cut=None if note["cut"] is None else str(note["cut"]),
+        first_broken=str(note["first_broken"]),
+    )
+
+
+def _typed_events(spark: SparkSession, source: Source) -> DataFrame:
+    names = [name for name in EVENT_SCHEMA.names if name != "line"]
+    wanted = pa.schema(_KIND + [EVENT_SCHEMA.field(name) for name in names])
+    frame = spark.read.schema(from_arrow_schema(wanted)).parquet(str(source.path)).where("kind = 'event'")
+    run_key = fn.lit(source.run_key).cast("int").alias("run_key")
+    no_line = fn.lit(None).cast("long").alias("line")
+    return frame.select(run_key, *(fn.col(name) for name in names), no_line)
+
+
+_UNUSUAL: Final = """
+i IS NULL OR th IS NULL OR t IS NULL OR ph IS NULL OR f IS NULL OR i < 0 OR ph NOT IN ('call', 'ret', 'at')
+OR f NOT IN ({functions}) OR (f IN ({of_operation}) AND id IS NULL) OR (ph = 'ret' AND (c IS NULL OR c >= i))
+OR (ph <> 'ret' AND c IS NOT NULL) OR (ph = 'call' AND f IN ({with_keys}) AND (keys IS NULL OR size(keys) = 0))
+OR (f IN ({points}) AND ph <> 'at') OR (f IN ({with_state}) AND ph <> 'call' AND state IS NULL AND err IS NULL)
+OR t_call > t OR array_contains(transform(keys, k -> k IS NULL), TRUE)
+"""
+
+
+def _sound(
+    spark: SparkSession, typed: Sequence[Source], facts: dict[int, TraceFacts]
+) -> tuple[list[Source], list[Source]]:
+    """Typed traces whose every row is right by column rules, and those that the spec's reader must look at."""
+    sound: list[Source] = []
+    doubtful: list[Source] = []
+    if not typed:
+        return sound, doubtful
+    frame = reduce(DataFrame.unionByName, [_typed_events(spark, source) for source in typed])
+    found = frame.groupBy("run_key").agg(
+        fn.count("*").alias("events"),
+        fn.min("i").alias("first"),
+        fn.max("i").alias("last"),
+        fn.sum("i").alias("total"),
+        fn.bit_xor("i").alias("mixed"),
+        fn.count_if(fn.expr(_unusual_sql())).alias("unusual"),
+    )
+    rows = {row["run_key"]: row for row in found.collect()}
+    for source in typed:
+        header, end = _ends(source.path)
+        row = rows.get(source.run_key)
+        events = 0 if row is None else row["events"]
+        gapless = row is None or (
+            row["unusual"] == 0
+            and row["first"] == 0
+            and row["last"] == events - 1
+            and row["total"] == events * (events - 1) // 2
+            and row["mixed"] == _xor_below(events)
+        )
+        if header is None or not gapless or (end is not None and end.events != events):
+            doubtful.append(source)
+            continue
+        sound.append(source)
+        facts[source.run_key] = TraceFacts(
+            file=str(source.path),
+            header=header,
+            events=events,
+            dropped=0 if end is None else end.dropped,
+            has_end=end is not None,
+        )
+    return sound, doubtful
+
+
+def _unusual_sql() -> str:
+    from purgatorio_spec.trace import record
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"'{name}'" for name in sorted(names))
+
+    return _UNUSUAL.format(
+        functions=listed(record.FUNCTIONS),
+        of_operation=listed(record.OF_AN_OPERATION),
+        with_keys=listed(record.WITH_KEYS),
+        points=listed(record.POINTS),
+        with_state=listed(record.WITH_STATE),
+    )
+
+
+def _xor_below(count: int) -> int:
+    """0 ^ 1 ^ ... ^ (count - 1)."""
+    last = count - 1
+    return (last, 1, last + 1, 0)[last % 4] if count else 0
+
+
+def _ends(path: Path) -> tuple[Header | None, End | None]:
+    """Header and end of a typed trace: its rows that are no events, of which a sound one has these two."""
+    header: Header | None = None
+    end: End | None = None
+    others = 0
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            kinds = file.read_row_group(group, ["kind"]).column("kind")
+            places = pc.indices_nonzero(pc.not_equal(kinds, pa.scalar("event"))).to_numpy()
+            if not len(places):
+                continue
+            rows = file.read_row_group(group, list(TRACE_SCHEMA.names)).take(places).to_pylist()
+            for row in rows:
+                others += 1
+                record = _record(row)
+                header = record if isinstance(record, Header) else header
+                end = record if isinstance(record, End) else end
+    return (header, end) if others <= 2 else (None, None)
+
+
+def _record(row: dict[str, object]) -> object:
+    fields = {name: _present(value) for name, value in row.items() if value is not None}
+    params = fields.get("params")
+    if isinstance(params, str):
+        fields["params"] = orjson.loads(params)
+    fields.pop("x", None)
+    try:
+        return parse_fields(fields)
+    except Refusal:
+        return None
+
+
+def _present(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: inner for name, inner in value.items() if inner is not None}
+    return value
+
+
+def _write_quarantine(lake: Lake, broken: Sequence[BrokenLine]) -> None:
+    names = ("file", "line", "field", "why", "hint", "text")
+    schema = pa.schema([pa.field(n, pa.int64() if n == "line" else pa.string()) for n in names])
+    rows = [{name: getattr(one, name) for name in names} for one in broken]
+    lake.write_arrow("bronze/quarantine", pa.Table.from_pylist(rows, schema=schema))

@@ -1,0 +1,170 @@
+"""The gauge clauses on Spark: what was under way at each reading, and the truth beside it.
+
+A reading is judged only at rest or as an interval, and those are few; they come to the driver. What was under way is
+added up by blocks of `i`, what the operations give is counted on the executors from one row an operation.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from purgatorio_pipeline.screen import SPARK, blocks_sql
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.summary import Bounds, Ints, Moments, Summary, bounds
+from purgatorio_spec.judge.context import RawReading
+from purgatorio_spec.judge.process import reading
+from purgatorio_spec.judge.tally import RunTally, judged_clauses
+from purgatorio_spec.profile import REAPER_PERIOD_NS
+
+BLOCK: Final = 4096
+MAX_READINGS: Final = 100_000
+"""Readings of one run that are judged; a recorder that reads its gauges more often leaves them UNKNOWN beyond."""
+
+_BOUND_NAMES: Final = ("live", "watched_least", "watched_most", "tasks_least", "tasks_most")
+_BOUNDS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("run_key", pa.int32()),
+        pa.field("most_keys", pa.int64()),
+        *(pa.field(name, pa.list_(pa.int64())) for name in _BOUND_NAMES),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunReadings:
+    """The readings of one run that have an occasion, in order."""
+
+    readings: list[RawReading]
+
+    @property
+    def moments(self) -> Moments:
+        """As columns."""
+        return Moments.of(
+            np.array([one.call_i for one in self.readings], np.int64),
+            np.array([one.ret_i for one in self.readings], np.int64),
+            np.array([one.t for one in self.readings], np.int64),
+        )
+
+
+def find_readings(spark: SparkSession, runs: Mapping[int, Run]) -> dict[int, RunReadings]:
+    """The readings that can be judged, by run key, from the view `events`."""
+    wanted = [key for key, run in runs.items() if any(c.of_reading is not None for c in judged_clauses(run))]
+    if not wanted:
+        return {}
+    rows = (
+        spark.table("events")
+        .where(fn.col("f").isin("gauge", "quiesce") & fn.col("ph").isin("at", "ret"))
+        .where(fn.col("run_key").isin(wanted))
+        .select("run_key", "i", "c", "t", "f", "ph", "state.watched", "state.delayed")
+        .orderBy("run_key", "i")
+        .limit(MAX_READINGS)
+        .collect()
+    )
+    if not rows:
+        return {}
+    under_way = _under_way(spark, rows)
+    found: dict[int, list[RawReading]] = defaultdict(list)
+    for row in rows:
+        opened, last_t = under_way[row["run_key"], row["i"]]
+        silent = last_t is None or row["t"] - last_t >= REAPER_PERIOD_NS
+        one = RawReading(
+            call_i=row["i"] if row["c"] is None else row["c"],
+            ret_i=row["i"],
+            t=row["t"],
+            watched=row["watched"],
+            delayed=row["delayed"],
+            quiesce=row["f"] == "quiesce",
+            bounded=row["ph"] == "ret",
+            at_rest=row["f"] == "quiesce" or (opened == 0 and silent),
+        )
+        # A point in the middle of things says nothing exact, unless it is absurd by itself.
+        if one.at_rest or one.bounded or (one.delayed is not None and one.delayed < 0):
+            found[row["run_key"]].append(one)
+    return {key: RunReadings(sorted(some, key=lambda one: one.call_i)) for key, some in found.items() if some}
+
+
+def _under_way(spark: SparkSession, rows: list[Row]) -> dict[tuple[int, int], tuple[int, int | None]]:
+    """For each reading: the calls open before it, and the latest time of an event that is no reading before it."""
+    blocks: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for row in spark.sql(blocks_sql(SPARK, BLOCK)).orderBy("run_key", "block").toLocalIterator():
+        blocks[row["run_key"]].append((row["block"], row["opened"], row["last_t"]))
+    places = spark.createDataFrame([(row["run_key"], row["i"]) for row in rows], "run_key int, at long")
+    events = spark.table("events").where("f NOT IN ('gauge', 'quiesce', 'advance_clock')")
+    near = (
+        events.withColumn("block", fn.expr(f"i DIV {BLOCK}"))
+        .join(fn.broadcast(places.withColumn("block", fn.expr(f"at DIV {BLOCK}"))), ["run_key", "block"])
+        .where("i < at")
+        .groupBy("run_key", "at")
+        .agg(
+            fn.expr("sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END)").alias("opened"),
+            fn.max("t").alias("last_t"),
+        )
+    )
+    close = {(row["run_key"], row["at"]): (row["opened"], row["last_t"]) for row in near.collect()}
+    found: dict[tuple[int, int], tuple[int, int | None]] = {}
+    for row in rows:
+        key, at = row["run_key"], row["i"]
+        before = [(opened, last) for block, opened, last in blocks[key] if block < at // BLOCK]
+        opened, last_t = close.get((key, at), (0, None))
+        times = [last for _, last in before] + ([] if last_t is None else [last_t])
+        found[key, at] = (opened + sum(o for o, _ in before), max(times, default=None))
+    return found
+
+
+def count_bounds(
+    summaries: DataFrame, found: Mapping[int, RunReadings], runs: Mapping[int, Run]
+) -> dict[int, Bounds]:
+    """The bounds for each run's readings from summaries (`run_key` and the fields of `Summary`)."""
+    moments = {key: some.moments for key, some in found.items()}
+    tick_ns = {key: runs[key].tick_ns or 0 for key in found}
+
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            keys = batch.column("run_key").to_numpy()
+            matrix = np.stack([batch.column(name).to_numpy() for name in Summary._fields], axis=1)
+            rows = [
+                _bounds_row(int(key), bounds(moments[int(key)], matrix[keys == key], tick_ns[int(key)]))
+                for key in np.unique(keys)
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=_BOUNDS_SCHEMA)
+
+    chosen = summaries.where(fn.col("run_key").isin(list(found))).select("run_key", *Summary._fields)
+    totals = {key: Bounds.zero(len(some.readings)) for key, some in found.items()}
+    for row in chosen.mapInArrow(task, from_arrow_schema(_BOUNDS_SCHEMA)).toLocalIterator():
+        live, least, most, tasks_least, tasks_most = (_ints(row[name]) for name in _BOUND_NAMES)
+        totals[row["run_key"]].add(Bounds(live, least, most, tasks_least, tasks_most, row["most_keys"]))
+    return totals
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, np.int64)
+
+
+def _bounds_row(run_key: int, part: Bounds) -> dict[str, object]:
+    return {
+        "run_key": run_key,
+        "most_keys": part.most_keys,
+        **{name: getattr(part, name).tolist() for name in _BOUND_NAMES},
+    }
+
+
+def judge_readings(
+    tallies: Mapping[int, RunTally],
+    found: Mapping[int, RunReadings],
+    totals: Mapping[int, Bounds],
+    runs: Mapping[int, Run],
+) -> None:
+    """Add the gauge clauses to the tallies."""
+    for key, some in found.items():
+        clauses = judged_clauses(runs[key])
+        for at, one in enumerate(some.readings):
+            tallies[key].reading(runs[key], reading(one, totals[key], at), clauses)

@@ -1,0 +1,305 @@
+"""The screen: one pass of plain SQL that marks every operation that might break a clause.
+
+It may over-mark, it must never under-mark; whatever it marks is judged by the clauses themselves. For an operation that
+it does not mark it says how many occasions each clause had. An operation is *plain* if all its calls returned, none
+raised, and nothing came twice; an operation that is not plain is always marked, which keeps the rules below short.
+
+The text runs in Spark and in DuckDB; the two differ only in the functions of `Dialect`. Threads are compared by a
+64-bit hash of their names, since Spark aggregates numbers without sorting and texts only with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What Spark SQL and DuckDB call differently: `{}` stands for the argument."""
+
+    thread: str
+    length: str
+    explode: str
+    divide: str
+
+
+SPARK: Final = Dialect(
+    "xxhash64({})", "size({})", "LATERAL VIEW explode(array_distinct({})) AS key", "({} DIV {})"
+)
+DUCKDB: Final = Dialect(
+    "CAST(hash({}) % 9223372036854775807 AS BIGINT)",
+    "len({})",
+    "CROSS JOIN unnest(list_distinct({})) AS u(key)",
+    "({} // {})",
+)
+
+CLAUSES_OF_OPERATIONS: Final = (
+    "O1", "O2", "O3", "O4", "O5", "O6", "O7", "T1", "T2", "T3", "T4",
+)  # fmt: skip
+NEVER: Final = 1 << 62
+
+_RET = "ph = 'ret'"
+_CALL = "ph = 'call'"
+
+
+def _of(f: str, condition: str = "TRUE") -> str:
+    return f"f = '{f}' AND {condition}"
+
+
+_REGISTERED, _FORCED, _TRIED = "try_complete_else_watch", "force_complete", "try_complete"
+_WON = _of(_FORCED, "ph = 'ret' AND out = 1")
+_TRUE = _of(_TRIED, "ph = 'ret' AND out = 1")
+_CANCELLED = _of("timer_cancel", "ph = 'ret' AND coalesce(out, 1) <> 0")
+
+_AGGREGATES: Final[dict[str, tuple[str, str]]] = {
+    "calls": ("count(*)", _CALL),
+    "rets": ("count(*)", _RET),
+    "sum_call": ("sum(i)", _CALL),
+    "sum_c": ("sum(c)", _RET),
+    "errors": ("count(err)", "TRUE"),
+    "reg_n": ("count(*)", _of(_REGISTERED, _CALL)),
+    "reg_call": ("min(i)", _of(_REGISTERED, _CALL)),
+    "reg_t": ("min(t)", _of(_REGISTERED, _CALL)),
+    "reg_delay": ("max(delay_ns)", _of(_REGISTERED, _CALL)),
+    "reg_keys": ("max(n_keys)", _of(_REGISTERED, _CALL)),
+    "reg_ret": ("min(i)", _of(_REGISTERED, _RET)),
+    "reg_out": ("max(out)", _of(_REGISTERED, _RET)),
+    "reg_th": ("max(thread)", _of(_REGISTERED, _CALL)),
+    "force_n": ("count(*)", _of(_FORCED, _CALL)),
+    "win_n": ("count(*)", _WON),
+    "win_call": ("max(c)", _WON),
+    "win_ret": ("max(i)", _WON),
+    "win_t": ("max(t)", _WON),
+    "win_th": ("max(thread)", _WON),
+    "try_n": ("count(*)", _of(_TRIED, _CALL)),
+    "try_answers": ("count(out)", _of(_TRIED, _RET)),
+    "true_n": ("count(*)", _TRUE),
+    "true_call": ("max(c)", _TRUE),
+    "true_ret": ("max(i)", _TRUE),
+    "true_t": ("min(t)", _TRUE),
+    "true_th": ("max(thread)", _TRUE),
+    "false_ret": ("max(i)", _of(_TRIED, "ph = 'ret' AND coalesce(out, 0) <> 1")),
+    "done_n": ("count(*)", _of("on_complete", "ph <> 'ret'")),
+    "done_call": ("max(i)", _of("on_complete", "ph <> 'ret'")),
+    "done_ret": ("max(i)", _of("on_complete", "ph <> 'call'")),
+    "done_th": ("max(thread)", _of("on_complete", "ph <> 'ret'")),
+    "exp_n": ("count(*)", _of("on_expiration", "ph <> 'ret'")),
+    "exp_call": ("max(i)", _of("on_expiration", "ph <> 'ret'")),
+    "exp_ret": ("max(i)", _of("on_expiration", "ph <> 'call'")),
+    "exp_th": ("max(thread)", _of("on_expiration", "ph <> 'ret'")),
+    "fire_n": ("count(*)", _of("timer_fire", "ph <> 'ret'")),
+    "fire_call": ("max(i)", _of("timer_fire", "ph <> 'ret'")),
+    "fire_ret": ("max(i)", _of("timer_fire", "ph <> 'call'")),
+    "fire_t": ("max(t)", _of("timer_fire", "ph <> 'ret'")),
+    "fire_th": ("max(thread)", _of("timer_fire", "ph <> 'ret'")),
+    "add_n": ("count(*)", _of("timer_add", "ph <> 'ret'")),
+    "add_call": ("min(i)", _of("timer_add", "ph <> 'ret'")),
+    "add_ret": ("max(i)", _of("timer_add", "ph <> 'call'")),
+    "add_ret_t": ("max(t)", _of("timer_add", "ph <> 'call'")),
+    "add_delay": ("max(delay_ns)", _of("timer_add", "ph <> 'ret'")),
+    "deadline_t": ("max(deadline_t)", "f = 'timer_add'"),
+    "deadlines": ("count(DISTINCT deadline_t)", "f = 'timer_add'"),
+    "cancel_n": ("count(*)", _of("timer_cancel", "ph <> 'ret'")),
+    "cancel_call": ("min(i)", _of("timer_cancel", "ph <> 'ret'")),
+    "cancel_ret": ("max(i)", _of("timer_cancel", "ph <> 'call'")),
+    "cancel_th": ("max(thread)", _of("timer_cancel", "ph <> 'ret'")),
+    "stopped_n": ("count(*)", _CANCELLED),
+    "stopped_t": ("min(t)", _CANCELLED),
+    "ready_n": ("count(*)", "f = 'ready'"),
+    "ready_i": ("min(i)", "f = 'ready'"),
+    "ready_t": ("max(t_call)", "f = 'ready'"),
+    "cut_n": ("count(*)", "f = 'cancelled'"),
+}
+del _AGGREGATES["deadlines"]  # a distinct count would cost a second shuffle; `add_n` says as much
+
+
+def operations_sql(dialect: Dialect, events: str = "events") -> str:
+    """One row an operation or task: numbers only, so that the aggregation needs no sort."""
+    columns = ",\n  ".join(
+        f"{what} FILTER (WHERE {where}) AS {name}" for name, (what, where) in _AGGREGATES.items()
+    )
+    return f"""
+SELECT run_key, id,
+  {columns}
+FROM (
+  SELECT run_key, id, i, t, ph, f, c, delay_ns, deadline_t, t_call, out, err,
+    {dialect.thread.format("th")} AS thread, {dialect.length.format("keys")} AS n_keys
+  FROM {events} WHERE id IS NOT NULL
+) AS e GROUP BY run_key, id"""
+
+
+def key_checks_sql(
+    dialect: Dialect, value: str, events: str = "events", operations: str = "operations"
+) -> str:
+    """O4's join by key: for each operation that became ready and each of its keys, the least `value` (an expression of
+    `call_i` and `ret_i`) among the checks of that key that started after that. (run_key, id, key, found)."""
+    return f"""
+SELECT run_key, id, key, found FROM (
+  SELECT run_key, id, key, min(CASE WHEN ret_i IS NOT NULL THEN {value} END) OVER (
+    PARTITION BY run_key, key ORDER BY call_i DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS found
+  FROM (
+    SELECT run_key, key, id, call_i, CAST(NULL AS BIGINT) AS ret_i FROM (
+      SELECT g.run_key, g.id, g.keys, o.ready_i AS call_i FROM {events} g
+      JOIN {operations} o ON g.run_key = o.run_key AND g.id = o.id
+      WHERE g.f = '{_REGISTERED}' AND g.ph = 'call' AND o.ready_i IS NOT NULL
+    ) AS w {dialect.explode.format("w.keys")}
+    UNION ALL
+    SELECT run_key, key, CAST(NULL AS STRING) AS id, call_i, ret_i FROM (
+      SELECT a.run_key, a.keys, a.i AS call_i, b.i AS ret_i FROM {events} a
+      JOIN {events} b ON a.run_key = b.run_key AND a.i = b.c
+      WHERE a.f = 'check_and_complete' AND a.ph = 'call' AND b.f = 'check_and_complete' AND b.ph = 'ret'
+    ) AS k {dialect.explode.format("k.keys")}
+  ) AS u
+) AS n WHERE id IS NOT NULL AND found IS NOT NULL"""
+
+
+def first_return_sql(dialect: Dialect, events: str = "events", operations: str = "operations") -> str:
+    """For each operation the earliest return among the checks of any of its keys that started after it was ready."""
+    by_key = key_checks_sql(dialect, "ret_i", events, operations)
+    return f"SELECT run_key, id, min(found) AS check_ret FROM ({by_key}) AS b GROUP BY run_key, id"
+
+
+_CONTAINED = "win_th = done_th AND win_call < done_call AND done_ret <= win_ret"
+_BY_EXPIRY = "(fire_n = 1 AND win_th = fire_th AND fire_call < win_call AND win_ret <= fire_ret)"
+_DUE = "coalesce({0} <= rest_t, FALSE) OR {0} + grace_ns < end_t"
+_IN_TIME = "deadline_t - early_ns"
+
+_RULES: Final[dict[str, tuple[str, str]]] = {
+    # clause: (occasion, may be broken); both for a plain operation
+    "O1": (
+        "force_n > 0 OR done_n > 0",
+        f"win_n <> done_n OR (win_n = 1 AND NOT ({_CONTAINED}))",
+    ),
+    "O2": (
+        "done_n > 0 OR true_n > 0",
+        "true_n > 0 AND records_ready AND (ready_i IS NULL OR coalesce(true_t < ready_t, FALSE))",
+    ),
+    "O3": (
+        "exp_n > 0",
+        "exp_n > 0 AND NOT coalesce(done_n = 1 AND done_ret < exp_call AND done_th = exp_th AND (NOT records_fire OR "
+        "(fire_n = 1 AND fire_th = exp_th AND fire_call < done_call AND exp_ret <= fire_ret)), FALSE)",
+    ),
+    "O4": (
+        "reg_n = 1 AND ready_i IS NOT NULL AND (check_ret IS NOT NULL OR ready_i < reg_call)",
+        "reg_n = 1 AND ready_i IS NOT NULL AND ("
+        f"(ready_i < reg_call AND coalesce(win_call, {NEVER}) > reg_ret) OR (check_ret IS NOT NULL AND CASE WHEN "
+        f"claimed_on_return THEN coalesce(win_call, {NEVER}) > greatest(check_ret, reg_ret) "
+        f"ELSE win_n = 0 OR coalesce({_BY_EXPIRY}, FALSE) END))",
+    ),
+    "O5": (
+        "reg_out = 0 AND reg_delay IS NOT NULL AND cut_n = 0 AND win_n = 1",
+        "reg_out = 0 AND reg_delay IS NOT NULL AND cut_n = 0 AND win_n = 0 AND (NOT whole OR "
+        + _DUE.format("coalesce(deadline_t, reg_t + reg_delay)")
+        + ")",
+    ),
+    "O6": (
+        "try_n > 0 AND done_n > 0",
+        "done_n > 0 AND (coalesce(false_ret > done_call, FALSE) OR true_n > 1 OR (true_n = 1 AND true_th <> done_th))",
+    ),
+    "O7": (
+        "reg_out IS NOT NULL OR try_answers > 0",
+        "(reg_out IS NOT NULL AND (reg_out = 1) <> coalesce("
+        "win_th = reg_th AND reg_call < win_call AND win_ret <= reg_ret, FALSE)) OR true_n > 1 OR (true_n = 1 AND NOT "
+        "coalesce(win_n = 1 AND win_th = true_th AND true_call < win_call AND win_ret <= true_ret, FALSE)) "
+        "OR coalesce(false_ret > win_ret, FALSE)",
+    ),
+    "T1": (
+        "fire_n = 1 AND add_n = 1 AND deadline_t IS NOT NULL AND add_call < fire_call",
+        "fire_n = 1 AND deadline_t IS NOT NULL AND fire_t < deadline_t - early_ns",
+    ),
+    "T2": (
+        "fire_n = 1 AND add_n = 1 AND cancel_n = 0 AND deadline_t IS NOT NULL AND add_ret_t IS NOT NULL "
+        "AND NOT coalesce(win_call < fire_call, FALSE)",
+        "fire_n = 1 AND fire_t > greatest(deadline_t, add_ret_t, add_ret_t + coalesce(add_delay, 0)) + late_ns",
+    ),
+    "T3": (
+        "add_n = 1 AND fire_n = 1",
+        "add_n = 1 AND (coalesce(fire_call < add_call, FALSE) OR (fire_n = 0 AND cancel_n = 0 AND cut_n = 0 AND "
+        f"win_n = 0 AND deadline_t IS NOT NULL AND (NOT whole OR {_DUE.format('deadline_t')})))",
+    ),
+    "T4": (
+        f"fire_n = 0 AND deadline_t IS NOT NULL AND (coalesce(win_t < {_IN_TIME}, FALSE) OR (stopped_n = 1 AND "
+        f"cancel_call > add_call AND (barrier OR stopped_t < {_IN_TIME})))",
+        "fire_n > 0 AND (stopped_n > 0 OR win_n > 0) AND NOT (win_n = 0 AND stopped_n = 0) AND NOT coalesce("
+        f"(win_n = 0 OR {_BY_EXPIRY}) AND (stopped_n = 0 OR (cancel_th = fire_th AND fire_call < cancel_call "
+        "AND cancel_ret <= fire_ret)), FALSE)",
+    ),
+}
+
+_NOT_PLAIN: Final = (
+    "calls <> rets OR coalesce(sum_call, 0) <> coalesce(sum_c, 0) OR errors > 0 OR reg_n > 1 OR win_n > 1 "
+    "OR done_n > 1 OR exp_n > 1 OR fire_n > 1 OR add_n > 1 OR ready_n > 1 OR cancel_n > 1 "
+    "OR (cut_n > 0 AND ready_n > 0)"
+)
+
+_SUMMARY: Final[dict[str, str]] = {
+    "registered_call_i": f"coalesce(reg_call, {NEVER})",
+    "registered_ret_i": f"coalesce(reg_ret, {NEVER})",
+    "claim_call_i": f"coalesce(win_call, {NEVER})",
+    "claim_end_i": f"coalesce(win_ret, {NEVER})",
+    "entries": "CAST(coalesce(reg_keys, 0) AS BIGINT)",
+    "watches": "CAST(CASE WHEN reg_out = 0 AND cut_n = 0 AND "
+    f"coalesce(win_call, {NEVER}) > reg_ret THEN 1 ELSE 0 END AS BIGINT)",
+    "added_call_i": f"coalesce(add_call, {NEVER})",
+    "added_ret_i": f"coalesce(add_ret, {NEVER})",
+    "disarmed_first_i": f"least(coalesce(cancel_call, {NEVER}), coalesce(fire_call, {NEVER}), "
+    f"coalesce(win_call, {NEVER}))",
+    "disarmed_surely_i": f"least(CASE WHEN stopped_n = 1 AND cancel_call > add_ret THEN cancel_ret ELSE {NEVER} END, "
+    f"CASE WHEN fire_call > add_call THEN fire_call ELSE {NEVER} END)",
+    "deadline_t": f"CASE WHEN add_n = 0 THEN {NEVER} ELSE coalesce(deadline_t, {NEVER}) END",
+}
+"""`purgatorio_spec.history.summary.Summary` of a plain operation."""
+
+
+def marks_sql(operations: str = "operations", first: str = "first_returns", runs: str = "runs") -> str:
+    """One row an operation: `marked`, the occasions of each clause, and its summary. `runs` holds the constants."""
+    broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in _RULES.items())
+    occasions = ",\n  ".join(
+        f"CASE WHEN judges_{name} AND ({occasion}) THEN 1 ELSE 0 END AS occ_{name}"
+        for name, (occasion, _) in _RULES.items()
+    )
+    summary = ",\n  ".join(f"{text} AS s_{name}" for name, text in _SUMMARY.items())
+    return f"""
+SELECT o.run_key, o.id,
+  coalesce(dropped OR {_NOT_PLAIN} OR {broken}, TRUE) AS marked,
+  {occasions},
+  {summary}
+FROM {operations} o
+JOIN {runs} r ON o.run_key = r.run_key
+LEFT JOIN {first} k ON o.run_key = k.run_key AND o.id = k.id"""
+
+
+def checks_sql(dialect: Dialect, events: str = "events") -> str:
+    """O7's counting half: each returned check with what it answered, how many tries of its thread returned true inside
+    it, and how many purgatory calls and tries within tries were
+    nested in it. (run_key, i, out, completed, nested)."""
+    return f"""
+SELECT run_key, c AS i, out, trues - trues_before AS completed, nested - nested_before AS nested FROM (
+  SELECT run_key, c, out, ph, trues, nested,
+    lag(trues) OVER w AS trues_before, lag(nested) OVER w AS nested_before
+  FROM (
+    SELECT run_key, i, c, out, f, ph, coalesce(c, i) AS pair,
+      sum(CASE WHEN f = '{_TRIED}' AND out = 1 THEN 1 ELSE 0 END) OVER v AS trues,
+      sum(CASE WHEN ph = 'call' OR (f = '{_TRIED}' AND c < latest_try) THEN 1 ELSE 0 END) OVER v AS nested
+    FROM (
+      SELECT run_key, i, c, out, f, ph, thread,
+        max(CASE WHEN f = '{_TRIED}' THEN c END) OVER (PARTITION BY run_key, thread ORDER BY i) AS latest_try
+      FROM (
+        SELECT run_key, i, c, out, f, ph, {dialect.thread.format("th")} AS thread FROM {events}
+        WHERE (f = '{_TRIED}' AND ph = 'ret') OR f = 'check_and_complete'
+          OR (f = '{_REGISTERED}' AND ph = 'call')
+      ) AS e
+    ) AS l
+    WINDOW v AS (PARTITION BY run_key, thread ORDER BY i)
+  ) AS s WHERE f = 'check_and_complete'
+  WINDOW w AS (PARTITION BY run_key, pair ORDER BY i)
+) AS p WHERE ph = 'ret' AND out IS NOT NULL AND trues_before IS NOT NULL"""
+
+
+def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:
+    """Open calls and last time by block of `i`, so that what was under way at a reading is found by adding up."""
+    return f"""
+SELECT run_key, {dialect.divide.format("i", size)} AS block,
+  sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END) AS opened, max(t) AS last_t
+FROM {events} WHERE f NOT IN ('gauge', 'quiesce', 'advance_clock') GROUP BY 1, 2"""

@@ -1,0 +1,76 @@
+"""From what the user names to trace files, and from trace files to the way in which each is read.
+
+A Parquet trace with exactly the published columns is read by Spark itself. Everything else (JSON lines, Parquet from
+other hands, anything doubtful) goes through the spec's reader, which knows what is wrong with a line and says so.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from purgatorio_spec.trace.columns import EVENT_FIELDS, TRACE_SCHEMA
+from purgatorio_spec.trace.lines import SUFFIXES
+from purgatorio_spec.trace.reader import is_parquet
+
+
+class NoTraces(Exception):
+    """Nothing to check: which argument matched nothing, and what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One trace file. `run_key` numbers the runs of a check in the order of their files."""
+
+    run_key: int
+    path: Path
+    typed: bool
+
+
+def find_traces(arguments: Iterable[str]) -> list[Path]:
+    """The trace files that files, folders and globs name, sorted, each once. Raises `NoTraces`."""
+    found: dict[Path, None] = {}
+    for argument in arguments:
+        place = Path(argument)
+        if place.is_dir():
+            matches = sorted(p for p in place.rglob("*") if p.is_file() and is_trace_name(p))
+        elif place.is_file():
+            matches = [place]
+        else:
+            matches = sorted(
+                Path(name) for name in glob.glob(argument, recursive=True) if Path(name).is_file()
+            )
+        if not matches:
+            raise NoTraces(
+                f"no trace at {argument!r}: name files, folders or globs; in a folder, files ending in "
+                f"{', '.join(SUFFIXES)} are traces"
+            )
+        found.update(dict.fromkeys(matches))
+    return list(found)
+
+
+def is_trace_name(path: Path) -> bool:
+    """Whether a file of a folder is taken for a trace."""
+    return path.name.endswith(SUFFIXES) and not path.name.startswith(".")
+
+
+def sources(paths: Sequence[Path]) -> list[Source]:
+    """The files with their run keys and ways of reading."""
+    return [Source(run_key, path, _typed(path)) for run_key, path in enumerate(paths)]
+
+
+def _typed(path: Path) -> bool:
+    if path.stat().st_size < 8 or not is_parquet(path):
+        return False
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError):
+        return False
+    names = set(schema.names)
+    same = all(f.name in names and schema.field(f.name).type == f.type for f in EVENT_FIELDS)
+    return same and "kind" in names and names <= set(TRACE_SCHEMA.names)
