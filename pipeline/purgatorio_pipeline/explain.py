@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,22 +23,22 @@ from purgatorio_spec.history.stream import ROW_FIELDS, ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import summary_of
 from purgatorio_spec.judge.context import context_batch, next_of_thread, thread_context
 from purgatorio_spec.judge.tally import judged_clauses
+from purgatorio_spec.trace.columns import Fields
 from purgatorio_spec.verdict import Judgement
 
-FOUND_SCHEMA: Final = pa.schema(
-    [
-        ("run_key", pa.int32()),
-        ("kind", pa.string()),
-        ("clause", pa.string()),
-        ("occasions", pa.int64()),
-        ("unknown", pa.int64()),
-        ("cause", pa.string()),
-        ("subject", pa.string()),
-        ("events", pa.list_(pa.int64())),
-        ("allowed", pa.string()),
-        ("seen", pa.string()),
-    ]
-)
+_FOUND: Final[Fields] = [
+    pa.field("run_key", pa.int32()),
+    pa.field("kind", pa.string()),
+    pa.field("clause", pa.string()),
+    pa.field("occasions", pa.int64()),
+    pa.field("unknown", pa.int64()),
+    pa.field("cause", pa.string()),
+    pa.field("subject", pa.string()),
+    pa.field("events", pa.list_(pa.int64())),
+    pa.field("allowed", pa.string()),
+    pa.field("seen", pa.string()),
+]
+FOUND_SCHEMA: Final = pa.schema(_FOUND)
 """`kind`: `sums` (occasions and unknown of a clause), `violation`, `orphans` (events: the first ones; occasions: how
 many), `summary` (events: the fields of `Summary`)."""
 
@@ -127,9 +127,8 @@ def explain(
     )
 
 
-_Fields: TypeAlias = "list[pa.Field[pa.DataType]]"
 _FOUND_NAMES: Final = tuple(name for name in FOUND_SCHEMA.names if name not in ("run_key", "kind"))
-_THREAD_FIELDS: _Fields = [
+_THREAD_FIELDS: Final[Fields] = [
     *(ROW_SCHEMA.field(name) for name in ROW_SCHEMA.names),
     FOUND_SCHEMA.field("kind"),
     *(FOUND_SCHEMA.field(name) for name in _FOUND_NAMES),

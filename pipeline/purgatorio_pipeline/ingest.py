@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import orjson
 import pyarrow as pa
@@ -26,20 +26,24 @@ from purgatorio_pipeline.sources import Source
 from purgatorio_spec.judge.process import facts_of
 from purgatorio_spec.judge.result import TraceFacts
 from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, TRACE_SCHEMA, Column, fields_of
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, TRACE_SCHEMA, Column, Fields, fields_of
 from purgatorio_spec.trace.lines import Cut, lines
 from purgatorio_spec.trace.parse import Refusal, parse_fields
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import End, Header
 
-_Fields: TypeAlias = "list[pa.Field[pa.DataType]]"
-_EVENTS: Final[_Fields] = [EVENT_SCHEMA.field(name) for name in EVENT_SCHEMA.names]
-_RUN_KEY: Final[_Fields] = [pa.field("run_key", pa.int32())]
-_KIND: Final[_Fields] = [pa.field("kind", pa.string())]
-_NOTE: Final[_Fields] = [pa.field("note", pa.string())]
+_EVENTS: Final[Fields] = [EVENT_SCHEMA.field(name) for name in EVENT_SCHEMA.names]
+_RUN_KEY: Final[Fields] = [pa.field("run_key", pa.int32())]
+_KIND: Final[Fields] = [pa.field("kind", pa.string())]
+_NOTE: Final[Fields] = [pa.field("note", pa.string())]
 INGEST_SCHEMA: Final = pa.schema(_KIND + _RUN_KEY + _NOTE + _EVENTS)
 SILVER_SCHEMA: Final = pa.schema(_RUN_KEY + _EVENTS)
-LINES_SCHEMA: Final = pa.schema([("file", pa.string()), ("line", pa.int64()), ("text", pa.string())])
+_LINES: Final[Fields] = [
+    pa.field("file", pa.string()),
+    pa.field("line", pa.int64()),
+    pa.field("text", pa.string()),
+]
+LINES_SCHEMA: Final = pa.schema(_LINES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@
 the same columns as the JSON lines. Header and end are rows of their own, told apart by `kind`; `params` and the
 producer's `x_...` fields are JSON text, since Arrow has no open objects.
 
-`EVENT_SCHEMA` is what a reader yields: events only, with `line` (1-based line or row in the file).
+`EVENT_SCHEMA` is what a reader yields: events only, with `line` (1-based line or row in the file) and `x`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import orjson
@@ -18,9 +18,12 @@ import pyarrow as pa
 from purgatorio_spec.trace.record import End, Event, Header, State
 
 Column: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
+Fields: TypeAlias = "list[pa.Field[pa.DataType]]"
 
 _STATE: Final = pa.struct([pa.field("watched", pa.int64()), pa.field("delayed", pa.int64())])
 _STRINGS: Final = pa.list_(pa.string())
+
+_X: Final = pa.field("x", pa.string(), metadata={"holds": "JSON object of the x_ fields"})
 
 EVENT_FIELDS: Final[tuple[pa.Field[pa.DataType], ...]] = (
     pa.field("i", pa.int64()),
@@ -44,7 +47,7 @@ TRACE_SCHEMA: Final[pa.Schema] = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
         *EVENT_FIELDS,
-        pa.field("x", pa.string(), metadata={"holds": "JSON object of the x_ fields"}),
+        _X,
         pa.field("format", pa.string()),
         pa.field("run", pa.string()),
         pa.field(
@@ -68,7 +71,7 @@ TRACE_SCHEMA: Final[pa.Schema] = pa.schema(
     metadata={"purgatorio.format": "purgatorio-trace/1"},
 )
 
-EVENT_SCHEMA: Final[pa.Schema] = pa.schema([*EVENT_FIELDS, pa.field("line", pa.int64())])
+EVENT_SCHEMA: Final[pa.Schema] = pa.schema([*EVENT_FIELDS, pa.field("line", pa.int64()), _X])
 
 Row = dict[str, object]
 
@@ -76,14 +79,15 @@ Row = dict[str, object]
 def row_of(record: Header | Event | End) -> Row:
     """The row of `TRACE_SCHEMA` that holds a record; absent columns are null."""
     if isinstance(record, Event):
-        return {
-            "kind": "event",
-            **event_row(record),
-            "x": orjson.dumps(record.x).decode() if record.x else None,
-        }
-    return fields_of(record) | (
-        {"params": orjson.dumps(dict(record.params)).decode()} if isinstance(record, Header) else {}
-    )
+        return {"kind": "event", **event_row(record)}
+    row = _header_fields(record) if isinstance(record, Header) else _end_fields(record)
+    if isinstance(record, Header):
+        row["params"] = orjson.dumps(dict(record.params)).decode()
+    return row | {"x": _own_text(record.x)}
+
+
+def _own_text(x: Mapping[str, object] | None) -> str | None:
+    return orjson.dumps(dict(x)).decode() if x else None
 
 
 def event_row(event: Event) -> Row:
@@ -103,6 +107,7 @@ def event_row(event: Event) -> Row:
         "out": event.out,
         "err": event.err,
         "state": None if event.state is None else _state_fields(event.state),
+        "x": _own_text(event.x),
     }
 
 
@@ -113,12 +118,33 @@ def _state_fields(state: State) -> Row:
 def fields_of(record: Header | Event | End) -> Row:
     """The JSON object of a record: the fields that are present, `kind` first."""
     if isinstance(record, Event):
-        row = {name: value for name, value in event_row(record).items() if value is not None}
-        if record.state is not None:
-            row["state"] = _present(_state_fields(record.state))
-        return {"kind": "event", **row, **(record.x or {})}
-    if isinstance(record, End):
-        return {"kind": "end", "events": record.events, "dropped": record.dropped}
+        return event_fields(event_row(record), record.x)
+    return with_own(_header_fields(record) if isinstance(record, Header) else _end_fields(record), record.x)
+
+
+def event_fields(row: Row, x: Mapping[str, object] | None) -> Row:
+    """The JSON object of an event from its row: null columns are left out, the producer's own fields put back."""
+    present = {name: value for name, value in row.items() if value is not None and name not in ("line", "x")}
+    state = present.get("state")
+    if isinstance(state, dict):
+        present["state"] = _present(state)
+    return with_own({"kind": "event", **present}, x)
+
+
+def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
+    """The JSON object with the producer's own fields where they came from (see `Event.x`)."""
+    for name, value in (x or {}).items():
+        outer, _, inner = ("", "", name) if name.startswith("x_") else name.partition(".")
+        inside = fields.get(outer)
+        (inside if isinstance(inside, dict) else fields)[inner] = value
+    return fields
+
+
+def _end_fields(end: End) -> Row:
+    return {"kind": "end", "events": end.events, "dropped": end.dropped}
+
+
+def _header_fields(record: Header) -> Row:
     timer = record.timer
     return _present(
         {
