@@ -1,0 +1,121 @@
+"""How late tasks fire: the distribution of firing time less deadline, column by column.
+
+    lateness = fire.t - deadline_t                      where that is negative (early), else
+               max(0, fire.t - max(deadline_t, add.ret.t))
+
+so a task that was added after its deadline is late only from the return of its add on. What counts is the same as for
+clause T2: tasks added once, with a recorded deadline, that fired while nothing had cancelled or completed them.
+
+The bins have the same edges everywhere (1, 2, 5 times a power of ten, both signs), so that the histograms of the parts
+of a run, or of two runs, can be added and compared. Percentiles are those of the values, not of the bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[np.int64]
+
+_UNITS_NS: Final = tuple(10**power for power in range(3, 11))
+_POSITIVE_NS: Final = tuple(unit * step for unit in _UNITS_NS for step in (1, 2, 5))
+
+EDGES_NS: Final[tuple[int, ...]] = (*(-edge for edge in reversed(_POSITIVE_NS)), 0, *_POSITIVE_NS)
+"""The edges of the bins: 1 us to 50 s on both sides of 0. The first and the last bin also hold all that lies beyond."""
+
+_FUNCTIONS: Final = ("timer_add", "timer_fire", "timer_cancel", "force_complete")
+_NEVER: Final = (1 << 63) - 1
+_UNSET: Final = -(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """The lateness of the tasks of one run. `bins`: (low_ns, high_ns, count), low included, from the first that is not
+    empty to the last. `early`: how many fired before their deadline (which a tick above 1 ms may allow)."""
+
+    run: str
+    bins: tuple[tuple[int, int, int], ...]
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    max_ns: int
+    early: int
+
+    @property
+    def count(self) -> int:
+        """Tasks counted."""
+        return sum(count for _, _, count in self.bins)
+
+
+def lateness(run: str, events: pa.Table) -> Lateness | None:
+    """The lateness of a run from its events (`EVENT_SCHEMA` columns id, i, t, ph, f, deadline_t; other functions are
+    ignored, an absent one counts as never called). None if no task counts."""
+    return lateness_of(run, lateness_ns(events))
+
+
+def lateness_of(run: str, values_ns: Ints) -> Lateness | None:
+    """The distribution of lateness values, one a task; None of none. A percentile is the smallest value that at least
+    so many per cent of the values do not exceed."""
+    if not len(values_ns):
+        return None
+    ordered = np.sort(values_ns)
+    inner = np.searchsorted(np.array(EDGES_NS[1:-1], np.int64), ordered, side="right")
+    counts = np.bincount(inner, minlength=len(EDGES_NS) - 1)
+    filled = np.flatnonzero(counts)
+    bins = tuple(
+        (EDGES_NS[at], EDGES_NS[at + 1], int(counts[at])) for at in range(int(filled[0]), int(filled[-1]) + 1)
+    )
+    p50, p90, p99 = (int(ordered[-(-len(ordered) * part // 100) - 1]) for part in (50, 90, 99))
+    return Lateness(run, bins, p50, p90, p99, int(ordered[-1]), int(np.sum(ordered < 0)))
+
+
+def lateness_ns(events: pa.Table) -> Ints:
+    """The lateness of every task that counts, in no particular order."""
+    wanted = pc.and_(
+        pc.is_in(events.column("f"), value_set=pa.array(_FUNCTIONS)), pc.is_valid(events.column("id"))
+    )
+    rows = events.filter(wanted)
+    if not rows.num_rows:
+        return np.empty(0, np.int64)
+    ids = pc.unique(rows.column("id"))
+    task = pc.index_in(rows.column("id"), value_set=ids).to_numpy().astype(np.int64)
+    i, t = rows.column("i").to_numpy(), rows.column("t").to_numpy()
+    is_ret = _is(rows, "ph", "ret")
+    is_add, is_fire = _is(rows, "f", "timer_add"), _is(rows, "f", "timer_fire") & ~is_ret
+    stops = ~is_add & ~_is(rows, "f", "timer_fire") & ~is_ret
+
+    adds = np.bincount(task[is_add & ~is_ret], minlength=len(ids))
+    column = rows.column("deadline_t")
+    set_t = np.asarray(pc.if_else(pc.is_valid(column), column, pa.scalar(_UNSET)), np.int64)
+    deadline_t = _most(task, set_t, is_add, len(ids))
+    added_t = _most(task, t, is_add & is_ret, len(ids))
+    fired_i = _least(task, i, is_fire, len(ids))
+    fired_t = _least(task, t, is_fire, len(ids))
+    stopped_i = _least(task, i, stops, len(ids))
+
+    counts = (adds == 1) & (deadline_t != _UNSET) & (fired_i != _NEVER) & (stopped_i > fired_i)
+    deadline_t, added_t, fired_t = deadline_t[counts], added_t[counts], fired_t[counts]
+    raw = fired_t - deadline_t
+    late: Ints = np.where(raw < 0, raw, np.maximum(fired_t - np.maximum(deadline_t, added_t), 0))
+    return late
+
+
+def _is(rows: pa.Table, column: str, value: str) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.equal(rows.column(column), pa.scalar(value)))
+
+
+def _most(task: Ints, values: Ints, mask: npt.NDArray[np.bool_], tasks: int) -> Ints:
+    most = np.full(tasks, _UNSET, np.int64)
+    np.maximum.at(most, task[mask], values[mask])
+    return most
+
+
+def _least(task: Ints, values: Ints, mask: npt.NDArray[np.bool_], tasks: int) -> Ints:
+    least = np.full(tasks, _NEVER, np.int64)
+    np.minimum.at(least, task[mask], values[mask])
+    return least

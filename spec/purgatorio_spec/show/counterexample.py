@@ -1,0 +1,267 @@
+"""A counterexample: the shortest prefix of a run that shows a violation, cut down to the events that matter.
+
+The prefix ends at the largest witness, where the promise is broken. Of what comes before, only events of the operation
+itself (or of the one call that is judged) are kept, and of those no `try_complete` that found nothing and was over
+before it could matter. What is left out is counted, never silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.selection import (
+    CauseKey,
+    Selection,
+    causes,
+    example_events,
+    kind_of,
+    select,
+    selection,
+)
+from purgatorio_spec.show.visible import shell_word
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import Violation
+
+SHOWN_ROWS: Final = 60
+"""Events of one counterexample at most."""
+
+_HELD_ROWS: Final = 2_000
+"""Of a longer history only so many of its last rows (and the first, and the witnesses) are looked at at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvent:
+    """One row of a counterexample: the event's fields, and its part in it.
+
+    `witness`: named by the violation. `depth`: calls of its thread that are open around it. `gap`: rows left out just
+    before it. `end_row`: for a call, the number of the shown row with its return; None if it is open at the end.
+    """
+
+    i: int
+    line: int
+    th: str
+    t: int
+    ph: str
+    f: str
+    id: str | None
+    c: int | None
+    keys: tuple[str, ...]
+    delay_ns: int | None
+    deadline_t: int | None
+    t_call: int | None
+    out: int | None
+    err: str | None
+    watched: int | None = None
+    delayed: int | None = None
+    witness: bool = False
+    depth: int = 0
+    gap: int = 0
+    end_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """What is shown of one cause. `count`: violations of this cause in the run; this one is the earliest."""
+
+    file: str
+    run: str
+    violation: Violation
+    count: int
+    rows: tuple[ShownEvent, ...]
+    left_out: int = 0
+
+    @property
+    def key(self) -> CauseKey:
+        """Its place in a check's result."""
+        return CauseKey(self.file, self.run, self.violation.clause, self.violation.cause)
+
+    @property
+    def promise(self) -> str:
+        """The sentence of the broken clause."""
+        return CLAUSES[self.violation.clause].promise
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Its lanes: threads in the order in which they appear."""
+        return tuple(dict.fromkeys(row.th for row in self.rows))
+
+    @property
+    def start_t(self) -> int:
+        """The `t` of its first row: what its times are shown from. Nanoseconds."""
+        return self.rows[0].t if self.rows else 0
+
+    @property
+    def illegal_row(self) -> int | None:
+        """The number of the row at which the promise is broken; None if that row was not found."""
+        last_i = max(self.violation.events)
+        return next((at for at, row in enumerate(self.rows) if row.i == last_i), None)
+
+    @property
+    def replay(self) -> tuple[str, ...]:
+        """The command that shows it again, as shell words: a first one, then one for each option with its value."""
+        words = [
+            f"purgatorio check {shell_word(self.file)}",
+            f"--run {shell_word(self.run)}",
+            f"--clause {self.violation.clause}",
+        ]
+        if kind_of(self.violation) == "operation":
+            words.append(f"--operation {shell_word(self.violation.subject)}")
+        return tuple(words)
+
+    def as_json(self) -> dict[str, object]:
+        """The public shape."""
+        return {
+            "file": self.file,
+            "run": self.run,
+            "clause": self.violation.clause,
+            "promise": self.promise,
+            "cause": self.violation.cause,
+            "count": self.count,
+            "subject": self.violation.subject,
+            "allowed": self.violation.allowed,
+            "seen": self.violation.seen,
+            "events": list(self.violation.events),
+            "lines": [row.line for row in self.rows if row.witness],
+            "prefix": [{"i": row.i, "line": row.line, "witness": row.witness} for row in self.rows],
+            "left_out": self.left_out,
+            "replay": " ".join(self.replay),
+        }
+
+
+def counterexample(
+    file: str, run: str, violation: Violation, events: pa.Table, count: int = 1
+) -> Counterexample:
+    """The counterexample of a violation out of event rows (`EVENT_SCHEMA`, in the order of `i`).
+
+    `events` may be the whole run or any part that holds what `selection(violation)` keeps.
+    """
+    kept = example_events(events, violation)
+    held = _head_and_tail(kept, violation.events)
+    rows = _shown(held, set(violation.events))
+    if kind_of(violation) == "check" and rows:
+        judged = next((row.th for row in rows if row.witness), rows[0].th)
+        rows = [row for row in rows if row.th == judged]
+    chosen = _choose(rows, violation.clause)
+    shown = _nested([rows[at] for at in chosen])
+    left_out = len(rows) - len(shown) + kept.num_rows - held.num_rows
+    return Counterexample(file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out)
+
+
+def explain_files(result: CheckResult) -> dict[CauseKey, Counterexample]:
+    """The counterexamples of a check whose trace files can be read here, one a cause.
+
+    Reads only the files of violated runs, once each, and holds only the rows that the counterexamples need. A file that
+    cannot be read any more is left out.
+    """
+    by_file: dict[str, list[tuple[CauseKey, int, Violation]]] = {}
+    for key, _, count, violation in causes(result):
+        by_file.setdefault(key.file, []).append((key, count, violation))
+    found: dict[CauseKey, Counterexample] = {}
+    for file, wanted in by_file.items():
+        if not Path(file).is_file():
+            continue
+        tables = _pick(Path(file), [selection(violation) for _, _, violation in wanted])
+        for (key, count, violation), table in zip(wanted, tables, strict=True):
+            found[key] = counterexample(file, key.run, violation, table, count)
+    return found
+
+
+def _pick(path: Path, wanted: Sequence[Selection]) -> list[pa.Table]:
+    parts: list[list[pa.Table]] = [[EVENT_SCHEMA.empty_table()] for _ in wanted]
+    for batch in TraceReader(path).batches():
+        table = pa.Table.from_batches([batch])
+        for at, one in enumerate(wanted):
+            rows = select(table, one)
+            if rows.num_rows:
+                parts[at].append(rows)
+    return [pa.concat_tables(part) for part in parts]
+
+
+def _head_and_tail(table: pa.Table, events: Iterable[int]) -> pa.Table:
+    if table.num_rows <= _HELD_ROWS:
+        return table
+    keep = np.isin(table.column("i").to_numpy(), list(events))
+    keep[:10] = True
+    keep[-_HELD_ROWS:] = True
+    return table.filter(pa.array(keep))
+
+
+def _shown(table: pa.Table, witnesses: set[int]) -> list[ShownEvent]:
+    names = "i line th t ph f id c keys delay_ns deadline_t t_call out err".split()
+    columns = [table.column(name).to_pylist() for name in names]
+    states = table.column("state").to_pylist()
+    rows: list[ShownEvent] = []
+    for (i, line, th, t, ph, f, operation, c, keys, *rest), state in zip(
+        zip(*columns, strict=True), states, strict=True
+    ):
+        delay_ns, deadline_t, t_call, out, err = rest
+        reading = state or {}
+        rows.append(
+            ShownEvent(
+                i, line or 0, th, t, ph, f, operation, c, tuple(keys or ()), delay_ns, deadline_t, t_call, out,
+                err, reading.get("watched"), reading.get("delayed"), witness=i in witnesses,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _choose(rows: Sequence[ShownEvent], clause: str) -> list[int]:
+    """The numbers of the rows to show, in order: the witnesses and their other halves first, then the ones nearest to
+    the end, up to the limit."""
+    needless = _needless(rows, clause)
+    at_of = {row.i: at for at, row in enumerate(rows)}
+    witnesses = [at for at, row in enumerate(rows) if row.witness]
+    calls = [at_of[c] for at in witnesses if (c := rows[at].c) is not None and c in at_of]
+    shown_calls = {rows[at].i for at in (*witnesses, *calls)}
+    returns = [at for at, row in enumerate(rows) if row.c in shown_calls]
+    start = [at for at in range(min(len(rows), 2)) if at not in needless]
+    rest = [at for at in reversed(range(len(rows))) if at not in needless]
+    first = [*witnesses[-1:], *witnesses[: SHOWN_ROWS // 2]]
+    order = dict.fromkeys([*first, *calls, *returns, *start, *witnesses, *rest])
+    return sorted(list(order)[:SHOWN_ROWS])
+
+
+def _needless(rows: Sequence[ShownEvent], clause: str) -> set[int]:
+    """Rows of calls of `try_complete` that returned false, held no witness, and for the timer's clauses, or because
+    they had ended before the first witness, cannot have mattered."""
+    at_of = {row.i: at for at, row in enumerate(rows)}
+    witnesses = [row.i for row in rows if row.witness]
+    first_i = min(witnesses, default=0)
+    needless: set[int] = set()
+    for at, row in enumerate(rows):
+        if row.f != "try_complete" or row.ph != "ret" or row.out != 0 or row.c not in at_of:
+            continue
+        holds = any(row.c <= i <= row.i for i in witnesses)
+        if not holds and (clause.startswith("T") or row.i < first_i):
+            needless |= {at, at_of[row.c]}
+    return needless
+
+
+def _nested(rows: Sequence[ShownEvent]) -> list[ShownEvent]:
+    """The rows with their depth and the row of their return."""
+    end_of = {row.c: at for at, row in enumerate(rows) if row.ph == "ret"}
+    open_calls: dict[str, list[int]] = {}
+    nested: list[ShownEvent] = []
+    for row in rows:
+        stack = open_calls.setdefault(row.th, [])
+        if row.ph == "ret" and row.c in stack:
+            del stack[stack.index(row.c) :]
+        nested.append(replace(row, depth=len(stack), end_row=end_of.get(row.i) if row.ph == "call" else None))
+        if row.ph == "call":
+            stack.append(row.i)
+    return nested
+
+
+def _with_gaps(shown: Sequence[ShownEvent], chosen: Sequence[int]) -> Iterable[ShownEvent]:
+    before = [-1, *chosen]
+    for row, at, last in zip(shown, chosen, before, strict=False):
+        yield replace(row, gap=at - last - 1)

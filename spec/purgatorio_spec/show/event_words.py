@@ -1,0 +1,79 @@
+"""One event in a few words, for a line of text, a label in a picture, and a tooltip with every field."""
+
+from __future__ import annotations
+
+from purgatorio_spec.show.counterexample import ShownEvent
+from purgatorio_spec.show.visible import visible
+
+_NS_PER_MS = 1_000_000
+
+
+def milliseconds(duration_ns: int) -> str:
+    """Nanoseconds as milliseconds with three decimals, exactly rounded down: `-0.001`, `8027.735`."""
+    sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    return f"{sign}{size // _NS_PER_MS}.{size % _NS_PER_MS // 1000:03}"
+
+
+def duration(duration_ns: int) -> str:
+    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`."""
+    sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    for unit, length_ns in (("s", 1_000_000_000), ("ms", _NS_PER_MS), ("us", 1000)):
+        if size >= length_ns:
+            return f"{sign}{size / length_ns:.4g} {unit}"
+    return f"{sign}{size} ns"
+
+
+def arguments(event: ShownEvent, subject: str) -> str:
+    """What stands in the brackets of a call: its id where it is not the subject's, its keys, its delay."""
+    parts = [] if event.id is None or event.id == subject else [visible(event.id)]
+    parts += [visible(key, 24) for key in event.keys[:4]]
+    if len(event.keys) > 4:
+        parts.append(f"... {len(event.keys)} keys")
+    if event.delay_ns is not None:
+        parts.append(duration(event.delay_ns))
+    return ", ".join(parts)
+
+
+def outcome(event: ShownEvent, start_t: int) -> str:
+    """What a return says: `= 0`, `raised TimeoutError`, `deadline 148.331`; empty if it says nothing."""
+    parts = [] if event.out is None else [f"= {event.out}"]
+    if event.err is not None:
+        parts.append(f"raised {visible(event.err)}")
+    if event.deadline_t is not None:
+        parts.append(f"deadline {milliseconds(event.deadline_t - start_t)}")
+    return ", ".join([*parts, *readings(event)])
+
+
+def readings(event: ShownEvent) -> list[str]:
+    """What a gauge read."""
+    named = (("watched", event.watched), ("delayed", event.delayed))
+    return [f"{name} = {value}" for name, value in named if value is not None]
+
+
+def line_of(event: ShownEvent, subject: str, start_t: int) -> str:
+    """One event as a line of a nested listing: `f(keys) {`, `} f = 0`, or a point's name."""
+    name = visible(event.f)
+    if event.ph == "ret":
+        said = outcome(event, start_t)
+        return f"}} {name}{'' if not said or said.startswith('=') else ','} {said}".rstrip()
+    return label_of(event, subject, start_t) + (" {" if event.ph == "call" else "")
+
+
+def label_of(event: ShownEvent, subject: str, start_t: int) -> str:
+    """One event as the label beside its mark in a picture, where a bar already shows what is a call."""
+    if event.ph == "ret":
+        return outcome(event, start_t) or "returned"
+    inside = arguments(event, subject)
+    said = outcome(event, start_t) if event.ph == "at" else ""
+    return f"{visible(event.f)}{f'({inside})' if inside else ''}{f' {said}' if said else ''}"
+
+
+def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
+    """Every field that the event has, by its name in the trace format."""
+    values: list[tuple[str, object]] = [
+        ("line", event.line), ("i", event.i), ("th", event.th), ("t", event.t), ("ph", event.ph), ("f", event.f),
+        ("id", event.id), ("c", event.c), ("keys", ", ".join(event.keys) or None), ("delay_ns", event.delay_ns),
+        ("deadline_t", event.deadline_t), ("t_call", event.t_call), ("out", event.out), ("err", event.err),
+        ("watched", event.watched), ("delayed", event.delayed),
+    ]  # fmt: skip
+    return [(name, visible(str(value), 120)) for name, value in values if value is not None]

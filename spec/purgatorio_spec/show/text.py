@@ -1,0 +1,215 @@
+"""A counterexample as plain text, 80 columns wide: a column for each thread, one line for each call and return.
+
+Plain ASCII but for what the trace itself brings (made visible), so that it survives any terminal and any CI log. Lines
+carry a role, so that a terminal with colours need not parse them.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
+from purgatorio_spec.show.event_words import line_of, milliseconds
+from purgatorio_spec.show.selection import kind_of, noun
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+
+WIDTH: Final = 80
+LANE_GAP: Final = 2
+LANE_LEAST: Final = 14
+"""A lane narrower than this is unreadable: then the thread's name stands in a column of its own instead."""
+LANE_MOST: Final = 26
+"""A longer word is broken, if need be."""
+
+Role = Literal["title", "head", "event", "witness", "illegal", "allowed", "seen", "replay", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text and what it is."""
+
+    text: str
+    role: Role
+
+
+def render(example: Counterexample, width: int = WIDTH) -> str:
+    """The whole text, lines ended by a line feed."""
+    return "".join(f"{line.text}\n" for line in lines(example, width))
+
+
+def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
+    """Title, table, what was allowed and seen, and how to replay it.
+
+    No line is wider than `width` but those of the replay command, which are there to be pasted.
+    """
+    yield from _title(example, width)
+    yield Line("", "note")
+    yield from _table(example, width)
+    yield Line("", "note")
+    for name, text in (("allowed", example.violation.allowed), ("seen", example.violation.seen)):
+        role: Role = "allowed" if name == "allowed" else "seen"
+        for part in _wrapped(f"{name:<9}", visible(text, TEXT_LIMIT), width):
+            yield Line(part, role)
+    yield from _replay(example, width)
+
+
+def _title(example: Counterexample, width: int) -> Iterator[Line]:
+    violation = example.violation
+    yield from (Line(part, "title") for part in _wrapped(f"{violation.clause}  ", example.promise, width))
+    what = f"{visible(violation.subject)} of run {visible(example.run)}"
+    if example.count > 1:
+        what += f", the first of {noun(violation.clause, violation.cause, example.count)}"
+    yield from (Line(part, "note") for part in _wrapped("    ", f"{visible(violation.cause)}: {what}", width))
+
+
+def _replay(example: Counterexample, width: int) -> Iterator[Line]:
+    whole = f"{'replay':<9}{' '.join(example.replay)}"
+    if len(whole) <= width:
+        yield Line(whole, "replay")
+        return
+    held = "replay   "
+    for word in example.replay:
+        if len(held) > 9 and len(held) + len(word) + 3 > width:
+            yield Line(f"{held} \\", "replay")
+            held = " " * 9
+        held += word if held.endswith("  ") else f" {word}"
+    yield Line(held, "replay")
+
+
+def _table(example: Counterexample, width: int) -> Iterator[Line]:
+    rows = example.rows
+    if not rows:
+        yield Line("the events that show it were not found in the trace", "note")
+        return
+    line_width = max(4, *(len(str(row.line)) for row in rows))
+    times = [milliseconds(row.t - example.start_t) for row in rows]
+    time_width = max(len(time) for time in times)
+    texts = [line_of(row, example.violation.subject, example.start_t) for row in rows]
+    in_lanes: dict[str, list[str]] = {}
+    for row, text in zip(rows, texts, strict=True):
+        in_lanes.setdefault(row.th, []).append(" " * _inset(row) + text)
+    head = f"  {'line':>{line_width}}  {'ms':>{time_width}}  "
+    lanes = Lanes.of(in_lanes, width - len(head))
+    yield Line((head + lanes.heads()).rstrip(), "head")
+    illegal = example.illegal_row
+    for at, (row, time, text) in enumerate(zip(rows, times, texts, strict=True)):
+        if row.gap:
+            yield Line(f"{'':>{len(head)}}... {row.gap:,} left out", "note")
+        mark = "!" if at == illegal else "*" if row.witness else " "
+        left = f"{mark} {row.line:>{line_width}}  {time:>{time_width}}  "
+        role: Role = "illegal" if at == illegal else "witness" if row.witness else "event"
+        for part in lanes.cells(row, text):
+            yield Line((left + part).rstrip(), role)
+            left = " " * len(left)
+        if at == illegal:
+            said = f"^ {example.violation.clause} is broken here"
+            yield Line(left + lanes.indent(row, len(said)) + said, role)
+    yield from _legend(example, width)
+
+
+def _legend(example: Counterexample, width: int) -> Iterator[Line]:
+    said = f"* shows it, ! breaks it; ms after t = {example.start_t} ns"
+    if example.left_out and kind_of(example.violation) == "operation":
+        said += f"; {example.left_out:,} more events of {visible(example.violation.subject)} left out"
+    elif example.left_out:
+        said += f"; {example.left_out:,} more events left out"
+    yield from (Line(part, "note") for part in _wrapped("  ", said, width))
+
+
+def _wrapped(head: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    ) or [head.rstrip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The columns of the threads: each as wide as it needs, or as it gets. No widths: too many threads for columns, so
+    that one column of names stands in their place."""
+
+    threads: tuple[str, ...]
+    room: int
+    widths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, texts: Mapping[str, Sequence[str]], room: int) -> Lanes:
+        """Lanes in `room` characters for threads with these texts to come."""
+        names = [len(visible(name)) for name in texts]
+        widths = [
+            max(LANE_LEAST, name, *map(len, inside))
+            for name, inside in zip(names, texts.values(), strict=True)
+        ]
+        least = [max(LANE_LEAST, *map(_longest_piece, inside)) for inside in texts.values()]
+        gaps = LANE_GAP * (len(texts) - 1)
+        if sum(least) + gaps > room and len(texts) > 1:
+            return cls(tuple(texts), room, ())
+        while sum(widths) + gaps > room:
+            spare = [width - at_least for width, at_least in zip(widths, least, strict=True)]
+            widths[spare.index(max(spare))] -= 1
+        return cls(tuple(texts), room, tuple(widths))
+
+    @property
+    def _name_width(self) -> int:
+        return min(max(len(visible(name)) for name in self.threads), 20)
+
+    def heads(self) -> str:
+        """The line of thread names."""
+        if not self.widths:
+            return "thread"
+        gap = " " * LANE_GAP
+        return gap.join(
+            f"{visible(name, width):<{width}}" for name, width in zip(self.threads, self.widths, strict=True)
+        )
+
+    def cells(self, row: ShownEvent, text: str) -> Iterator[str]:
+        """The text of an event in its lane, on as many lines as it takes."""
+        before = " " * self._offset(row)
+        first = before if self.widths else f"{visible(row.th, self._name_width):<{len(before)}}"
+        for part in _folded(text, self._width(row), _inset(row)):
+            yield first + part
+            first = before
+
+    def indent(self, row: ShownEvent, room: int) -> str:
+        """What stands before the text of an event in its lane, if `room` characters are to follow it."""
+        return " " * min(self._offset(row) + _inset(row), self.room - room)
+
+    def _width(self, row: ShownEvent) -> int:
+        return self.widths[self.threads.index(row.th)] if self.widths else self.room - self._offset(row)
+
+    def _offset(self, row: ShownEvent) -> int:
+        if not self.widths:
+            return self._name_width + LANE_GAP
+        return sum(width + LANE_GAP for width in self.widths[: self.threads.index(row.th)])
+
+
+def _inset(row: ShownEvent) -> int:
+    return min(row.depth, 6)
+
+
+_PIECE: Final = re.compile(r"(?:\} |= )?[^\s(]+(?:\(| \{)?\s*|\S\s*")
+"""What is not broken: `} f`, `= 0`, `f(`, `k) {`, or any other word."""
+
+
+def _longest_piece(text: str) -> int:
+    """What a lane for this text must hold, within reason."""
+    inset = len(text) - len(text.lstrip())
+    return inset + min(max((len(piece.rstrip()) for piece in _PIECE.findall(text)), default=0), LANE_MOST)
+
+
+def _folded(text: str, width: int, inset: int) -> Iterator[str]:
+    """`text` on as few lines as it takes, broken between pieces, the later lines two further in."""
+    held, before = "", " " * inset
+    for piece in _PIECE.findall(text):
+        rest: str = piece
+        if held and len(before) + len(held) + len(rest.rstrip()) > width:
+            yield before + held.rstrip()
+            held, before = "", " " * (inset + 2)
+        while len(before) + len(rest.rstrip()) > width:
+            cut = width - len(before)
+            yield before + rest[:cut]
+            rest, before = rest[cut:], " " * (inset + 2)
+        held += rest
+    yield before + held.rstrip()

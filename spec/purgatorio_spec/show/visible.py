@@ -1,0 +1,51 @@
+"""Text out of a trace, made harmless for a terminal or a page: whoever wrote the trace does not choose the output.
+
+Control characters (terminal escapes, line ends), marks that reorder text, and lone surrogates become `\\x..` escapes;
+long text is cut. Nothing else changes: escaping for HTML or a shell is the writer's.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Final
+
+NAME_LIMIT: Final = 60
+"""Characters of one id, key, thread or type name that are shown."""
+
+TEXT_LIMIT: Final = 400
+"""Characters of one sentence (allowed, seen, a problem) that are shown."""
+
+
+def visible(text: str, limit: int = NAME_LIMIT) -> str:
+    """`text` with unprintable characters escaped, at most `limit` characters; a cut one ends in `...`."""
+    cut = text if len(text) <= limit else text[: max(limit - 3, 0)] + "..."
+    if cut.isprintable():
+        return cut
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
+    return shown if len(shown) <= limit else shown[: max(limit - 3, 0)] + "..."
+
+
+def shell_word(text: str) -> str:
+    """`text` as one word of a POSIX shell, never cut: it is there to be pasted.
+
+    A text with unprintable characters takes the `$'...'` form of bash, zsh and ksh.
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(_in_dollar_quotes(one) for one in text) + "'"
+
+
+def _in_dollar_quotes(one: str) -> str:
+    if one in "'\\":
+        return "\\" + one
+    if one.isprintable():
+        return one
+    code = ord(one)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def thousands(count: int) -> str:
+    """1278 as `1,278`."""
+    return f"{count:,}"

@@ -1,0 +1,28 @@
+"""Options and fixtures that all tests share."""
+
+from __future__ import annotations
+
+import pytest
+
+from golden import Golden
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--refresh-golden` writes golden files anew instead of comparing; `--slow` runs the long sets too."""
+    parser.addoption("--refresh-golden", action="store_true", help="write golden files anew; read the diff")
+    parser.addoption("--slow", action="store_true", help="run the long sets too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what is marked slow, unless asked for, and say how to ask."""
+    if config.getoption("--slow"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares a text with its golden file."""
+    return Golden(bool(request.config.getoption("--refresh-golden")))

@@ -1,0 +1,168 @@
+"""A counterexample holds what shows the violation, no more, in bounded size, wherever its rows come from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample, explain_files
+from purgatorio_spec.show.selection import example_events, noun, selection
+from purgatorio_spec.show.visible import shell_word, visible
+from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
+from purgatorio_spec.trace.writer import TraceWriter
+from spec.shown_trace import (
+    MS,
+    HandMade,
+    completed_twice,
+    fired_after_completion,
+    fired_early,
+    garbage_kept,
+    lost_when_locked,
+    lost_with_a_flag,
+    miscounted,
+)
+
+Make = Callable[[], HandMade]
+ALL: list[Make] = [
+    completed_twice, fired_after_completion, fired_early, garbage_kept, lost_when_locked, lost_with_a_flag,
+    miscounted,
+]  # fmt: skip
+
+
+def write(made: HandMade, path: Path) -> None:
+    """The hand-made events as a trace file."""
+    timer = TimerConstants(MS, 20, 0)
+    implementation = Implementation("Hand", "1", "none")
+    header = Header(
+        made.run, implementation, made.profile, timer, purge_interval=2, recorded=tuple(FUNCTIONS)
+    )
+    with TraceWriter(path, header) as writer:
+        writer.write_all(made.events)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_prefix_ends_where_the_promise_breaks(make: Make) -> None:
+    """The last row is the largest witness: a longer prefix is not the shortest one; every witness is there."""
+    made = make()
+    examples = made.examples()
+    assert examples
+    for example in examples.values():
+        witnesses = example.violation.events
+        assert example.rows[-1].i == max(witnesses)
+        assert example.illegal_row == len(example.rows) - 1
+        assert {row.i for row in example.rows if row.witness} == set(witnesses)
+        assert [row.i for row in example.rows] == sorted(row.i for row in example.rows)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_a_selection_is_all_that_it_needs(make: Make) -> None:
+    """An engine that fetched only the selected rows shows the same as one that has the whole run."""
+    made = make()
+    table = made.table()
+    for whole in made.examples().values():
+        violation = whole.violation
+        part = example_events(table, violation)
+        assert part.num_rows < table.num_rows
+        assert counterexample(whole.file, whole.run, violation, part, whole.count) == whole
+        assert selection(violation).last_i == max(violation.events)
+
+
+def test_rows_of_others_stay_out() -> None:
+    """Operations that have no part in it do not crowd the picture, though they share the thread and the key."""
+    made = HandMade()
+    made.register("worker-4", "other-1", "k35", 17)
+    made.register("worker-4", "op-13", "k35", 17)
+    made.register("worker-4", "other-2", "k35", 17)
+    made.call("executor", "timer_fire", "op-13")
+    assert {row.id for row in made.example("T1").rows} == {"op-13"}
+    assert {row.th for row in miscounted().example("O7").rows} == {"worker-0"}
+
+
+def test_left_out_rows_are_counted_and_their_place_is_kept() -> None:
+    """A reader must know that there was more, and where."""
+    example = fired_early().example("T1")
+    assert example.left_out == 6
+    assert [row.gap for row in example.rows] == [0, 4, 0, 0, 2]
+
+
+def test_ten_thousand_rows_stay_sixty() -> None:
+    """One operation tried ten thousand times is still one screen: the witnesses, the start, the nearest to the end."""
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    made.ready("worker-0", "op-1")
+    for _ in range(10_000):
+        made.both("worker-1", "try_complete", "op-1", 0)
+    made.both("worker-0", "check_and_complete", out=0, keys="k1")
+    example = made.example("O4")
+    assert len(example.rows) == SHOWN_ROWS
+    assert {row.i for row in example.rows if row.witness} == set(example.violation.events)
+    assert example.left_out + len(example.rows) == 20_011
+    assert max(row.gap for row in example.rows) > 1_000
+
+
+def test_more_witnesses_than_rows_keep_the_last() -> None:
+    """Two hundred completions of one operation: the first ones and the last are shown."""
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    for _ in range(200):
+        made.both("worker-0", "on_complete", "op-1")
+    example = made.example("O1")
+    assert len(example.rows) == SHOWN_ROWS
+    assert example.rows[-1].i == max(example.violation.events)
+    assert min(row.i for row in example.rows if row.witness) == min(example.violation.events)
+
+
+def test_count_is_of_the_cause_and_the_example_is_the_first() -> None:
+    """A thousand violations of one cause are one counterexample with a count."""
+    made = HandMade()
+    for number in range(40):
+        made.register("worker-0", f"op-{number}", "k1", 20)
+        fire = made.call("executor", "timer_fire", f"op-{number}")
+        made.ret(fire)
+    (key,) = [key for key in made.examples() if key.clause == "T1"]
+    example = made.examples()[key]
+    assert example.count == 40
+    assert example.violation.subject == "op-0"
+    assert noun("T1", key.cause, example.count) == "40 tasks"
+
+
+def test_files_are_read_again_only_for_what_is_needed(tmp_path: Path) -> None:
+    """The counterexamples of files on disk are those of the tables in memory; a vanished file costs only its own."""
+    makes = (fired_early, lost_when_locked, garbage_kept)
+    for make in makes:
+        made = make()
+        write(made, tmp_path / f"{made.run}.jsonl")
+    paths = sorted(tmp_path.glob("*.jsonl"))
+    result = check_files(paths)
+    examples = explain_files(result)
+    for make in makes:
+        made = make()
+        made.file = str(tmp_path / f"{made.run}.jsonl")
+        expected = made.examples()
+        assert expected
+        assert {key: one for key, one in examples.items() if key.run == made.run} == expected
+    paths[0].unlink()
+    assert {key.file for key in explain_files(result)} == {str(path) for path in paths[1:]}
+
+
+@pytest.mark.parametrize("name", ["it's", "a b", "$(rm -rf x)", "a;b", "`x`", "a\nb", "\x1b[2J", "\u202e"])
+def test_the_replay_line_is_safe_to_paste(name: str) -> None:
+    """A trace must not get to run commands through the line that replays it, and the id must arrive whole."""
+    line = " ".join(fired_early(name).example("T1").replay)
+    assert line.isprintable()
+    if name.isprintable():
+        assert shlex.split(line)[-1] == name
+    else:
+        assert line.endswith(f"--operation {shell_word(name)}")
+        assert shell_word(name).startswith("$'")
+
+
+def test_visible_changes_nothing_that_is_harmless() -> None:
+    """Names in any script stay as they are; a lone surrogate, which no file can hold, is escaped."""
+    assert visible("Größe-操作-1") == "Größe-操作-1"
+    assert visible("a\ud800b") == "a\\ud800b"
+    assert visible("x" * 100, 10) == "xxxxxxx..."

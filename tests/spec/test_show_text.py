@@ -1,0 +1,78 @@
+"""What a broken promise looks like as text: a product, so every shape of it is a file that a diff shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from golden import Golden
+from purgatorio_spec.show.text import WIDTH, render
+from spec.shown_trace import (
+    HandMade,
+    completed_twice,
+    fired_after_completion,
+    fired_early,
+    garbage_kept,
+    lost_when_locked,
+    lost_with_a_flag,
+    miscounted,
+)
+
+CASES: dict[str, tuple[Callable[[], HandMade], str]] = {
+    "O1": (completed_twice, "O1"),
+    "O4-locked": (lost_when_locked, "O4"),
+    "O4-pending-flag": (lost_with_a_flag, "O4"),
+    "O7-check": (miscounted, "O7"),
+    "P1": (garbage_kept, "P1"),
+    "T1": (fired_early, "T1"),
+    "T4": (fired_after_completion, "T4"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_is_the_golden_one(name: str, golden: Golden) -> None:
+    """The words, the lanes and the marks of each kind of counterexample change only on purpose."""
+    make, clause = CASES[name]
+    golden(f"spec/golden/{name}.txt", render(make().example(clause)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_fits_eighty_columns(name: str) -> None:
+    """A CI log and a small terminal cut or fold what is wider; only the command to paste may be."""
+    make, clause = CASES[name]
+    wide = [line for line in render(make().example(clause)).splitlines() if len(line) > WIDTH]
+    assert all("purgatorio check" in line for line in wide), wide
+
+
+def test_many_threads_take_a_column_of_names() -> None:
+    """Eight lanes of ten characters say nothing: then the thread's name stands beside its line."""
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    made.ready("worker-0", "op-1")
+    for number in range(1, 7):
+        made.both(f"worker-{number}", "check_and_complete", out=0, keys="k1")
+        made.both(f"worker-{number}", "try_complete", "op-1", 0)
+    example = made.example("O4")
+    text = render(example)
+    assert "thread" not in text, "few threads have a lane each"
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    made.both("worker-0", "force_complete", "op-1", 1)
+    for number in range(1, 7):
+        made.both(f"worker-{number}", "force_complete", "op-1", 1)
+    text = render(made.example("O1"))
+    assert "\n  line     ms  thread\n" in text
+    assert all(f"worker-{number}" in text for number in range(7))
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\nb", "\u202eevil", "x" * 500, "tab\tbed"])
+def test_hostile_names_cannot_reach_the_terminal(hostile: str) -> None:
+    """Whoever writes a trace does not get to move the cursor, forge lines or reorder text of the one who reads it."""
+    made = HandMade(run=hostile)
+    made.register("worker-4", hostile, "k35", 17)
+    made.t += 14_000_000
+    made.call(f"executor {hostile}", "timer_fire", hostile)
+    text = render(made.example("T1"))
+    assert all(line.isprintable() for line in text.splitlines())
+    assert all(len(line) <= WIDTH for line in text.splitlines() if "--" not in line)
