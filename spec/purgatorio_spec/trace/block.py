@@ -72,6 +72,8 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
     if not all(line.whole and not line.too_long and line.text.startswith(_EVENT_START) for line in lines):
         return None
     data = b"\n".join(line.text for line in lines)
+    if not _is_utf8(data):
+        return None
     try:
         table = pj.read_json(
             io.BytesIO(data),
@@ -84,8 +86,18 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
         return None
     columns = [table.column(field.name).combine_chunks() for field in EVENT_FIELDS]
     numbers = pa.array(np.fromiter((line.number for line in lines), np.int64, len(lines)))
-    batch = pa.RecordBatch.from_arrays([*columns, numbers], schema=EVENT_SCHEMA)
+    no_own = pa.nulls(len(lines), pa.string())
+    batch = pa.RecordBatch.from_arrays([*columns, numbers, no_own], schema=EVENT_SCHEMA)
     return None if unusual(batch).any() else batch
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Arrow's JSON reader does not look; what is no text would reach the columns."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _slow(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine], None]) -> Block:
@@ -126,6 +138,7 @@ def unusual(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         ~_is(phase, PHASES),
         ~_is(f, FUNCTIONS),
         _below(batch, "i"),
+        _below(batch, "c"),
         _is(f, OF_AN_OPERATION) & _null(batch, "id"),
         ret & (_null(batch, "c") | _not_before(batch, "c", "i")),
         ~ret & ~_null(batch, "c"),

@@ -133,6 +133,25 @@ def _object(fields: Fields, name: str) -> Fields | None:
     return value
 
 
+def _own(fields: Fields, *objects: str) -> Fields | None:
+    """The producer's own fields: the `x_...` of the record, and those of its objects under both names."""
+    own = {name: value for name, value in fields.items() if name.startswith("x_")}
+    for outer in objects:
+        inside = _object(fields, outer) or {}
+        own |= {f"{outer}.{name}": value for name, value in inside.items() if name.startswith("x_")}
+    for name, value in own.items():
+        _writable(name, value)
+    return own or None
+
+
+def _writable(name: str, value: object) -> None:
+    """Refuses what could be read but not written again: JSON that is nested hundreds of levels deep."""
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        raise Refusal(name, "nested too deep to be written again", "keep it under 200 levels") from None
+
+
 def _only(fields: Fields, known: frozenset[str], where: str = "") -> None:
     for name in fields:
         if name not in known and not name.startswith("x_"):
@@ -180,7 +199,7 @@ def _event(fields: Fields) -> Event:
         out=_integer(fields, "out"),
         err=_string(fields, "err"),
         state=None if state is None else _state(state),
-        x={name: value for name, value in fields.items() if name.startswith("x_")} or None,
+        x=_own(fields, "state"),
     )
     _check_event(event)
     return event
@@ -226,6 +245,8 @@ def _header(fields: Fields) -> Header:
     for f in recorded:
         if f not in _FUNCTION:
             raise Refusal("recorded", f"{shown(f)} is no function of this format", "list values of f only")
+    params = _object(fields, "params") or {}
+    _writable("params", params)
     unit = _string(clock, "unit") or "ns"
     if unit != "ns":
         raise Refusal("clock.unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
@@ -243,7 +264,8 @@ def _header(fields: Fields) -> Header:
         purge_interval=_integer(fields, "purge_interval", 0),
         clock=TraceClock(_string(clock, "id") or "monotonic", unit),
         recorded=recorded,
-        params=_object(fields, "params") or {},
+        params=params,
+        x=_own(fields, "implementation", "timer", "clock"),
     )
 
 
@@ -252,4 +274,5 @@ def _end(fields: Fields) -> End:
     return End(
         events=_needed(_integer(fields, "events", 0), "events"),
         dropped=_needed(_integer(fields, "dropped", 0), "dropped"),
+        x=_own(fields),
     )

@@ -19,16 +19,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from purgatorio_spec.trace.block import BrokenLine, parse_block, refused, unusual
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, TRACE_SCHEMA, Column
+from purgatorio_spec.trace.columns import with_own
 from purgatorio_spec.trace.lines import Cut, Line, lines
-from purgatorio_spec.trace.parse import Refusal, parse_fields
+from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import End, Header
+from purgatorio_spec.trace.rows import as_events, is_own_name, misfits, strange_own
 
 BLOCK_LINES: Final = 20_000
 MAX_BROKEN_KEPT: Final = 10_000
 """Broken lines kept with their text; more are counted only."""
 
-_EVENT_NAMES: Final = tuple(name for name in EVENT_SCHEMA.names if name != "line")
 _HINT_HEADER: Final = "line 1 of a trace is its header: write it first"
 
 
@@ -164,20 +164,20 @@ class TraceReader:
         """The same from a Parquet file; a row's number stands for the line."""
         try:
             file = pq.ParquetFile(self.path)
-        except (pa.ArrowInvalid, pa.ArrowException) as bad:
+        except (pa.ArrowException, OSError) as bad:
             self._refuse_at(0, "$", f"no readable Parquet file ({bad})", "write it again from the JSON lines")
             return
         with file:
-            unknown = [n for n in file.schema_arrow.names if n not in TRACE_SCHEMA.names and n[:2] != "x_"]
-            if unknown:
-                self._refuse_at(0, unknown[0], "unknown column", "take it out, or name it x_...")
-            if "kind" not in file.schema_arrow.names:
-                self._refuse_at(0, "kind", "missing column", "a trace has kind, i, th, t, ph, f, ...")
-                return
+            wrong = list(misfits(file.schema_arrow))
+            for name, why, hint in wrong:
+                self._refuse_at(0, name, why, hint)
             number = 1
-            for raw in file.iter_batches(BLOCK_LINES):
-                yield from self._rows(raw, number)
-                number += raw.num_rows
+            try:
+                for raw in file.iter_batches(BLOCK_LINES) if not wrong else ():
+                    yield from self._rows(raw, number)
+                    number += raw.num_rows
+            except (pa.ArrowException, OSError) as bad:
+                self.cut = f"the Parquet file is damaged after row {number - 1} ({bad})"
 
     def _rows(self, raw: pa.RecordBatch, number: int) -> Iterator[pa.RecordBatch]:
         is_event = np.asarray(
@@ -191,34 +191,49 @@ class TraceReader:
             elif isinstance(record, Header | End):
                 others.append((number + int(at), record))
         self._others(tuple(others))
-        try:
-            batch = as_events(raw, number)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as bad:
-            self._refuse_at(number, "$", f"columns of a wrong type ({bad})", "use the published Arrow schema")
-            return
+        batch = as_events(raw, number)
         doubtful = unusual(batch) & is_event
-        for at in np.flatnonzero(doubtful):
+        doubtful[strange_own(batch)] = True
+        for at in np.flatnonzero(doubtful & is_event):
             if self._row(raw, int(at), number) is not None:
                 doubtful[at] = False
-        if self.header is None and is_event.any():
-            self._refuse_at(number, "kind", "events before the header", _HINT_HEADER)
-            return
-        yield self._before_end(batch.filter(pa.array(is_event & ~doubtful)), tuple(others))
+        numbers = batch.column("line").to_numpy()
+        early = is_event & ((numbers < self.header_line) | (self.header is None))
+        for at in np.flatnonzero(early):
+            self._refuse_at(int(numbers[at]), "kind", "comes before the header", _HINT_HEADER)
+        yield self._before_end(batch.filter(pa.array(is_event & ~doubtful & ~early)), tuple(others))
 
     def _row(self, raw: pa.RecordBatch, at: int, number: int) -> object:
         """The record of one row by the authority for lines, or None when it was refused."""
         (row,) = raw.slice(at, 1).to_pylist()
         fields = {name: _tidy(value) for name, value in row.items() if value is not None}
-        params = fields.get("params")
-        if isinstance(params, str):
-            fields["params"] = orjson.loads(params)
-        fields.pop("x", None)
         try:
-            return parse_fields(fields)
+            params, x = _json_object(fields, "params"), _json_object(fields, "x")
+            if params is not None:
+                fields["params"] = params
+            return parse_fields(with_own(fields, x))
         except Refusal as refusal:
             text = orjson.dumps(fields, default=str)
             self._refuse(refused(self.name, Line(number + at, text), refusal))
             return None
+
+
+def _json_object(fields: dict[str, object], name: str) -> dict[str, object] | None:
+    """What the JSON text in a column holds; the column is taken out. Raises `Refusal`."""
+    text = fields.pop(name, None)
+    if text is None:
+        return None
+    try:
+        held: object = orjson.loads(text if isinstance(text, str) else b"")
+    except orjson.JSONDecodeError:
+        held = None
+    if not isinstance(held, dict):
+        raise Refusal(name, f"{shown(text)} is not the JSON text of an object", "write a JSON object as text")
+    if name == "x" and not all(is_own_name(inner) for inner in held):
+        raise Refusal(
+            name, f"{shown(text)} holds more than x_ fields", "name the producer's own fields x_..."
+        )
+    return held
 
 
 def _tidy(value: object) -> object:
@@ -241,14 +256,3 @@ def is_parquet(path: Path) -> bool:
     """By the file's first bytes."""
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"
-
-
-def as_events(raw: pa.RecordBatch, number: int) -> pa.RecordBatch:
-    """The event columns of a batch of a Parquet trace, cast to `EVENT_SCHEMA`; absent columns are null."""
-    columns: list[Column] = []
-    for name in _EVENT_NAMES:
-        wanted = EVENT_SCHEMA.field(name).type
-        at = raw.schema.get_field_index(name)
-        columns.append(pa.nulls(raw.num_rows, wanted) if at < 0 else raw.column(at).cast(wanted))
-    numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
-    return pa.RecordBatch.from_arrays([*columns, numbers], schema=EVENT_SCHEMA)

@@ -116,6 +116,7 @@ class Header:
     clock: TraceClock = field(default_factory=TraceClock)
     recorded: tuple[str, ...] = ()
     params: Mapping[str, object] = field(default_factory=dict)
+    x: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class Event:
     err: str | None = None
     state: State | None = None
     x: Mapping[str, object] | None = None
-    """The producer's own fields, named `x_...`: kept, never interpreted."""
+    """The producer's own fields, named `x_...`: kept, never interpreted. One inside an object of the record stands
+    under both names, as `state.x_seen`. None if there are none; the same in the other records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ class End:
 
     events: int
     dropped: int = 0
+    x: Mapping[str, object] | None = None
 
 
 Record = Header | Event | End

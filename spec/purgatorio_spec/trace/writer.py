@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from purgatorio_spec.trace.columns import EVENT_FIELDS, TRACE_SCHEMA, Row, batch_of, fields_of, row_of
+from purgatorio_spec.trace.columns import TRACE_SCHEMA, Row, batch_of, event_fields, fields_of, row_of
 from purgatorio_spec.trace.record import End, Event, Header
 
 FLUSH_EVENTS: Final = 4096
@@ -125,15 +125,10 @@ class _LineSink:
         self._file.flush()
 
     def batch(self, events: pa.RecordBatch) -> None:
-        names = [field.name for field in EVENT_FIELDS]
-        lines: list[bytes] = []
-        for row in events.select(names).to_pylist():
-            present = {name: value for name, value in row.items() if value is not None}
-            state = present.get("state")
-            if isinstance(state, dict):
-                present["state"] = {name: value for name, value in state.items() if value is not None}
-            lines.append(orjson.dumps({"kind": "event", **present}) + b"\n")
-        self._out.write(b"".join(lines))
+        for row in events.to_pylist():
+            x = row.get("x")
+            fields = event_fields(row, orjson.loads(x) if isinstance(x, str) else None)
+            self._out.write(orjson.dumps(fields) + b"\n")
         self._flush()
 
     def close(self, complete: bool) -> None:

@@ -1,0 +1,116 @@
+"""Rows of a Parquet trace to the columns of events: which columns fit the published schema, and the producer's own.
+
+Integers stay integers: a column of floats, booleans or texts is not made to fit, since the JSON lines would be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, TRACE_SCHEMA, Column
+
+_OWN_OBJECTS: Final = frozenset({"", "state", "implementation", "timer", "clock"})
+
+
+def misfits(schema: pa.Schema) -> Iterator[tuple[str, str, str]]:
+    """Columns that no trace has, by name, what is wrong and what to do."""
+    for name in schema.names:
+        if name not in TRACE_SCHEMA.names and not name.startswith("x_"):
+            yield name, "unknown column", "take it out, or name it x_..."
+    if "kind" not in schema.names:
+        yield "kind", "missing column", "a trace has the columns kind, i, th, t, ph, f, ..."
+    for field in (TRACE_SCHEMA.field("kind"), *EVENT_FIELDS, TRACE_SCHEMA.field("x")):
+        if field.name in schema.names and not _fits(schema.field(field.name).type, field.type):
+            found = schema.field(field.name).type
+            yield field.name, f"a column of {found}, not {field.type}", "use the published Arrow schema"
+
+
+def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_null(found):
+        return True
+    if pa.types.is_dictionary(found):
+        return _fits(found.value_type, wanted)
+    if pa.types.is_integer(wanted):
+        return pa.types.is_integer(found)
+    if pa.types.is_string(wanted):
+        return pa.types.is_string(found) or pa.types.is_large_string(found)
+    if isinstance(wanted, pa.StructType):
+        return isinstance(found, pa.StructType) and all(
+            wanted.get_field_index(part.name) >= 0 and _fits(part.type, pa.int64()) for part in found
+        )
+    if pa.types.is_list(found) or pa.types.is_large_list(found):
+        return _fits(found.field(0).type, pa.string())
+    return False
+
+
+def as_events(raw: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    """The event columns of a batch of a Parquet trace whose schema has no misfits, cast to `EVENT_SCHEMA`.
+
+    Absent columns are null; `line` is the row's number in the file. Raises `pa.ArrowInvalid` for an integer beyond 64
+    bits.
+    """
+    columns = [_column(raw, field) for field in EVENT_FIELDS]
+    numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
+    return pa.RecordBatch.from_arrays([*columns, numbers, _own_column(raw)], schema=EVENT_SCHEMA)
+
+
+def _column(raw: pa.RecordBatch, field: pa.Field[pa.DataType]) -> Column:
+    at = raw.schema.get_field_index(field.name)
+    if at < 0:
+        return pa.array([None] * raw.num_rows, field.type)
+    column = raw.column(at)
+    if isinstance(field.type, pa.StructType) and column.type != field.type:
+        return pa.array(values_of(column), field.type)
+    return column.cast(field.type)
+
+
+def _own_column(raw: pa.RecordBatch) -> Column:
+    """The column `x`, with the file's own `x_...` columns put into it."""
+    names = [name for name in raw.schema.names if name.startswith("x_")]
+    kept = _column(raw, EVENT_SCHEMA.field("x"))
+    if not names:
+        return kept
+    texts = values_of(kept)
+    for row, more in enumerate(raw.select(names).to_pylist()):
+        own = {name: value for name, value in more.items() if value is not None}
+        if own:
+            texts[row] = orjson.dumps(own_fields(texts[row]) | own, default=str).decode()
+    return pa.array(texts, pa.string())
+
+
+def values_of(column: Column) -> list[object]:
+    """The values of a column of any type."""
+    return [value.as_py() for value in column]
+
+
+def own_fields(text: object) -> dict[str, object]:
+    """The producer's own fields of a row by name, see `Event.x`; nothing if the text holds no such object."""
+    try:
+        own: object = orjson.loads(text if isinstance(text, str) else "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def strange_own(batch: pa.RecordBatch) -> list[int]:
+    """Rows whose `x` is not the JSON text of an object of `x_...` fields."""
+    texts = batch.column("x")
+    if texts.null_count == batch.num_rows:
+        return []
+    return [row for row, text in enumerate(texts.to_pylist()) if text is not None and not _is_own(text)]
+
+
+def _is_own(text: str) -> bool:
+    own = own_fields(text)
+    return bool(own) and all(is_own_name(name) for name in own)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether it names a producer's own field: `x_...`, or one inside an object, as `state.x_...`."""
+    outer, _, inner = ("", "", name) if name.startswith("x_") else name.partition(".")
+    return outer in _OWN_OBJECTS and inner.startswith("x_")
