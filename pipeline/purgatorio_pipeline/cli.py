@@ -22,7 +22,19 @@ class Command:
     extra: str
 
 
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, Command] = {
+    "verify": Command(
+        "purgatorio_pipeline.command.verify",
+        "Drive real subjects, record them, judge them, write the report.",
+        "spark",
+    ),
+    "check": Command("purgatorio_pipeline.command.check", "Judge recorded traces.", "spark"),
+    "convert": Command(
+        "purgatorio_pipeline.command.convert",
+        "Convert a trace between JSON lines, gzip, zstd and Parquet.",
+        "spec",
+    ),
+}
 
 
 class LazyCommands(click.Group):

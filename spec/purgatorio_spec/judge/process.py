@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -53,11 +53,14 @@ def check_files(paths: Iterable[Path]) -> CheckResult:
 
 def check_reader(reader: TraceReader) -> RunResult:
     """Judge the one run of a reader."""
-    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
-    facts = facts_of(reader)
+    return judge_table(reader, pa.Table.from_batches(reader.batches(), EVENT_SCHEMA))
+
+
+def judge_table(reader: TraceReader, table: pa.Table, only: str | None = None) -> RunResult:
+    """Judge the events that a reader gave, once it has come to its end; `only` as in `judge_run`."""
     run = _run(reader, table)
-    tally = RunTally() if run is None else judge_run(run, table)
-    return conclude(facts, run, tally)
+    tally = RunTally() if run is None else judge_run(run, table, only)
+    return conclude(facts_of(reader), run, tally)
 
 
 def facts_of(reader: TraceReader) -> TraceFacts:
@@ -96,18 +99,25 @@ def _run(reader: TraceReader, table: pa.Table) -> Run | None:
     )
 
 
-def judge_run(run: Run, table: pa.Table) -> RunTally:
-    """All clauses over one run, given its events (`EVENT_SCHEMA`) in the order of `i`."""
+def judge_run(run: Run, table: pa.Table, only: str | None = None) -> RunTally:
+    """All clauses over one run, given its events (`EVENT_SCHEMA`) in the order of `i`.
+
+    `only`: judge this one operation or task alone, with the context that the whole run gives it.
+    """
     clauses = judged_clauses(run)
     tally = RunTally()
     threads = thread_context(table, next_of_thread(table))
+    context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
+    if only is not None:
+        for _, history in histories(sorted_rows(_of(table, only), _of(context, only))):
+            tally.operation(run, history, clauses)
+        return tally
     for check in threads.checks:
         tally.check(run, check, clauses)
     raw = raw_readings(table)
     moments = _moments(raw)
     totals = Bounds.zero(len(raw))
     held: list[tuple[int, ...]] = []
-    context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
     for _, history in histories(sorted_rows(table, context)):
         tally.operation(run, history, clauses)
         if raw:
@@ -120,6 +130,13 @@ def judge_run(run: Run, table: pa.Table) -> RunTally:
     for at, one in enumerate(raw):
         tally.reading(run, reading(one, totals, at), clauses)
     return tally
+
+
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+
+
+def _of(rows: Rows, operation: str) -> Rows:
+    return rows.filter(pc.equal(rows.column("id"), pa.scalar(operation)))
 
 
 def sorted_rows(table: pa.Table, context: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

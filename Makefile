@@ -1,0 +1,31 @@
+# On a machine with Python 3.11 or newer, pip and make: `make verify` or `make test`, nothing else by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: verify test lint install clean
+
+verify: $(INSTALLED) ## the main job: drive real subjects, record, judge, write report/index.html
+	$(BIN)/purgatorio verify
+
+test: $(INSTALLED) ## all tests but the slow ones (make test ARGS=--slow for those)
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(INSTALLED) ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+install: $(INSTALLED)
+
+# The stamp comes last, so an install that was cut off is done again.
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/it")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) report build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,76 @@
+"""`purgatorio check`: recorded traces to verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from purgatorio_pipeline.command.showing import CheckOutput, engine_options, note, show
+from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_on_spark
+from purgatorio_pipeline.sources import NoTraces, find_traces
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.profile import PROFILES
+
+EPILOG = """
+A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-trace/1: a header, events, an end record.
+
+\b
+  purgatorio check examples/traces                   everything in a folder, on Spark
+  purgatorio check run.jsonl --engine process        a quick look, without Spark
+  purgatorio check run.jsonl --clause O4 --operation op-7     one operation, event by event
+  purgatorio check 'runs/*.parquet' --out lake --report report.html
+
+Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("traces", nargs=-1)
+@engine_options
+@click.option("--run", help="Show this run only.")
+@click.option("--clause", type=click.Choice(list(CLAUSES)), help="Show this clause only.")
+@click.option("--operation", help="Judge this operation or task alone (in this process).")
+@click.option("--profiles", is_flag=True, help="List the profiles that a header can name.")
+@click.option("--clauses", is_flag=True, help="List the clauses.")
+def command(
+    traces: Sequence[str],
+    engine: str,
+    master: str | None,
+    memory: str | None,
+    full: bool,
+    output: CheckOutput,
+    run: str | None,
+    clause: str | None,
+    operation: str | None,
+    profiles: bool,
+    clauses: bool,
+) -> None:
+    """Judge recorded TRACES (files, folders, globs) by the clauses of their profiles."""
+    if profiles or clauses:
+        _list(profiles, clauses)
+        return
+    if not traces:
+        raise click.UsageError("name at least one trace: a file, a folder or a glob")
+    try:
+        paths = find_traces(traces)
+    except NoTraces as nothing:
+        raise click.UsageError(str(nothing)) from None
+    focus = Focus(run, clause, operation)
+    if Engine(engine) is Engine.PROCESS or operation is not None:
+        with note(f"checking {len(paths)} trace(s) in this process", output):
+            judged = judge_in_process(paths, operation)
+    else:
+        with note(f"checking {len(paths)} trace(s) on Spark", output):
+            judged = judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
+    sys.exit(show(judged, focus, output))
+
+
+def _list(profiles: bool, clauses: bool) -> None:
+    if profiles:
+        for profile in PROFILES.values():
+            click.echo(f"{profile.name:20} {profile.source}")
+    if clauses:
+        for one in CLAUSES.values():
+            click.echo(f"{one.id:3} {one.promise}")

@@ -1,0 +1,93 @@
+"""`purgatorio convert`: one trace from one form to another."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+import orjson
+from rich.console import Console
+
+from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+SHOWN_LINES: Final = 100
+"""Broken lines that are printed; the rest is counted."""
+
+
+@click.command("convert", epilog="Exit status: 0 converted, 2 broken lines, a cut file, or wrong usage.")
+@click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="Write the readable records even if lines are broken; the end record counts those as dropped.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool) -> None:
+    """Convert TRACE to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
+
+    The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. What TRACE is, its first bytes tell.
+    Every line is validated. OUT appears only when it is whole.
+
+    \b
+    purgatorio convert run.jsonl run.parquet
+    purgatorio convert run.parquet run.jsonl.gz --force
+    """
+    console = Console(stderr=True)
+    try:
+        with console.status("reading ...") as status:
+            result = convert(
+                trace,
+                out,
+                force=force,
+                keep_going=keep_going,
+                progress=lambda events: status.update(f"{events:,} events"),
+            )
+    except (CannotConvert, OSError) as bad:
+        raise click.UsageError(str(bad)) from None
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(_json(result, trace, out)) + b"\n")
+    else:
+        _report(result, trace, out)
+    sys.exit(EXIT_STATUS[Verdict.PASS if result.valid else Verdict.INVALID_TRACE])
+
+
+def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:
+    return {
+        "verdict": str(Verdict.PASS if result.valid else Verdict.INVALID_TRACE),
+        "trace": str(trace),
+        "out": str(out) if result.written else None,
+        "run": result.run,
+        "events": result.events,
+        "dropped": None if result.end is None else result.end.dropped,
+        "has_end": result.end is not None,
+        "cut": result.cut,
+        "quarantined": result.broken_count,
+        "broken": [
+            {"file": b.file, "line": b.line, "field": b.field, "why": b.why, "hint": b.hint}
+            for b in result.broken[:SHOWN_LINES]
+        ],
+    }
+
+
+def _report(result: Conversion, trace: Path, out: Path) -> None:
+    for broken in result.broken[:SHOWN_LINES]:
+        click.echo(str(broken), err=True)
+    if result.broken_count > SHOWN_LINES:
+        click.echo(f"... and {result.broken_count - SHOWN_LINES} more broken lines", err=True)
+    if result.cut is not None:
+        click.echo(f"{trace}: {result.cut}", err=True)
+    if not result.written and result.broken_count == 0 and result.cut is None:
+        click.echo(f"{trace}:1: no header: line 1 of a trace is its header, write it first", err=True)
+    if not result.written:
+        click.echo(
+            f"{out} was not written: mend the trace, or write what is readable with --keep-going", err=True
+        )
+        return
+    if result.end is None:
+        click.echo(f"{trace}: no end record, so {out} has none either", err=True)
+    click.echo(f"{out}: {result.events:,} events of run {result.run}, {out.stat().st_size:,} bytes")

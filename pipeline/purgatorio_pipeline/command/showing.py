@@ -1,0 +1,95 @@
+"""What `check` and `verify` share: their options, and how a check is shown."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import click
+from rich.console import Console
+
+from purgatorio_pipeline.judging import Engine, Focus, Judged
+from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.terminal import print_result
+from purgatorio_spec.verdict import EXIT_STATUS
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutput:
+    """Where a check's results go."""
+
+    json: bool
+    verbose: bool
+    out: Path | None
+    report: Path | None
+
+
+def engine_options(function: Callable[P, R]) -> Callable[P, R]:
+    """The options of every command that judges; the four of output arrive as one `CheckOutput`."""
+
+    @click.option(
+        "--engine",
+        type=click.Choice([e.value for e in Engine]),
+        default=Engine.SPARK.value,
+        show_default=True,
+        help="Spark, or this process alone; the answers are the same.",
+    )
+    @click.option(
+        "--master", help="Spark master, such as spark://host:7077; default local[*] or spark-submit's."
+    )
+    @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
+    @click.option(
+        "--full", is_flag=True, help="Judge every operation by the clauses, without the SQL screen."
+    )
+    @click.option(
+        "--out", type=click.Path(path_type=Path), help="Folder for the tables (bronze, silver, gold)."
+    )
+    @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML page.")
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+    @click.option("--verbose", is_flag=True, help="Also say what was skipped, and why.")
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        report, out = kwargs.pop("report"), kwargs.pop("out")
+        kwargs["output"] = CheckOutput(
+            json=bool(kwargs.pop("as_json")),
+            verbose=bool(kwargs.pop("verbose")),
+            out=out if isinstance(out, Path) else None,
+            report=report if isinstance(report, Path) else None,
+        )
+        return function(*args, **kwargs)
+
+    return wrapped  # fmt: skip
+
+
+@contextmanager
+def note(what: str, output: CheckOutput) -> Iterator[None]:
+    """Says on standard error what is going on, while it goes on."""
+    console = Console(stderr=True, quiet=output.json and not sys.stderr.isatty())
+    with console.status(f"{what} ..."):
+        yield
+
+
+def show(judged: Judged, focus: Focus, output: CheckOutput) -> int:
+    """Print a check (or its JSON), write its report if asked, and return the exit status."""
+    result = focus.of(judged.result)
+    if output.report is not None:
+        output.report.parent.mkdir(parents=True, exist_ok=True)
+        write_report(result, judged.examples, judged.lateness, output.report)
+    if output.json:
+        click.echo(json.dumps(result.as_json(), ensure_ascii=False))
+    else:
+        print_result(result, judged.examples, Console(), verbose=output.verbose)
+        if output.report is not None:
+            click.echo(f"report: {output.report}")
+        if output.out is not None:
+            click.echo(f"tables: {output.out}")
+    return EXIT_STATUS[result.verdict]

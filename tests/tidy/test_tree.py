@@ -1,0 +1,98 @@
+"""One look over the whole tree: what the house rules forbid is not there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("reference", "spec", "stress", "pipeline")
+MAX_LINES = 450
+ROLES = re.compile(r"(^|/)(utils?|helpers?|common|base|manager|misc)\.py$")
+MACHINE_PATH = re.compile(r"/(work|farm|root)/[a-z.]|\.\./shared")
+SILENCED = re.compile(r"#\s*(type:\s*ignore|noqa)(\[[^]]*\]|:\s*[A-Z0-9, ]+)?(?P<rest>.*)$")
+
+
+def tracked(*suffixes: str) -> list[Path]:
+    """The files that git tracks, or would, by suffix."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    paths = [ROOT / name for name in listed.stdout.splitlines() if not suffixes or name.endswith(suffixes)]
+    return [path for path in paths if path.is_file()]
+
+
+def modules() -> list[Path]:
+    """The modules of the four packages."""
+    found = [path for path in tracked(".py") if path.relative_to(ROOT).parts[0] in SOURCES]
+    assert len(found) > 30, "the tree was not found"
+    return found
+
+
+def test_modules_are_one_idea_each() -> None:
+    """A module that grows past its size is two ideas."""
+    long = {
+        str(p.relative_to(ROOT)): n for p in modules() if (n := len(p.read_text().splitlines())) > MAX_LINES
+    }
+    assert not long
+
+
+def test_modules_are_named_for_the_thing_in_them() -> None:
+    """`utils.py` says nothing."""
+    assert not [str(path) for path in modules() if ROLES.search(str(path))]
+
+
+def public_without_docstring(source: str) -> list[str]:
+    """Public modules, classes and functions without a docstring; what overrides or is nested is left to its parent."""
+    tree = ast.parse(source)
+    missing = [] if ast.get_docstring(tree) else ["<module>"]
+    kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    named = [node for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
+    missing += [node.name for node in named if ast.get_docstring(node) is None]
+    return missing
+
+
+def test_what_is_public_has_a_docstring() -> None:
+    """An engineer reads the docstring instead of the code."""
+    missing = {
+        str(p.relative_to(ROOT)): names
+        for p in modules()
+        if (names := public_without_docstring(p.read_text()))
+    }
+    assert not missing
+
+
+def test_the_docstring_check_can_fail() -> None:
+    """The twin: a function without one is found."""
+    assert public_without_docstring('"""M."""\ndef f() -> None:\n    pass\n') == ["f"]
+
+
+def test_silenced_checks_give_a_reason() -> None:
+    """Whoever silences a check says why on the same line."""
+    bare: list[str] = []
+    for path in tracked(".py"):
+        if path == Path(__file__):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found = SILENCED.search(line)
+            if found is not None and len(found["rest"].strip(" #-:")) < 8:
+                bare.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert not bare
+
+
+@pytest.mark.parametrize(
+    "suffix", [".py", ".md", ".toml", ".ini", ".java", ".json", ".txt", "Makefile", "run"]
+)
+def test_no_path_of_a_machine(suffix: str) -> None:
+    """The repository stands alone: nothing names a place on the machine that it was written on."""
+    named = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in tracked(suffix)
+        if path != Path(__file__) and (found := MACHINE_PATH.search(path.read_text(errors="replace")))
+    ]
+    assert not named
