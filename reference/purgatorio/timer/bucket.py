@@ -7,7 +7,7 @@ Promises.
   bucket to the delay queue.
 * `flush` empties the bucket, hands every entry to `reinsert`, and only then makes the bucket reusable.
 
-Not promised: any order of the entries; that an entry which is linked has not been cancelled (see `flush`).
+Not promised: any order of the entries.
 
 Lock order: a bucket's lock before an entry's. While flushing, the lock of a coarser bucket is held when that of
 a finer one is taken, never the other way round. The bucket's lock is re-entrant because a flush removes under it,
@@ -71,7 +71,7 @@ class TimerTaskEntry(_Link):
     def remove(self) -> None:
         """Leave the bucket; again, where another thread moves the entry meanwhile.
 
-        Between two buckets it is in none, and this does nothing: the mover then sees that it is cancelled.
+        Between two buckets it is in none, and this does nothing: the mover sees that it is cancelled.
         """
         bucket = self.bucket.get()
         while bucket is not None:

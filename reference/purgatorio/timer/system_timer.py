@@ -9,8 +9,6 @@ What surprises.
 * The wheel's clock lags while nothing is due, hence a delay of 0 or slightly below is not run by `add`: it goes to
   a bucket that is due already and waits for the next drain.
 * `advance_clock` may answer True though nothing ran: a bucket of cancelled tasks stays queued until it is due.
-* A cancel that falls between the mover's look at `cancelled()` and the re-linking leaves the entry linked: it is
-  counted by `size()` until its bucket is flushed, and is dropped then. It never runs.
 * There is no largest delay. Levels are made on demand, one for each factor of `wheel_size`, and stay: `2**63 - 1`
   ms at size 20 takes 15 levels.
 

@@ -12,6 +12,11 @@ cannot be called back (netty and tokio do promise that, Kafka does not); exactly
 `DelayedOperation`. `is_cancelled()` only says "has no entry": it is True for a task that was never added, and
 False after the task has run.
 
+Order rule: the pointer changes first, then the old entry is unlinked; and who links an entry looks at the pointer
+again afterwards (`TimingWheel.add`). So of a cancel and a re-linking that meet, one sees the other. Kafka unlinks
+first: (1) A moves the entry from bucket to bucket and looks: not cancelled; (2) B cancels: finds it in no bucket,
+clears the pointer; (3) A links it. It never runs, but `size()` counts it until its bucket is flushed.
+
 Lock rule: the task's monitor is taken before a bucket's, and a bucket's before an entry's. Its story, were the
 monitor missing: (1) A adds the task again and reads the old entry; (2) B cancels: unlinks the old entry, clears
 the pointer; (3) A stores the new entry. Harmless so far, but with two adders both may read the same old entry,
@@ -58,8 +63,8 @@ class TimerTask(ABC):
         with self._monitor:
             entry = self._entry.get()
             if entry is not None:
-                entry.remove()
                 self._entry.set(None)
+                entry.remove()
 
     def is_cancelled(self) -> bool:
         """Whether the task has no entry: never added, or cancelled since."""
@@ -73,9 +78,9 @@ class TimerTask(ABC):
         """For timers: point at a new entry; the one before leaves its timer first."""
         with self._monitor:
             before = self._entry.get()
+            self._entry.set(entry)
             if before is not None and before is not entry:
                 before.remove()
-            self._entry.set(entry)
 
 
 class ActionTask(TimerTask):

@@ -84,6 +84,9 @@ class TimingWheel:
         bucket.add(entry)
         if bucket.set_expiration(bucket_expiration(deadline_ms, self.tick_ms)):
             self._queue.offer(bucket)
+        if entry.cancelled():
+            # Cancelled while it was in no bucket: that cancel had nothing to unlink (see `timer.task`).
+            entry.remove()
         return True
 
     def advance_clock(self, time_ms: int) -> None:

@@ -1,0 +1,270 @@
+"""The reference, recorded at its boundary: an operation, a timer and a purgatory that write down what happens.
+
+Nothing of the reference is replaced. The operation overrides the methods that any subclass may override and calls
+the inherited ones; the timer and the purgatory delegate. So the same parts serve real threads and the explorer.
+
+The deadline of a `timer_add` is not asked from the timer but computed as the timer must: from the reading of the
+clock that the timer itself took, which `RecordingClock` remembers for each thread.
+"""
+
+import threading
+from collections.abc import Hashable, Sequence
+from typing import Final, Protocol
+
+from purgatorio import PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
+from purgatorio.clock import Clock
+from purgatorio.delayed.dialect import Dialect
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
+
+__all__ = [
+    "NS_PER_MS",
+    "RECORDED",
+    "RecordedOperation",
+    "RecordedPurgatory",
+    "RecordedTimer",
+    "Recording",
+    "RecordingClock",
+]
+
+NS_PER_MS: Final = 1_000_000
+
+RECORDED: Final = (
+    "cancel_for_key",
+    "cancelled",
+    "check_and_complete",
+    "force_complete",
+    "gauge",
+    "on_complete",
+    "on_expiration",
+    "quiesce",
+    "ready",
+    "timer_add",
+    "timer_cancel",
+    "timer_fire",
+    "try_complete",
+    "try_complete_else_watch",
+)
+"""The functions that these classes record."""
+
+
+class Recording(Protocol):
+    """What is needed of a recorder; `purgatorio_stress.recorder.Recorder` is one."""
+
+    def call(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        delay_ns: int | None = None,
+    ) -> int: ...
+
+    def ret(
+        self,
+        f: str,
+        c: int,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        out: int | None = None,
+        err: str | None = None,
+        deadline_t: int | None = None,
+        state: State | None = None,
+    ) -> None: ...
+
+    def at(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        t_call: int | None = None,
+        out: int | None = None,
+        state: State | None = None,
+    ) -> None: ...
+
+
+class _Readings(threading.local):
+    """Each thread's last reading; tasks of an explorer share a thread, and with virtual time a reading too."""
+
+    last_ms: int = 0
+
+
+class RecordingClock:
+    """A clock that remembers, for each thread, what it last answered."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._readings = _Readings()
+
+    def now_ms(self) -> int:
+        """The inner clock's reading."""
+        now_ms = self._clock.now_ms()
+        self._readings.last_ms = now_ms
+        return now_ms
+
+    def last_ms(self) -> int:
+        """This thread's last reading."""
+        return self._readings.last_ms
+
+
+class RecordedOperation(DelayedOperation):
+    """An operation whose condition is one flag, `become_ready`; `id` is unique in the run, `keys` are to be watched."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        id: str,  # noqa: A002 - the trace format's name of the field
+        keys: tuple[str, ...],
+        delay_ms: int,
+        *,
+        dialect: Dialect = PENDING_FLAG,
+        sync: Sync = THREADS,
+    ) -> None:
+        super().__init__(delay_ms, dialect=dialect, sync=sync)
+        self.id = id
+        self.keys = keys
+        self._recording = recording
+        self._ready = sync.atomic_flag(False, "operation.ready")
+
+    def become_ready(self, now_ns: int) -> None:
+        """Make the condition true for ever; `now_ns` is the time just before, in the trace's clock."""
+        self._ready.set(True)
+        self._recording.at("ready", self.id, t_call=now_ns)
+
+    def is_ready(self) -> bool:
+        """Whether the condition holds; for a subclass's `try_complete`."""
+        return self._ready.get()
+
+    def evaluate(self) -> bool:
+        """What `try_complete` does, without the recording."""
+        return self.force_complete() if self.is_ready() else False
+
+    def try_complete(self) -> bool:
+        c = self._recording.call("try_complete", self.id)
+        try:
+            done = self.evaluate()
+        except Exception as error:
+            self._recording.ret("try_complete", c, self.id, err=type(error).__name__)
+            raise
+        self._recording.ret("try_complete", c, self.id, out=int(done))
+        return done
+
+    def force_complete(self) -> bool:
+        c = self._recording.call("force_complete", self.id)
+        try:
+            won = super().force_complete()
+        except Exception as error:
+            self._recording.ret("force_complete", c, self.id, err=type(error).__name__)
+            raise
+        self._recording.ret("force_complete", c, self.id, out=int(won))
+        return won
+
+    def on_complete(self) -> None:
+        c = self._recording.call("on_complete", self.id)
+        self._recording.ret("on_complete", c, self.id)
+
+    def on_expiration(self) -> None:
+        self._recording.at("on_expiration", self.id)
+
+    def cancel(self) -> None:
+        c = self._recording.call("timer_cancel", self.id)
+        super().cancel()
+        self._recording.ret("timer_cancel", c, self.id)
+
+    def run(self) -> None:
+        c = self._recording.call("timer_fire", self.id)
+        try:
+            super().run()
+        finally:
+            self._recording.ret("timer_fire", c, self.id)
+
+
+class RecordedTimer:
+    """A timer that records the adding of recorded operations; `clock` is the one that the inner timer reads."""
+
+    def __init__(self, timer: Timer, clock: RecordingClock, recording: Recording) -> None:
+        self._timer = timer
+        self._clock = clock
+        self._recording = recording
+
+    def add(self, task: TimerTask) -> None:
+        """See `Timer.add`."""
+        if not isinstance(task, RecordedOperation):
+            self._timer.add(task)
+            return
+        c = self._recording.call("timer_add", task.id, delay_ns=_in_range(task.delay_ms * NS_PER_MS))
+        try:
+            self._timer.add(task)
+        except Exception as error:
+            self._recording.ret("timer_add", c, task.id, err=type(error).__name__)
+            raise
+        deadline_t = _in_range((self._clock.last_ms() + task.delay_ms) * NS_PER_MS)
+        self._recording.ret("timer_add", c, task.id, deadline_t=deadline_t)
+
+    def cancel(self, task: TimerTask) -> None:
+        """See `Timer.cancel`."""
+        task.cancel()
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """See `Timer.advance_clock`."""
+        return self._timer.advance_clock(timeout_ms)
+
+    def size(self) -> int:
+        """See `Timer.size`."""
+        return self._timer.size()
+
+    def close(self) -> None:
+        """See `Timer.close`."""
+        self._timer.close()
+
+
+class RecordedPurgatory:
+    """A purgatory of recorded operations."""
+
+    def __init__(self, purgatory: Purgatory[RecordedOperation], recording: Recording) -> None:
+        self.inner = purgatory
+        self._recording = recording
+
+    def register(self, operation: RecordedOperation) -> bool:
+        """`try_complete_else_watch` under the operation's keys."""
+        c = self._recording.call(
+            "try_complete_else_watch",
+            operation.id,
+            keys=operation.keys,
+            delay_ns=_in_range(operation.delay_ms * NS_PER_MS),
+        )
+        done = self.inner.try_complete_else_watch(operation, _hashable(operation.keys))
+        self._recording.ret("try_complete_else_watch", c, operation.id, out=int(done))
+        return done
+
+    def check(self, key: str) -> int:
+        """`check_and_complete`."""
+        c = self._recording.call("check_and_complete", keys=(key,))
+        completed = self.inner.check_and_complete(key)
+        self._recording.ret("check_and_complete", c, out=completed)
+        return completed
+
+    def cancel_for_key(self, key: str) -> list[RecordedOperation]:
+        """`cancel_for_key`, and the point `cancelled` of each operation that it gave back."""
+        c = self._recording.call("cancel_for_key", keys=(key,))
+        given_back: list[RecordedOperation] = []
+        for operation in self.inner.cancel_for_key(key):
+            assert isinstance(operation, RecordedOperation), "only recorded operations are registered here"
+            self._recording.at("cancelled", operation.id, keys=(key,))
+            given_back.append(operation)
+        self._recording.ret("cancel_for_key", c, out=len(given_back))
+        return given_back
+
+    def gauge(self, f: str = "gauge") -> None:
+        """Both gauges as a point: `gauge`, or `quiesce` where nothing is happening any more."""
+        now = self.inner.gauges()
+        self._recording.at(f, state=State(now.purgatory_size, now.num_delayed_operations))
+
+
+def _hashable(keys: tuple[str, ...]) -> Sequence[Hashable]:
+    return keys
+
+
+def _in_range(time_ns: int) -> int:
+    """The trace format holds 64 bits; a time beyond is later than any run lasts."""
+    return max(MIN_INT, min(MAX_INT, time_ns))
