@@ -34,6 +34,16 @@ COMMANDS: dict[str, Command] = {
         "Convert a trace between JSON lines, gzip, zstd and Parquet.",
         "spec",
     ),
+    "model": Command(
+        "purgatorio_pipeline.command.model",
+        "Search the models of the protocols and the wheel completely.",
+        "spec",
+    ),
+    "prove": Command(
+        "purgatorio_pipeline.command.prove",
+        "Prove the wheel's arithmetic (z3), search its contracts (CrossHair).",
+        "spec",
+    ),
 }
 
 

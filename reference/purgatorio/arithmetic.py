@@ -70,7 +70,7 @@ def is_expired(deadline: int, clock: int, tick: int) -> bool:
     """Whether `deadline` lies in the tick that a level's `clock` stands at, or before it: fire, do not store.
 
     pre: tick >= 1 and clock % tick == 0
-    post: __return__ == (deadline // tick <= clock // tick)
+    post: __return__ == (deadline - deadline % tick <= clock)
     """
     return deadline < clock + tick
 
@@ -92,8 +92,8 @@ def level_of(deadline: int, clock: int, tick: int, size: int) -> tuple[int, int]
     The number of levels grows with the logarithm of the delay. `size` must be above 1: a wheel of one bucket has
     an interval of one tick, so no further level would ever reach further.
 
-    pre: tick >= 1 and 2 <= size <= 4 and clock % tick == 0
-    pre: deadline - clock <= 40 * tick
+    pre: 1 <= tick <= 3 and 2 <= size <= 3 and clock % tick == 0
+    pre: 0 <= clock <= 40 and deadline - clock <= 30
     post: (__return__[0] == -1) == (deadline < clock + tick)
     post: __return__[0] == -1 or deadline - floor_to_tick(clock, __return__[1]) < __return__[1] * size
     post: __return__[0] < 1 or deadline - floor_to_tick(clock, __return__[1] // size) >= __return__[1]

@@ -59,7 +59,9 @@ def race_model(race: Race) -> Model[RaceState]:
         describe=lambda before, actor, after: Step(columns[actor], threads[actor][before[0][actor]][0]),
         done=done,
         always={STAYS_SOUND: lambda state: race.sound(dict(zip(names, state[1], strict=True)), done(state))},
-        sometimes={"the odd branch is taken": lambda state: race.seen(dict(zip(names, state[1], strict=True)))},
+        sometimes={
+            "the odd branch is taken": lambda state: race.seen(dict(zip(names, state[1], strict=True)))
+        },
     )
 
 
@@ -117,7 +119,16 @@ def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -
         counts = v["count1"] == (v["list"] == 1) and v["count2"] == (v["list"] == 2)
         return counts and not v["late"]
 
-    variables = {"list": 1, "count1": 1, "count2": 0, "moving": 0, "seen": 0, "cancelled": 0, "fired": 0, "late": 0}
+    variables = {
+        "list": 1,
+        "count1": 1,
+        "count2": 0,
+        "moving": 0,
+        "seen": 0,
+        "cancelled": 0,
+        "fired": 0,
+        "late": 0,
+    }
     variables["cancelled before the look"] = 0
     flaw = "remove-wrong-list" if trusts_list else "entry moved and cancelled"
     return Race(

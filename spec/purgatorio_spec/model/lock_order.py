@@ -28,7 +28,10 @@ class LockStory:
 STORIES = (
     LockStory(
         "list-lock-over-removal",  # KAFKA-2253
-        {"check": ("W list", "W shard", "- shard", "- list"), "register": ("W shard", "W list", "- list", "- shard")},
+        {
+            "check": ("W list", "W shard", "- shard", "- list"),
+            "register": ("W shard", "W list", "- list", "- shard"),
+        },
         {
             "check": ("W list", "- list", "W shard", "W list", "- list", "- shard"),
             "register": ("W shard", "W list", "- list", "- shard"),
@@ -36,7 +39,10 @@ STORIES = (
     ),
     LockStory(
         "list-lock-over-tryComplete",  # KAFKA-3994
-        {"check": ("W list", "W group", "- group", "- list"), "request": ("W group", "W list", "- list", "- group")},
+        {
+            "check": ("W list", "W group", "- group", "- list"),
+            "request": ("W group", "W list", "- list", "- group"),
+        },
         {
             "check": ("W list", "- list", "W group", "- group"),
             "request": ("W group", "W list", "- list", "- group"),
@@ -152,7 +158,9 @@ def _apply(
     if action == "W":
         return None if others else tuple(sorted((*holds, (lock, "W", thread))))
     writer_waits = any(
-        other != thread and counters[other] < len(programs[other]) and programs[other][counters[other]] == f"W {lock}"
+        other != thread
+        and counters[other] < len(programs[other])
+        and programs[other][counters[other]] == f"W {lock}"
         for other in range(len(threads))
     )
     blocked = any(mode == "W" for _, mode, _ in others) or (writer_waits and bool(others) and not mine)

@@ -87,7 +87,9 @@ def _safe_try(memory: Memory, variant: Variant, prefix: str, leave: str) -> Inst
             {unlock: "yes", prefix + "evaluate": "no"},
         ),
         *evaluate_section(memory, variant, prefix, unlock, unlock),
-        Instruction(unlock, "unlock", lambda p: memory.clear_flag(p, memory.lock, leave)),
+        Instruction(unlock, "unlock", lambda p: memory.clear_flag(p, memory.lock, leave))
+        if variant.unlocks
+        else Instruction(unlock, "return without unlocking", lambda p: memory.goto(p, leave)),
     ]
 
 
@@ -116,9 +118,7 @@ def _maybe_try(memory: Memory, variant: Variant, prefix: str, leave: str, again:
         )
     section += evaluate_section(memory, variant, prefix, unlock, unlock)
     after_unlock = leave if gives_up else read
-    section.append(
-        Instruction(unlock, "unlock", lambda p: memory.clear_flag(p, memory.lock, after_unlock))
-    )
+    section.append(Instruction(unlock, "unlock", lambda p: memory.clear_flag(p, memory.lock, after_unlock)))
     if gives_up:
         return section
     last = again == leave
@@ -222,7 +222,9 @@ def _watch(memory: Memory, key: int, following: str, leave: str) -> Instructions
             lambda p: memory.branch(p, memory.completed, leave, put),
             {leave: "yes, stop", put: "no"},
         ),
-        Instruction(put, f"watch under k{key}", lambda p: memory.raise_flag(p, memory.watched[key], following)),
+        Instruction(
+            put, f"watch under k{key}", lambda p: memory.raise_flag(p, memory.watched[key], following)
+        ),
     ]
 
 
@@ -255,7 +257,9 @@ def expiry(memory: Memory, variant: Variant) -> Instructions:
     lost = END if variant.expiry_needs_win else "expire"
     locks = variant.force is Force.UNDER_LOCK
     section = [
-        Instruction("take", "the time-out is due", lambda p: memory.take_timer(p, "peek" if locks else "force"))
+        Instruction(
+            "take", "the time-out is due", lambda p: memory.take_timer(p, "peek" if locks else "force")
+        )
     ]
     if locks:
         section += [

@@ -42,6 +42,7 @@ class Variant:
     cancel_after_late_add: bool = True
     expiry_needs_win: bool = True
     true_without_force: bool = False
+    unlocks: bool = True
 
 
 PENDING_FLAG = Variant("pending-flag", Acquire.RETRY_FLAG, Force.COMPARE_AND_SET, register_locked=False)
@@ -68,3 +69,4 @@ EXPIRY_WITHOUT_WIN = {
     for dialect in DIALECTS
 }
 TRUE_WITHOUT_FORCE = replace(LOCKED, name="true-without-complete", true_without_force=True)
+LOCK_NEVER_RELEASED = replace(LOCKED, name="lock-again-instead-of-unlock", unlocks=False)

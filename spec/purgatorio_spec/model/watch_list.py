@@ -73,7 +73,9 @@ def watch_list(flaw: ListFlaw, checkers: int) -> Model[int]:
         if not done(state) or shelf.completed.get(state):
             return True
         current = shelf.current.get(state)
-        return all(not bits.get(state) & 2 or number == current for number, bits in enumerate(shelf.members, 1))
+        return all(
+            not bits.get(state) & 2 or number == current for number, bits in enumerate(shelf.members, 1)
+        )
 
     return Model(
         name=flaw.value,

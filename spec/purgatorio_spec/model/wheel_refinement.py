@@ -116,7 +116,9 @@ def describe(world: World, before: WheelState, action: int, after: WheelState) -
     places = "".join(f", {d} to level {level} bucket {slot}" for d, level, slot in sorted(moved))
     if kind is Kind.ADD:
         deadline = before.now + world.delays[index]
-        return Step("caller", f"add delay {world.delays[index]} (deadline {deadline}){places or ', fires at once'}")
+        return Step(
+            "caller", f"add delay {world.delays[index]} (deadline {deadline}){places or ', fires at once'}"
+        )
     expiration, level, slot = before.queue[index]
     gone = Counter(abstract(before).pending) - Counter(abstract(after).pending)
     fired = f", fires {sorted(gone.elements())}" if gone else ""

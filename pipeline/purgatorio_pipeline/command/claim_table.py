@@ -1,0 +1,75 @@
+"""How `model` and `prove` show progress and their table of claims."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from purgatorio_spec.claim_result import ClaimResult, overall
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+_STYLE = {Verdict.PASS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow"}
+
+
+def collect(results: Iterable[ClaimResult], total: int, doing: str) -> list[ClaimResult]:
+    """Take the results as they come, with a bar on standard error; Ctrl-C keeps those that came."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    taken: list[ClaimResult] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(doing, total=total)
+        try:
+            for result in results:
+                taken.append(result)
+                progress.update(bar, advance=1, description=f"{doing}: {result.id} {result.judged.value}")
+        except KeyboardInterrupt:
+            progress.console.print("stopped; what follows is what was done until then")
+    return taken
+
+
+def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool, seconds: float) -> None:
+    """Print the whole and leave with its exit status; claims that did not run make it UNKNOWN at best."""
+    verdict = overall(results)
+    if verdict is Verdict.PASS and len(results) < total:
+        verdict = Verdict.UNKNOWN
+    if as_json:
+        claims = [result.as_json() for result in results]
+        json.dump({"verdict": verdict.value, "seconds": round(seconds, 1), "claims": claims}, sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        _show(results, verdict, stories, seconds, Console())
+    sys.exit(EXIT_STATUS[verdict])
+
+
+def _show(
+    results: list[ClaimResult], verdict: Verdict, stories: bool, seconds: float, console: Console
+) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "claim", "bound", "states", "time", "verdict", "twins that must fail"):
+        table.add_column(
+            heading, overflow="fold", justify="right" if heading in ("states", "time") else "left"
+        )
+    for result in results:
+        failed = sum(twin.verdict is Verdict.VIOLATED for twin in result.twins)
+        names = ", ".join(twin.name for twin in result.twins)
+        table.add_row(
+            result.id,
+            Text(result.statement),
+            result.bound,
+            f"{result.states:,}" if result.states else "",
+            f"{result.seconds:.2f} s",
+            Text(result.judged.value, style=_STYLE.get(result.judged, "")),
+            Text(f"{failed}/{len(result.twins)} fail: {names}"),
+        )
+    console.print(table)
+    for result in results:
+        if result.judged is not Verdict.PASS:
+            console.print(Text(f"\n{result.id}: {result.statement}: {result.judged.value}\n{result.shown}"))
+        for twin in result.twins if stories else ():
+            console.print(Text(f"\n{twin.name} breaks: {twin.property}\n{twin.shown}"), soft_wrap=True)
+    console.print(f"\n{verdict.value}: {len(results)} claims in {seconds:.1f} s")

@@ -1,0 +1,38 @@
+"""`purgatorio prove`: the lemmas (z3) and the contracts (CrossHair)."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from purgatorio_pipeline.command.claim_table import collect, finish
+from purgatorio_spec.proof.campaign import count_all, prove_all
+
+
+@click.command("prove", epilog="Exit status: 0 all proved, 1 refuted, 2 wrong usage, 3 unknown.")
+@click.option(
+    "--budget-s", type=click.FloatRange(min=0.1), help="CPU seconds a contract condition. [10; deep 60]"
+)
+@click.option("--deep", is_flag=True, help="A larger time budget for the contracts.")
+@click.option("--stories", is_flag=True, help="Print the integers that refute every mistake.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Contracts at a time."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:
+    """Prove the arithmetic of the wheels for all integers, and search the contracts beside the reference's code.
+
+    Not proved here: anything about threads; `purgatorio model` and `purgatorio explore` search those.
+
+    \b
+    purgatorio prove
+    purgatorio prove --stories --json
+    """
+    budget = budget_s if budget_s is not None else (60.0 if deep else 10.0)
+    start = time.perf_counter()
+    try:
+        results = collect(prove_all(budget, workers), count_all(), "proving")
+    except FileNotFoundError as missing:
+        raise click.UsageError(f"the contracts stand beside the reference: {missing}") from None
+    finish(results, count_all(), as_json, stories, time.perf_counter() - start)

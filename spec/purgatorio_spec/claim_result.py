@@ -1,0 +1,75 @@
+"""What `model` and `prove` report: one row a claim, with its bound, its cost and the twins that had to fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from purgatorio_spec.verdict import Verdict, worst
+
+
+@dataclass(frozen=True, slots=True)
+class TwinResult:
+    """A mistake beside a claim: `verdict` must be VIOLATED; `shown` is the path or the integers that show it."""
+
+    name: str
+    number: int | None
+    property: str
+    verdict: Verdict
+    shown: str
+    states: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """A claim's own verdict and its twins. `states` is 0 where nothing is enumerated (a proof)."""
+
+    id: str
+    statement: str
+    bound: str
+    verdict: Verdict
+    states: int
+    seconds: float
+    twins: tuple[TwinResult, ...]
+    shown: str = ""
+
+    @property
+    def twin(self) -> Verdict:
+        """VIOLATED if every twin failed as it must; else what the first other twin said."""
+        odd = [twin.verdict for twin in self.twins if twin.verdict is not Verdict.VIOLATED]
+        return odd[0] if odd else Verdict.VIOLATED
+
+    @property
+    def judged(self) -> Verdict:
+        """The verdict that counts: a PASS whose twin did not fail shows nothing, so it is UNKNOWN."""
+        if self.verdict is Verdict.PASS and (self.twin is not Verdict.VIOLATED or not self.twins):
+            return Verdict.UNKNOWN
+        return self.verdict
+
+    def as_json(self) -> dict[str, object]:
+        """The object that `--json` prints for it."""
+        return {
+            "id": self.id,
+            "statement": self.statement,
+            "verdict": self.judged.value,
+            "bound": self.bound,
+            "states": self.states,
+            "seconds": round(self.seconds, 3),
+            "twin": self.twin.value,
+            "twins": [
+                {
+                    "name": twin.name,
+                    "number": twin.number,
+                    "property": twin.property,
+                    "verdict": twin.verdict.value,
+                    "states": twin.states,
+                    "seconds": round(twin.seconds, 3),
+                }
+                for twin in self.twins
+            ],
+        }
+
+
+def overall(results: list[ClaimResult]) -> Verdict:
+    """The verdict of the whole; UNKNOWN if nothing was judged."""
+    return worst(result.judged for result in results) if results else Verdict.UNKNOWN

@@ -1,0 +1,150 @@
+"""The contracts beside the reference's arithmetic, searched by CrossHair in a process of its own.
+
+The specification never imports what it judges: the module is named by a string and found as a file. For each
+function a seeded bug is written to a temporary copy of that one module, and CrossHair must find it. "Confirmed"
+means that every path was exhausted within the bounds that the `pre:` lines state; "Not confirmed" is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from purgatorio_spec.verdict import Verdict
+
+PACKAGE, MODULE = "purgatorio", "arithmetic"
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A function, the seeded bug (the text replaced and what replaces it), and the bug's name."""
+
+    function: str
+    twin: str
+    right: str
+    wrong: str
+
+
+CONTRACTS = (
+    Contract("floor_to_tick", "rounded up", "return time - time % tick", "return time - time % tick + tick"),
+    Contract("virtual_id", "rounded up", "return deadline // tick", "return -(-deadline // tick)"),
+    Contract(
+        "bucket_index",
+        "one bucket too many",
+        "return virtual_id(deadline, tick) % size",
+        "return virtual_id(deadline, tick) % (size + 1)",
+    ),
+    Contract(
+        "bucket_expiration",
+        "end of the tick",
+        "return virtual_id(deadline, tick) * tick",
+        "return (virtual_id(deadline, tick) + 1) * tick",
+    ),
+    Contract(
+        "is_expired",
+        "off-by-one-current-tick",
+        "return deadline < clock + tick",
+        "return deadline <= clock + tick",
+    ),
+    Contract(
+        "is_within_level",
+        "interval-inclusive",
+        "return deadline < clock + interval",
+        "return deadline <= clock + interval",
+    ),
+    Contract(
+        "level_of",
+        "levels grow by addition",
+        "level, level_tick = level + 1, level_tick * size",
+        "level, level_tick = level + 1, level_tick + size",
+    ),
+    Contract(
+        "rounds_left",
+        "rounds-from-absolute-tick",
+        "return (deadline_tick - cursor_tick - 1) // size",
+        "return deadline_tick // size",
+    ),
+    Contract("is_due", "strictly later", "return expiration <= now", "return expiration < now"),
+    Contract(
+        "wait_time",
+        "sleep-rounds-to-zero",
+        "return max(expiration - now, 0)",
+        "return max(expiration - now, 0) // 2 * 2",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What CrossHair said: conditions confirmed and left open, and the first counterexample."""
+
+    verdict: Verdict
+    confirmed: int
+    open: int
+    counterexample: str
+    seconds: float
+
+
+def kernel_file() -> Path:
+    """The file of the reference's arithmetic. FileNotFoundError if the reference is not installed."""
+    package = PathFinder.find_spec(PACKAGE)
+    for folder in (package.submodule_search_locations or []) if package is not None else []:
+        candidate = Path(folder) / f"{MODULE}.py"
+        if candidate.is_file():
+            return candidate
+    raise FileNotFoundError(f"{PACKAGE}.{MODULE} is not installed")
+
+
+def search_contract(contract: Contract, budget_s: float) -> Searched:
+    """Search the function as it is; at most `budget_s` seconds of CPU for each condition."""
+    return _search_copy(kernel_file().read_text(), contract.function, budget_s)
+
+
+def search_twin(contract: Contract, budget_s: float) -> Searched:
+    """Search a copy with the seeded bug. ValueError if the module no longer holds the text it replaces."""
+    source = kernel_file().read_text()
+    if source.count(contract.right) != 1:
+        raise ValueError(f"{MODULE}.py does not hold exactly one {contract.right!r}: update the seeded bug")
+    return _search_copy(source.replace(contract.right, contract.wrong), contract.function, budget_s)
+
+
+def _search_copy(source: str, function: str, budget_s: float) -> Searched:
+    with tempfile.TemporaryDirectory(prefix="purgatorio-contract-") as folder:
+        copy = "contract_copy"
+        (Path(folder) / f"{copy}.py").write_text(source)
+        command = [
+            sys.executable,
+            "-m",
+            "crosshair",
+            "check",
+            f"{copy}.{function}",
+            "--analysis_kind=PEP316",
+            "--report_all",
+            f"--per_condition_timeout={budget_s:g}",
+        ]
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=60 + 20 * budget_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Searched(Verdict.UNKNOWN, 0, 0, "", time.perf_counter() - start)
+        return read_report(done.stdout, done.stderr, time.perf_counter() - start)
+
+
+def read_report(stdout: str, stderr: str, seconds: float) -> Searched:
+    """Judge CrossHair's lines: an error is a counterexample, silence is not a pass."""
+    errors = re.findall(r": error: (.*)", stdout)
+    confirmed = len(re.findall(r": info: Confirmed over all paths", stdout))
+    unconfirmed = len(re.findall(r": info: ", stdout)) - confirmed
+    if errors:
+        return Searched(Verdict.VIOLATED, confirmed, unconfirmed, errors[0], seconds)
+    if confirmed and not unconfirmed:
+        return Searched(Verdict.PASS, confirmed, 0, "", seconds)
+    return Searched(Verdict.UNKNOWN, confirmed, unconfirmed, stderr.strip()[-200:], seconds)

@@ -1,0 +1,305 @@
+"""The arithmetic of the wheels, proved for all integers with symbolic tick and size.
+
+`q = floor(x / T)` is written `q*T <= x < q*T + T`. z3 decides these products once it is told, for two quotients,
+that a < b implies a*T + T <= b*T; that hint is itself the first lemma. Not proved here: anything about threads
+(add against advance, cancel against flush); that is the models' part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from purgatorio_spec.proof.solver import Fact, Term, choose, integers
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Hypotheses and what should follow from them."""
+
+    hypotheses: tuple[Fact, ...]
+    goal: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """A statement, its question, and the same question for a mistaken wheel, which z3 must refute."""
+
+    id: str
+    statement: str
+    question: Callable[[], Question]
+    twin: str
+    twin_question: Callable[[], Question]
+
+
+def is_floor(quotient: Term, value: Term, tick: Term) -> Fact:
+    """quotient = floor(value / tick), for tick >= 1."""
+    return (quotient * tick <= value) & (value < quotient * tick + tick)
+
+
+def spaced(low: Term, high: Term, tick: Term) -> Fact:
+    """The multiplication hint: distinct multiples of a tick are at least a tick apart."""
+    return (low < high).implies(low * tick + tick <= high * tick)
+
+
+def _multiples(weak: bool) -> Question:
+    low, high, tick = integers("low high tick")
+    return Question(((tick >= 0) if weak else (tick >= 1), low < high), low * tick < high * tick)
+
+
+def _level(overflow_clock_stands: bool) -> Question:
+    """Lower level: clock k*T, end k*T + n*T. Upper level: tick n*T, clock K*n*T, the floor of the lower clock."""
+    tick, size, lower, upper, deadline = integers("tick size lower_ticks upper_ticks deadline")
+    big = tick * size
+    aligned = (upper * big <= lower * tick) if overflow_clock_stands else is_floor(upper, lower * tick, big)
+    past_lower_end = deadline >= lower * tick + big
+    expired_above = deadline < upper * big + big
+    end_above = upper * big + big * size
+    accepted = ~expired_above & (deadline < end_above)
+    in_level = past_lower_end & (deadline < end_above)
+    goal = in_level.iff(past_lower_end & accepted)
+    return Question((tick >= 1, size >= 2, aligned), goal)
+
+
+def _buckets(inclusive: bool) -> Question:
+    """Ticks v, w inserted at clocks <= k with v < clock + n, still unpolled at k, in one bucket: v - w = m*n."""
+    size, clock, clock_v, clock_w, v, w, laps = integers("size clock clock_v clock_w v w laps")
+    end = 1 if inclusive else 0
+    live = [
+        size >= 1,
+        clock_v <= clock,
+        clock_w <= clock,
+        v >= clock,
+        w >= clock,
+        v < clock_v + size + end,
+        w < clock_w + size + end,
+        (v - w).equals(laps * size),
+    ]
+    return Question(tuple(live), v.equals(w))
+
+
+def _relative_slot() -> Question:
+    """The mistaken slot (v - clock) mod n instead of v mod n: v was inserted at k, w at a later clock."""
+    size, clock_v, clock_w, v, w, laps = integers("size clock_v clock_w v w laps")
+    same = ((v - clock_v) - (w - clock_w)).equals(laps * size)
+    live = (clock_v <= clock_w, v > clock_w, w > clock_w, v < clock_v + size, w < clock_w + size)
+    return Question((size >= 1, same, *live), v.equals(w))
+
+
+def _expiration(rounded_up: bool) -> Question:
+    deadline, tick, quotient = integers("deadline tick quotient")
+    expiration = quotient * tick + (tick if rounded_up else tick * 0)
+    goal = (expiration <= deadline) & (deadline < expiration + tick)
+    return Question((tick >= 1, is_floor(quotient, deadline, tick)), goal)
+
+
+def _cascade(clock_moves: bool) -> Question:
+    """A bucket of tick n*T and number V is flushed; the level below, of tick T, stands at w*T."""
+    tick, size, bucket, below, deadline = integers("tick size bucket below deadline")
+    big = tick * size
+    facts = [tick >= 1, size >= 1, is_floor(bucket, deadline, big)]
+    if clock_moves:
+        facts.append(below * tick >= bucket * big)
+    return Question(tuple(facts), deadline < below * tick + big)
+
+
+def _cascade_once(strict: bool) -> Question:
+    """A task that goes strictly down from level L can be moved at most L times before it fires."""
+    level, after, moves_left, left_after = integers("level after moves_left left_after")
+    facts = [level >= 0, after >= 0, moves_left.equals(level), left_after.equals(after)]
+    facts.append((after < level) if strict else (after <= level))
+    return Question(tuple(facts), left_after <= moves_left - 1)
+
+
+def _not_early(inclusive: bool) -> Question:
+    """The lowest level stands at k*T <= now and fires d; q = floor(d / T)."""
+    tick, clock, now, deadline, quotient = integers("tick clock now deadline quotient")
+    end = clock * tick + tick
+    fires = (deadline <= end) if inclusive else (deadline < end)
+    facts = (tick >= 1, clock * tick <= now, fires, is_floor(quotient, deadline, tick))
+    return Question((*facts, spaced(clock, quotient, tick)), quotient * tick <= now)
+
+
+def _from_cursor() -> Question:
+    """The mistaken deadline clock + delay, where the clock lags behind now: may the true deadline fire early?"""
+    tick, clock, now, then, delay, quotient = integers("tick clock now then delay quotient")
+    stored, true = clock * tick + delay, now + delay
+    fires = (stored < then * tick + tick) & (then * tick <= now + delay - delay)
+    facts = (tick >= 1, delay >= 0, clock * tick <= now, clock <= then, fires, is_floor(quotient, true, tick))
+    return Question((*facts, spaced(then, quotient, tick)), quotient * tick <= now)
+
+
+def _not_late(rounded_up: bool) -> Question:
+    """After a drain no queued bucket is due: one of tick m*T that holds d expires after now."""
+    tick, factor, now, deadline, low, high = integers("tick factor now deadline low high")
+    big = tick * factor
+    expiration = high * big + (big if rounded_up else big * 0)
+    facts = (
+        tick >= 1,
+        factor >= 1,
+        is_floor(low, deadline, tick),
+        is_floor(high, deadline, big),
+        expiration > now,
+        spaced(low, high * factor, tick),
+    )
+    return Question(facts, low * tick > now)
+
+
+def _advance(clock: Term, tick: Term, time: Term, quotient: Term) -> Term:
+    return choose(time >= clock * tick + tick, quotient * tick, clock * tick)
+
+
+def _monotone(guarded: bool) -> Question:
+    tick, clock, time, quotient = integers("tick clock time quotient")
+    after = _advance(clock, tick, time, quotient) if guarded else quotient * tick
+    facts = (tick >= 1, is_floor(quotient, time, tick), spaced(quotient, clock, tick))
+    return Question(facts, after >= clock * tick)
+
+
+def _overflow(advances: bool) -> Question:
+    """Before: upper clock = floor of the lower one. After advancing to `time`: still."""
+    tick, size, lower, upper, time, low, high = integers("tick size lower upper time low high")
+    big = tick * size
+    lower_after = _advance(lower, tick, time, low)
+    moved = _advance(upper, big, time, high)
+    recursed = choose(time >= lower * tick + tick, moved, upper * big)
+    upper_after = recursed if advances else upper * big
+    facts = (
+        tick >= 1,
+        size >= 1,
+        is_floor(low, time, tick),
+        is_floor(high, time, big),
+        is_floor(upper, lower * tick, big),
+        spaced(low, high * size, tick),
+        spaced(low, lower, tick),
+    )
+    return Question(facts, (upper_after <= lower_after) & (lower_after < upper_after + big))
+
+
+def _rounds(from_zero: bool) -> Question:
+    """Single wheel: after `rounds` skipped visits, the slot of tick v is visited exactly at tick v."""
+    size, cursor, target, rounds, visit = integers("size cursor target rounds visit")
+    distance = target if from_zero else target - cursor - 1
+    first_visit = (visit > cursor) & (visit <= cursor + size)
+    laps = integers("laps")[0]
+    facts = (
+        size >= 1,
+        cursor >= 0,
+        target > cursor,
+        is_floor(rounds, distance, size),
+        first_visit,
+        (target - visit).equals(laps * size),
+    )
+    return Question(facts, (visit + rounds * size).equals(target))
+
+
+def _expired(inclusive: bool) -> Question:
+    """`deadline < clock + tick` says exactly that the deadline's tick is the clock's or an earlier one."""
+    tick, clock, deadline, quotient = integers("tick clock deadline quotient")
+    end = clock * tick + tick
+    expired = (deadline <= end) if inclusive else (deadline < end)
+    facts = (tick >= 1, is_floor(quotient, deadline, tick))
+    hints = (spaced(quotient, clock, tick), spaced(clock, quotient, tick))
+    return Question((*facts, *hints), expired.iff(quotient <= clock))
+
+
+LEMMAS = (
+    Lemma(
+        "Z0",
+        "distinct multiples of a tick are distinct (the hint that the others use)",
+        lambda: _multiples(False),
+        "tick 0",
+        lambda: _multiples(True),
+    ),
+    Lemma(
+        "Z1",
+        "a task lies in a level iff lower level's end <= deadline < level's end",
+        lambda: _level(False),
+        "no-overflow-advance",
+        lambda: _level(True),
+    ),
+    Lemma(
+        "Z2",
+        "two live ticks never share a bucket, if the clock passes no unpolled bucket",
+        lambda: _buckets(False),
+        "interval-inclusive",
+        lambda: _buckets(True),
+    ),
+    Lemma(
+        "Z2b",
+        "the same, with the slot counted from tick 0",
+        lambda: _buckets(False),
+        "relative-slot",
+        _relative_slot,
+    ),
+    Lemma(
+        "Z3",
+        "bucket expiration <= deadline < bucket expiration + tick",
+        lambda: _expiration(False),
+        "expiration rounded up",
+        lambda: _expiration(True),
+    ),
+    Lemma(
+        "Z4",
+        "a flushed task goes to a strictly lower level or fires",
+        lambda: _cascade(True),
+        "clock not advanced before the flush",
+        lambda: _cascade(False),
+    ),
+    Lemma(
+        "Z5",
+        "so a task is moved at most once a level (T7)",
+        lambda: _cascade_once(True),
+        "re-insertion into the same level",
+        lambda: _cascade_once(False),
+    ),
+    Lemma(
+        "Z6",
+        "not early: fired only at now >= floor(d/T)*T (T1)",
+        lambda: _not_early(False),
+        "off-by-one-current-tick",
+        lambda: _not_early(True),
+    ),
+    Lemma(
+        "Z6b",
+        "not early, with the deadline counted from now",
+        lambda: _not_early(False),
+        "relative-deadline-from-cursor",
+        _from_cursor,
+    ),
+    Lemma(
+        "Z7",
+        "not late: what is pending after a drain has floor(d/T)*T > now (T2)",
+        lambda: _not_late(False),
+        "expiration rounded up",
+        lambda: _not_late(True),
+    ),
+    Lemma(
+        "Z8",
+        "no clock goes back",
+        lambda: _monotone(True),
+        "advance without its guard",
+        lambda: _monotone(False),
+    ),
+    Lemma(
+        "Z9",
+        "an overflow clock is the floor of the clock below, also after an advance",
+        lambda: _overflow(True),
+        "no-overflow-advance",
+        lambda: _overflow(False),
+    ),
+    Lemma(
+        "Z10",
+        "expired means: the deadline's tick is the clock's or an earlier one",
+        lambda: _expired(False),
+        "off-by-one-current-tick",
+        lambda: _expired(True),
+    ),
+    Lemma(
+        "Z11",
+        "single wheel: after its rounds a slot is visited exactly at the task's tick",
+        lambda: _rounds(False),
+        "rounds-from-absolute-tick",
+        lambda: _rounds(True),
+    ),
+)

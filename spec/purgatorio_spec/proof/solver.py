@@ -1,0 +1,130 @@
+"""A thin typed layer over z3: integer terms, facts, and one question: does this follow?
+
+z3 has no type stubs, so nothing of it leaves this module: terms and facts are opaque, operators are typed, an
+answer is a verdict with the integers of a counterexample. The package is imported on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from purgatorio_spec.verdict import Verdict
+
+TIME_LIMIT_MS = 10_000
+
+
+@cache
+def _z3() -> Any:
+    """The untyped module; `Any` stays inside this file."""
+    return importlib.import_module("z3")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fact:
+    """A statement about integers."""
+
+    raw: Any
+
+    def __and__(self, other: Fact) -> Fact:
+        return Fact(_z3().And(self.raw, other.raw))
+
+    def __or__(self, other: Fact) -> Fact:
+        return Fact(_z3().Or(self.raw, other.raw))
+
+    def __invert__(self) -> Fact:
+        return Fact(_z3().Not(self.raw))
+
+    def implies(self, other: Fact) -> Fact:
+        """If this, then that."""
+        return Fact(_z3().Implies(self.raw, other.raw))
+
+    def iff(self, other: Fact) -> Fact:
+        """Both or neither."""
+        return Fact(self.raw == other.raw)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """An integer of any size."""
+
+    raw: Any
+
+    def __add__(self, other: Term | int) -> Term:
+        return Term(self.raw + _raw(other))
+
+    def __sub__(self, other: Term | int) -> Term:
+        return Term(self.raw - _raw(other))
+
+    def __mul__(self, other: Term | int) -> Term:
+        return Term(self.raw * _raw(other))
+
+    def __lt__(self, other: Term | int) -> Fact:
+        return Fact(self.raw < _raw(other))
+
+    def __le__(self, other: Term | int) -> Fact:
+        return Fact(self.raw <= _raw(other))
+
+    def __gt__(self, other: Term | int) -> Fact:
+        return Fact(self.raw > _raw(other))
+
+    def __ge__(self, other: Term | int) -> Fact:
+        return Fact(self.raw >= _raw(other))
+
+    def equals(self, other: Term | int) -> Fact:
+        """Equality as a fact (`==` keeps its Python meaning)."""
+        return Fact(self.raw == _raw(other))
+
+
+def _raw(value: Term | int) -> Any:
+    return value.raw if isinstance(value, Term) else value
+
+
+def integers(names: str) -> tuple[Term, ...]:
+    """Fresh integer unknowns, one for each word."""
+    return tuple(Term(_z3().Int(name)) for name in names.split())
+
+
+def choose(condition: Fact, then: Term, otherwise: Term) -> Term:
+    """`then` if the condition holds, else `otherwise`."""
+    return Term(_z3().If(condition.raw, then.raw, otherwise.raw))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """PASS: it follows for all integers. VIOLATED: `counterexample`. UNKNOWN: the time limit was reached."""
+
+    verdict: Verdict
+    seconds: float
+    counterexample: dict[str, int]
+
+
+def follows(hypotheses: Sequence[Fact], goal: Fact, limit_ms: int = TIME_LIMIT_MS) -> Proof:
+    """Ask whether the goal holds whenever all hypotheses do."""
+    z3 = _z3()
+    solver = z3.Solver()
+    solver.set("timeout", limit_ms)
+    solver.add(*(hypothesis.raw for hypothesis in hypotheses), z3.Not(goal.raw))
+    start = time.perf_counter()
+    answer = solver.check()
+    seconds = time.perf_counter() - start
+    if answer == z3.unsat:
+        return Proof(Verdict.PASS, seconds, {})
+    if answer == z3.sat:
+        model = solver.model()
+        values = {str(name): int(model[name].as_long()) for name in model.decls()}
+        return Proof(Verdict.VIOLATED, seconds, dict(sorted(values.items())))
+    return Proof(Verdict.UNKNOWN, seconds, {})
+
+
+def satisfiable(facts: Sequence[Fact], limit_ms: int = TIME_LIMIT_MS) -> bool:
+    """Whether the facts can hold together: hypotheses that cannot would prove anything."""
+    z3 = _z3()
+    solver = z3.Solver()
+    solver.set("timeout", limit_ms)
+    solver.add(*(fact.raw for fact in facts))
+    return bool(solver.check() == z3.sat)
