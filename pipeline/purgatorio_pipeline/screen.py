@@ -209,7 +209,8 @@ _RULES: Final[dict[str, tuple[str, str]]] = {
         "fire_n = 1 AND deadline_t IS NOT NULL AND fire_t < deadline_t - early_ns",
     ),
     "T2": (
-        "fire_n = 1 AND add_n = 1 AND cancel_n = 0 AND deadline_t IS NOT NULL AND add_ret_t IS NOT NULL "
+        "fire_n = 1 AND add_n = 1 AND NOT coalesce(cancel_call < fire_call, FALSE) AND deadline_t IS NOT NULL "
+        "AND add_ret_t IS NOT NULL "
         "AND NOT coalesce(win_call < fire_call, FALSE)",
         "fire_n = 1 AND fire_t > greatest(deadline_t, add_ret_t, add_ret_t + coalesce(add_delay, 0)) + late_ns",
     ),

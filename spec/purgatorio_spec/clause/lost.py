@@ -79,7 +79,9 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         return _broken(
             history, "never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history)
         )
-    if history.fire_of(claim) is None or _an_evaluation_was_due(history, check, claim.call_i):
+    # Expired before the check returned: the expiry came first, and nothing was left to it.
+    came_first = claim.call_i < check.ret_i
+    if came_first or history.fire_of(claim) is None or _an_evaluation_was_due(history, check, claim.call_i):
         return KEPT
     return _broken(
         history,

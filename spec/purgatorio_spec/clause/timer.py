@@ -52,9 +52,12 @@ def not_late(run: Run, history: OperationHistory) -> Judgement:
     return. A task that never fired is T3's. Needs `late_ns`.
     """
     late_ns = run.late_ns or 0
-    if len(history.adds) != 1 or not history.fires or history.cancels:
+    if len(history.adds) != 1 or not history.fires:
         return NO_OCCASION
     add, fire = history.adds[0], history.fires[0]
+    if any(cancel.call_i < fire.call_i for cancel in history.cancels):
+        # A cancel that begins later is the one inside the expiry's own `force_complete`, or too late to matter.
+        return NO_OCCASION
     claim = history.claim
     if add.deadline_t is None or add.ret_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
