@@ -1,0 +1,84 @@
+"""`purgatorio check` as a stranger types it: exit status, one JSON object, messages that say what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from purgatorio_pipeline.cli import COMMANDS, purgatorio
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "traces"
+HEADER = (
+    '{"kind":"header","format":"purgatorio-trace/1","run":"r","implementation":{"name":"x","version":"1",'
+    '"language":"C"},"profile":"asyncio","timer":{"early_ns":0},"recorded":["timer_add","timer_fire","timer_cancel"]}\n'
+)
+FIRED = (
+    '{"kind":"event","i":0,"th":"a","t":0,"ph":"call","f":"timer_add","id":"t","delay_ns":5}\n'
+    '{"kind":"event","i":1,"th":"a","t":1,"ph":"ret","f":"timer_add","id":"t","c":0,"deadline_t":5}\n'
+    '{"kind":"event","i":2,"th":"a","t":TIME,"ph":"at","f":"timer_fire","id":"t"}\n'
+)
+END = '{"kind":"end","events":3,"dropped":0}\n'
+
+
+def run(*arguments: str) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(purgatorio, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "verdict"),
+    [
+        (HEADER + FIRED.replace("TIME", "5") + END, 0, "PASS"),
+        (HEADER + FIRED.replace("TIME", "4") + END, 1, "VIOLATED"),
+        (HEADER + FIRED.replace("TIME", "x") + END, 2, "INVALID_TRACE"),
+        (HEADER + FIRED.replace("TIME", "5"), 3, "UNKNOWN"),
+        ("", 2, "INVALID_TRACE"),
+    ],
+    ids=["pass", "violated", "invalid", "unknown", "empty"],
+)
+def test_the_exit_status_is_the_verdict(text: str, status: int, verdict: str, tmp_path: Path) -> None:
+    """CI systems read nothing but the status; programs read one JSON object and nothing else."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    done = run("check", str(path), "--engine", "process", "--json")
+    assert done.exit_code == status
+    assert json.loads(done.stdout)["verdict"] == verdict
+
+
+def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> None:
+    """A broken file beside good ones costs nobody else's verdict."""
+    (tmp_path / "a.jsonl").write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    (tmp_path / "b.jsonl").write_text("no trace at all\n")
+    done = run("check", str(tmp_path), "--engine", "process", "--json")
+    verdicts = [one["verdict"] for one in json.loads(done.stdout)["runs"]]
+    assert verdicts == ["PASS", "INVALID_TRACE"]
+    assert done.exit_code == 2
+
+
+def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
+    """The replay line of a report leads to that operation and to the same verdict."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER + FIRED.replace("TIME", "4") + END)
+    done = run("check", str(path), "--run", "r", "--clause", "T1", "--operation", "t", "--json")
+    assert done.exit_code == 1
+    assert list(json.loads(done.stdout)["runs"][0]["clauses"]) == ["T1"]
+    assert run("check", str(path), "--clause", "T4", "--engine", "process").exit_code == 0
+
+
+def test_no_argument_and_a_wrong_path_are_usage_errors(tmp_path: Path) -> None:
+    """Status 2, and a sentence that says what to type."""
+    assert "name at least one trace" in run("check").stderr
+    missing = run("check", str(tmp_path / "nothing"))
+    assert missing.exit_code == 2
+    assert "name files, folders or globs" in missing.stderr
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_has_help(name: str) -> None:
+    """`--help` works for each, and says more than its options."""
+    done = run(name, "--help")
+    assert done.exit_code == 0, done.output
+    assert len(done.output.splitlines()) > 6

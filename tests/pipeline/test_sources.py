@@ -1,0 +1,44 @@
+"""What the user names, and the traces that are found there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio_pipeline.sources import NoTraces, find_traces, sources
+from purgatorio_spec.trace.record import Header, Implementation
+from purgatorio_spec.trace.writer import TraceWriter
+
+
+def trace(path: Path) -> Path:
+    """A trace without events."""
+    with TraceWriter(path, Header("r", Implementation("x", "1", "Python"), "asyncio")):
+        pass
+    return path
+
+
+def test_files_folders_and_globs(tmp_path: Path) -> None:
+    """Each file once, whatever names it, and nothing in a folder that is no trace by name."""
+    below = tmp_path / "below"
+    below.mkdir()
+    first, second = trace(tmp_path / "a.jsonl"), trace(below / "b.parquet")
+    (tmp_path / "README.md").write_text("no trace")
+    (tmp_path / ".c.jsonl.partial").write_text("half a trace")
+    assert find_traces([str(tmp_path)]) == [first, second]
+    assert find_traces([str(first), str(tmp_path / "*.jsonl")]) == [first]
+
+
+def test_nothing_there_says_what_would_be(tmp_path: Path) -> None:
+    """A typing error in a path must not look like a clean check of nothing."""
+    with pytest.raises(NoTraces, match=r"name files, folders or globs; in a folder, files ending in \.jsonl"):
+        find_traces([str(tmp_path)])
+
+
+def test_only_the_published_columns_are_read_by_spark_itself(tmp_path: Path) -> None:
+    """Whatever is not exactly the published schema goes through the reader that can say what is wrong."""
+    typed = trace(tmp_path / "a.parquet")
+    lines = trace(tmp_path / "b.jsonl")
+    cut = tmp_path / "c.parquet"
+    cut.write_bytes(typed.read_bytes()[:-20])
+    assert [source.typed for source in sources([typed, lines, cut])] == [True, False, False]
