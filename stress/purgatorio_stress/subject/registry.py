@@ -13,6 +13,7 @@ from purgatorio_stress.subject.asyncio_loop import AsyncioSubject
 from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
 from purgatorio_stress.subject.netty import NettyWheelSubject
 from purgatorio_stress.subject.plan import MS, Plan, make_plan
+from purgatorio_stress.subject.reference import reference_subjects
 
 __all__ = ["SUBJECTS", "RunRecord", "record_runs", "record_subject", "subjects_named"]
 
@@ -34,7 +35,11 @@ def _asyncio() -> Sequence[Subject]:
     return [AsyncioSubject("call_later"), AsyncioSubject("call_at")]
 
 
-SUBJECTS: Final[Mapping[str, SubjectFactory]] = {"netty": _netty, "asyncio": _asyncio}
+SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
+    "reference": reference_subjects,
+    "netty": _netty,
+    "asyncio": _asyncio,
+}
 """Every built-in subject: the name, and what makes its configurations."""
 
 
