@@ -42,8 +42,14 @@ def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool,
         json.dump({"verdict": verdict.value, "seconds": round(seconds, 1), "claims": claims}, sys.stdout)
         sys.stdout.write("\n")
     else:
-        _show(results, verdict, stories, seconds, Console())
+        _show(results, verdict, stories, seconds, _console())
     sys.exit(EXIT_STATUS[verdict])
+
+
+def _console() -> Console:
+    """The terminal; a pipe or a file gets lines wide enough for the table."""
+    console = Console()
+    return console if console.is_terminal else Console(width=170)
 
 
 def _show(

@@ -107,7 +107,7 @@ def lock_model(name: str, scripts: dict[str, Script], not_reentrant: frozenset[s
     programs = tuple(scripts.values())
 
     def steps(state: LockState) -> list[tuple[int, LockState]]:
-        counters, holds = state
+        counters, _ = state
         found = []
         for thread, counter in enumerate(counters):
             if counter == len(programs[thread]):

@@ -189,8 +189,7 @@ def registration(memory: Memory, variant: Variant, timed: bool) -> Instructions:
             body += evaluate_section(memory, variant, "second-", "r-unlock", "r-unlock")
         body.append(Instruction("r-unlock", "unlock", lambda p: memory.clear_flag(p, memory.lock, after)))
     else:
-        start = "see-0" if not variant.check_before_each_watch else "see-0"
-        body = evaluate_section(memory, variant, "first-", END, start)
+        body = evaluate_section(memory, variant, "first-", END, "see-0")
         for key in keys:
             last = "second-look" if variant.recheck else after
             following = last if key == keys[-1] else f"see-{key + 1}"

@@ -47,18 +47,19 @@ def _multiples(weak: bool) -> Question:
     return Question(((tick >= 0) if weak else (tick >= 1), low < high), low * tick < high * tick)
 
 
-def _level(overflow_clock_stands: bool) -> Question:
-    """Lower level: clock k*T, end k*T + n*T. Upper level: tick n*T, clock K*n*T, the floor of the lower clock."""
-    tick, size, lower, upper, deadline = integers("tick size lower_ticks upper_ticks deadline")
-    big = tick * size
-    aligned = (upper * big <= lower * tick) if overflow_clock_stands else is_floor(upper, lower * tick, big)
-    past_lower_end = deadline >= lower * tick + big
-    expired_above = deadline < upper * big + big
-    end_above = upper * big + big * size
-    accepted = ~expired_above & (deadline < end_above)
-    in_level = past_lower_end & (deadline < end_above)
-    goal = in_level.iff(past_lower_end & accepted)
-    return Question((tick >= 1, size >= 2, aligned), goal)
+def _level(rounded_up: bool) -> Question:
+    """The level above has tick U and the lower clock, floored to U, as its clock; the lower level's interval is U.
+
+    A level takes what the level below did not take, what is not expired in its own eyes, and ends before its end.
+    """
+    tick, size, lower, upper, deadline = integers("tick size lower_clock upper_clock deadline")
+    aligned = (upper <= lower) & (lower < upper + tick)
+    if rounded_up:
+        aligned = (lower <= upper) & (upper < lower + tick)
+    past_lower_end = deadline >= lower + tick
+    below_end = deadline < upper + tick * size
+    takes = past_lower_end & ~(deadline < upper + tick) & below_end
+    return Question((tick >= 1, size >= 2, aligned), takes.iff(past_lower_end & below_end))
 
 
 def _buckets(inclusive: bool) -> Question:
@@ -215,7 +216,7 @@ LEMMAS = (
         "Z1",
         "a task lies in a level iff lower level's end <= deadline < level's end",
         lambda: _level(False),
-        "no-overflow-advance",
+        "overflow clock rounded up",
         lambda: _level(True),
     ),
     Lemma(
