@@ -363,15 +363,6 @@ def _wheels() -> list[Claim]:
 
 def all_claims() -> tuple[Claim, ...]:
     """Every claim, small ones first; those marked deep run only on request."""
-    stories = [_lock_claim(index, story) for index, story in enumerate(STORIES, 1)]
-    return tuple(
-        [
-            *_pending_flag(),
-            *_locked(),
-            _watch_list_claim("K1", checkers=1),
-            _watch_list_claim("K2", checkers=2),
-            *stories,
-            *_races(),
-            *_wheels(),
-        ]
-    )
+    stories = (_lock_claim(index, story) for index, story in enumerate(STORIES, 1))
+    watched = (_watch_list_claim(f"K{checkers}", checkers) for checkers in (1, 2))
+    return (*_pending_flag(), *_locked(), *watched, *stories, *_races(), *_wheels())
