@@ -1,0 +1,54 @@
+"""One cause is reported once: the causes of a check, taken together over the runs of one subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_spec.show.selection import CauseKey, causes, noun
+from purgatorio_spec.verdict import Violation
+
+ExampleOf = Mapping[CauseKey, Counterexample]
+
+
+@dataclass(slots=True)
+class Group:
+    """A cause in the runs of one subject: `counts` by run in their order; `example` is None if no events of it were at
+    hand, then `violation` still says what was allowed and seen."""
+
+    subject: str
+    clause: str
+    cause: str
+    violation: Violation
+    file: str
+    counts: dict[str, int] = field(default_factory=dict)
+    example: Counterexample | None = None
+
+    @property
+    def count(self) -> int:
+        """Violations in all runs."""
+        return sum(self.counts.values())
+
+    @property
+    def counted(self) -> str:
+        """The count in words."""
+        return noun(self.clause, self.cause, self.count)
+
+    @property
+    def first_run(self) -> str:
+        """The run of the violation that is shown."""
+        return next(iter(self.counts))
+
+
+def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
+    """The groups, in the order of clauses, then of how often, then of runs."""
+    groups: dict[tuple[str, str, str], Group] = {}
+    for key, run, count, violation in causes(result):
+        place = (run.subject, key.clause, key.cause)
+        group = groups.setdefault(place, Group(run.subject, key.clause, key.cause, violation, key.file))
+        group.counts[key.run] = group.counts.get(key.run, 0) + count
+        if group.example is None and (found := examples.get(key)) is not None:
+            group.example = found
+    return sorted(groups.values(), key=lambda group: (group.clause, -group.count))

@@ -1,0 +1,109 @@
+"""A lateness histogram drawn as SVG, 360 units wide whatever it holds: fits a phone, and many stand side by side."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purgatorio_pipeline.report.markup import Markup, joined, tag
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.show.event_words import duration
+
+_WIDTH: Final = 360
+_LEFT: Final = 8.0
+_TOP: Final = 40.0
+_PLOT: Final = 100.0
+_AXIS: Final = _TOP + _PLOT
+
+
+def histogram(lateness: Lateness) -> Markup:
+    """Bars by bin (each an equal step, so the scale is nearly logarithmic), early ones in another colour and hatched by
+    their sign on the axis, and the percentiles as lines."""
+    bins = lateness.bins
+    step = (_WIDTH - 2 * _LEFT) / len(bins)
+    most = max(count for _, _, count in bins)
+    said = f"Lateness of {lateness.count:,} tasks of {lateness.run}: {in_words(lateness)}"
+    return tag(
+        "svg",
+        tag("title", said),
+        joined(*(_bar(lateness, at, step, most) for at in range(len(bins)))),
+        tag("line", class_="axis", x1=_LEFT, x2=_WIDTH - _LEFT, y1=_AXIS, y2=_AXIS),
+        joined(*_ticks(lateness, step)),
+        joined(
+            *(
+                _percentile(lateness, name, value_ns, step, 10 + 10 * at)
+                for at, (name, value_ns) in enumerate(
+                    (("p50", lateness.p50_ns), ("p90", lateness.p90_ns), ("p99", lateness.p99_ns))
+                )
+            )
+        ),
+        class_="histogram",
+        role="img",
+        viewBox=f"0 0 {_WIDTH} {_AXIS + 20:.0f}",
+    )
+
+
+def in_words(lateness: Lateness) -> str:
+    """The percentiles and the early ones in one line."""
+    named = (
+        ("p50", lateness.p50_ns), ("p90", lateness.p90_ns), ("p99", lateness.p99_ns), ("max", lateness.max_ns),
+    )  # fmt: skip
+    parts = [f"{name} {duration(value)}" for name, value in named]
+    return " · ".join([*parts, f"{lateness.early:,} early" if lateness.early else "none early"])
+
+
+def _bar(lateness: Lateness, at: int, step: float, most: int) -> Markup | None:
+    low, high, count = lateness.bins[at]
+    if not count:
+        return None
+    height = max(_PLOT * count / most, 1.5)
+    return tag(
+        "rect",
+        tag("title", f"{duration(low)} to {duration(high)}: {count:,}"),
+        class_="bin early" if high <= 0 else "bin",
+        x=_LEFT + at * step + min(1.0, step / 8),
+        y=_AXIS - height,
+        width=step - min(2.0, step / 4),
+        height=height,
+    )
+
+
+def _ticks(lateness: Lateness, step: float) -> list[Markup]:
+    """Labels at 0 and at powers of ten, as many as there is room for."""
+    edges = [low for low, _, _ in lateness.bins] + [lateness.bins[-1][1]]
+    ticks: list[Markup] = []
+    free_x = 0.0
+    for at, edge in enumerate(edges):
+        if edge != 0 and str(abs(edge)).strip("0") != "1":
+            continue
+        x, text = _LEFT + at * step, duration(edge) if edge else "0"
+        half = len(text) * 2.9
+        if x - half < free_x or x + half > _WIDTH:
+            continue
+        free_x = x + half + 6
+        ticks.append(tag("line", class_="axis", x1=x, x2=x, y1=_AXIS, y2=_AXIS + 4))
+        ticks.append(tag("text", text, class_="tick", x=x, y=_AXIS + 15, text_anchor="middle"))
+    return ticks
+
+
+def _percentile(lateness: Lateness, name: str, value_ns: int, step: float, y: float) -> Markup:
+    x = _LEFT + step * _position(lateness, value_ns)
+    end = x > _WIDTH - 40
+    return joined(
+        tag("line", class_="percentile", x1=x, x2=x, y1=y - 6, y2=_AXIS),
+        tag(
+            "text",
+            name,
+            class_="percentile",
+            x=x - 3 if end else x + 3,
+            y=y,
+            text_anchor="end" if end else None,
+        ),
+    )
+
+
+def _position(lateness: Lateness, value_ns: int) -> float:
+    """Where a value lies, in bins from the left."""
+    for at, (low, high, _) in enumerate(lateness.bins):
+        if value_ns < high:
+            return at + max((value_ns - low) / (high - low), 0.0)
+    return float(len(lateness.bins))

@@ -1,0 +1,52 @@
+"""HTML and SVG that cannot be injected into: every text and attribute is escaped where an element is made.
+
+`tag` is the only way to make markup from text. A plain `str` is text out of a trace until proven otherwise: its
+unprintable characters are made visible, then `& < > " '` are escaped, in content and in attributes alike.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Final
+
+from purgatorio_spec.show.visible import visible
+
+TEXT_LIMIT: Final = 2_000
+"""Characters of one text; what is longer is cut."""
+
+_VOID: Final = frozenset({"meta", "br"})
+
+
+class Markup(str):
+    """Text that is markup already. Made only by `tag` and `joined`, and from constants of this package."""
+
+    __slots__ = ()
+
+
+Child = str | Markup | None
+
+
+def escaped(text: str) -> Markup:
+    """Text as markup that shows it."""
+    return text if isinstance(text, Markup) else Markup(html.escape(visible(text, TEXT_LIMIT), quote=True))
+
+
+def joined(*children: Child) -> Markup:
+    """Children one after the other; None is nothing."""
+    return Markup("".join(escaped(child) for child in children if child is not None))
+
+
+def tag(name: str, /, *children: Child, **attributes: str | int | float | None) -> Markup:
+    """An element. Attributes: `class_` is `class`, `text_anchor` is `text-anchor`, None is absent, floats are rounded
+    to tenths (they are coordinates)."""
+    parts = [f"<{name}"]
+    for attribute, value in attributes.items():
+        if value is not None:
+            written = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+            parts.append(
+                f' {attribute.rstrip("_").replace("_", "-")}="{html.escape(visible(written, TEXT_LIMIT))}"'
+            )
+    parts.append(">")
+    if name not in _VOID:
+        parts.append(f"{joined(*children)}</{name}>")
+    return Markup("".join(parts))

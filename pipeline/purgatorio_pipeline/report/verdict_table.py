@@ -1,0 +1,106 @@
+"""The verdicts as one table: a row for each run, a column for each clause. Sign and number say it without colour."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purgatorio_pipeline.report.markup import Markup, joined, tag
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.verdict import Verdict
+
+RUNS_SHOWN: Final = 200
+"""Runs in the table; the worst come first, and of the rest it says how many there are."""
+
+_ORDER: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS, Verdict.SKIPPED)
+_SIGN: Final = {
+    Verdict.PASS: "✓",
+    Verdict.VIOLATED: "✗",
+    Verdict.UNKNOWN: "?",
+    Verdict.SKIPPED: "–",
+    Verdict.INVALID_TRACE: "⚠",
+}
+_LEGEND: Final = (
+    ("pass", "✓ kept, with the number of occasions to break it"),
+    ("violated", "✗ broken, with the number of violations"),
+    ("empty", "○ no occasion: nothing in the run could have broken it"),
+    ("unknown", "? unknown: records are missing"),
+    ("skipped", "– not promised or not recorded"),
+)
+
+
+def badge(verdict: Verdict) -> Markup:
+    """A verdict as sign and word."""
+    return tag("span", f"{_SIGN[verdict]} {verdict}", class_=f"badge {style_of(verdict)}")
+
+
+def style_of(verdict: Verdict) -> str:
+    """The class of a verdict's colour."""
+    return "invalid" if verdict is Verdict.INVALID_TRACE else str(verdict).lower()
+
+
+def compact(count: int) -> str:
+    """A number in at most five characters: `9,999`, `10k`, `1.3M`."""
+    if count < 10_000:
+        return f"{count:,}"
+    if count < 1_000_000:
+        return f"{count // 1000}k"
+    return f"{count / 1_000_000:.1f}M" if count < 10_000_000 else f"{count // 1_000_000}M"
+
+
+def verdict_table(result: CheckResult) -> Markup:
+    """Table, legend and what is left out."""
+    runs = sorted(result.runs, key=lambda run: _ORDER.index(run.verdict))
+    shown = runs[:RUNS_SHOWN]
+    head = tag(
+        "tr",
+        tag("th", "run", scope="col"),
+        tag("th", "verdict", scope="col"),
+        joined(*(tag("th", name, scope="col", title=clause.promise) for name, clause in CLAUSES.items())),
+    )
+    left = len(runs) - len(shown)
+    return joined(
+        tag(
+            "div",
+            tag("table", tag("thead", head), tag("tbody", *(_row(run) for run in shown)), class_="verdicts"),
+            class_="scroll",
+            tabindex=0,
+            role="region",
+            aria_label="verdicts by run and clause",
+        ),
+        tag("p", f"{left:,} more runs, none worse than these, are left out.", class_="quiet")
+        if left > 0
+        else None,
+        tag("ul", *(tag("li", text, class_=f"key {kind}") for kind, text in _LEGEND), class_="legend"),
+    )
+
+
+def _row(run: RunResult) -> Markup:
+    about = f"{run.subject} · {run.profile} · {run.events:,} events"
+    return tag(
+        "tr",
+        tag("th", tag("span", run.run, class_="run"), tag("span", about, class_="about"), scope="row"),
+        tag("td", badge(run.verdict)),
+        *(_cell(run, name) for name in CLAUSES),
+    )
+
+
+def _cell(run: RunResult, name: str) -> Markup:
+    clause = run.clauses.get(name)
+    if clause is None:
+        return tag("td", "–", class_="skipped", title=f"{name}: not judged, the trace is invalid")
+    kind, text = _said(clause)
+    said = f"{name} {clause.verdict}: {clause.violations:,} violations, {clause.occasions:,} occasions"
+    title = f"{name} {clause.verdict}: {clause.reason}" if clause.reason else said
+    inside: Markup | str = tag("a", text, href=f"#{name}") if clause.violations else text
+    return tag("td", inside, class_=kind, title=title)
+
+
+def _said(clause: ClauseResult) -> tuple[str, str]:
+    if clause.verdict is Verdict.PASS and not clause.occasions:
+        return "empty", "○"
+    number = clause.violations if clause.verdict is Verdict.VIOLATED else clause.occasions
+    numbered = clause.verdict in (Verdict.PASS, Verdict.VIOLATED)
+    return style_of(clause.verdict), f"{_SIGN[clause.verdict]} {compact(number)}" if numbered else _SIGN[
+        clause.verdict
+    ]

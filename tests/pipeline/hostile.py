@@ -1,0 +1,66 @@
+"""Names that try to become markup, script, an attribute, a terminal command; and a check whose every text is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.trace.block import BrokenLine
+from spec.shown_trace import MS, HandMade
+
+HOSTILE = (
+    "<script>document.title='pwned'</script>",
+    '"><img src=x onerror="document.title=\'pwned\'">',
+    "' onmouseover='document.title=1' x='",
+    "</title></style></svg><script>document.title='pwned'</script>",
+    "<!--",
+    "]]><svg/onload=document.title=1>",
+    "&lt;b&gt;&#60;i&#62;",
+    "[red]rich[/red] [link=http://example.org]x[/link]",
+    "\x1b]0;pwned\x07\x1b[2J",
+    "http://example.org/x.js",
+)
+
+
+def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample], list[Lateness]]:
+    """A violated check in which run, file, subject, profile, ids, keys, threads, errors, problems and quarantined lines
+    are all `text`."""
+    made = HandMade(run=text, file=text)
+    call = made.call(text, "try_complete_else_watch", text, keys="k", delay_ns=17 * MS)
+    made.events[call] = replace(made.events[call], keys=(text, text))
+    attempt = made.call(text, "try_complete", text)
+    end = made.ret(attempt)
+    made.events[end] = replace(made.events[end], err=text)
+    made.timer(text, text, 17)
+    made.ret(call, 0)
+    made.t += 14 * MS
+    made.call(text + "2", "timer_fire", text)
+    examples = made.examples()
+    (run,) = made.result().runs
+    clauses = {name: replace(one, reason=one.reason and text) for name, one in run.clauses.items()}
+    for clause in clauses.values():
+        for cause in clause.causes.values():
+            cause.examples[:] = [replace(one, allowed=text, seen=text) for one in cause.examples]
+    examples = {
+        key: replace(one, violation=replace(one.violation, allowed=text, seen=text))
+        for key, one in examples.items()
+    }
+    hostile = replace(run, subject=text, profile=text, problems=(text,), clauses=clauses)
+    broken = BrokenLine(text, 3, text, text, text, text)
+    late = Lateness(text, ((0, 1000, 3),), 1, 2, 3, 4, 0)
+    return CheckResult((hostile,), 1, (broken,)), examples, [late]
+
+
+def many_violations(count: int) -> CheckResult:
+    """One run in which one cause broke a clause so often."""
+    made = HandMade()
+    made.register("worker-4", "op-13", "k35", 17)
+    made.call("executor", "timer_fire", "op-13")
+    (run,) = made.result().runs
+    clause = run.clauses["T1"]
+    causes = {name: Cause(count, cause.examples) for name, cause in clause.causes.items()}
+    return CheckResult((replace(run, clauses={**run.clauses, "T1": replace(clause, causes=causes)}),))

@@ -1,0 +1,74 @@
+"""The page in a real browser, where there is one: nothing of a trace runs, and no width makes the page scroll sideways.
+
+Chromium runs headless with the page's own protection (its content policy) taken out, so that escaping alone is tested.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pipeline.hostile import HOSTILE, hostile_check
+from purgatorio_pipeline.report.page import page
+from spec.shown_trace import fired_after_completion, lost_with_a_flag
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
+
+MEASURE = """<script>addEventListener('load', () => {
+  const d = document.documentElement;
+  const e = document.createElement('output');
+  e.textContent = `measured ${innerWidth} ${d.scrollWidth} ${document.querySelectorAll('svg').length}`;
+  document.body.append(e);
+})</script>"""
+
+
+def dom(text: str, folder: Path, width: int) -> str:
+    """The page as the browser has it after loading."""
+    source = folder / "page.html"
+    source.write_text(re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
+    found = subprocess.run(
+        [
+            BROWSER or "", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}",
+            f"--window-size={width},900", "--dump-dom", source.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return found.stdout
+
+
+def test_nothing_of_a_trace_runs(tmp_path: Path) -> None:
+    """Every payload at once; each would change the title."""
+    text = "".join(page(*hostile_check(hostile)) for hostile in HOSTILE)
+    seen = dom(text, tmp_path, 1280)
+    title = re.search(r"<title>(.*?)</title>", seen)
+    assert title is not None
+    assert title[1] == "VIOLATED: purgatorio report"
+    assert "<img" not in seen
+
+
+def test_the_browser_would_run_what_is_not_escaped(tmp_path: Path) -> None:
+    """The twin that must fail: a script in the page does change its title here."""
+    text = page(*hostile_check("x")).replace("<main>", f"<main>{HOSTILE[0]}")
+    assert "<title>pwned</title>" in dom(text, tmp_path, 1280)
+
+
+def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:
+    """Wide tables and drawings scroll in their own boxes, at 400 pixels too; with long names without a space."""
+    made = lost_with_a_flag()
+    made.run = "a-very-long-name-" * 8
+    examples = {**made.examples(), **fired_after_completion().examples()}
+    result, _, late = hostile_check("x" * 300)
+    result = type(result)((*result.runs, *made.result().runs), 1, result.broken)
+    seen = dom(page(result, examples, late) + MEASURE, tmp_path, 400)
+    measured = re.search(r"measured (\d+) (\d+) (\d+)", seen)
+    assert measured is not None
+    inner, scroll, drawings = map(int, measured.groups())
+    assert inner <= 500, "the window is not narrow, so this would show nothing"
+    assert scroll <= inner
+    assert drawings == 2

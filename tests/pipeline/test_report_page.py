@@ -1,0 +1,193 @@
+"""The page stands alone, cannot be injected into, says verdicts without colour, and stays small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_pipeline.report.markup import tag
+from purgatorio_pipeline.report.page import page, write_report
+from purgatorio_pipeline.report.timeline import timeline
+from purgatorio_spec.history.lateness import lateness
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.visible import visible
+from spec.shown_trace import HandMade, completed_twice, fired_early, lost_with_a_flag, miscounted
+
+ELEMENTS = set(
+    "html head meta title style body main header section article h1 h2 h3 p dl dt dd div span table thead tbody tr th "
+    "td a ul li code pre details summary figure figcaption svg line rect text circle".split()
+)
+"""All that the page is made of: nothing that loads or runs."""
+
+
+class Reader(HTMLParser):
+    """What a browser would see: elements, attributes, text; fails on tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.text: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+
+def alone(text: str) -> Reader:
+    """The page as read, after the checks that hold for every page: nothing loads, nothing runs."""
+    read = Reader(text)
+    assert read.elements <= ELEMENTS
+    for name, value in read.attributes:
+        assert not name.startswith("on")
+        assert name not in {"src", "srcset", "style", "xlink:href"}
+        if name == "href":
+            assert re.fullmatch(r"#[A-Z]\d+", value)
+    style = re.search(r"<style>(.*?)</style>", text, re.S)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+    return read
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_text_of_a_trace_stays_text(hostile: str) -> None:
+    """Ids, keys, threads, errors, runs, files, reasons, problems: wherever a stranger's text stands it is only text."""
+    read = alone(page(*hostile_check(hostile)))
+    texts = "".join(read.text)
+    assert texts.count(visible(hostile, 400)) >= 8
+    titles = [value for name, value in read.attributes if name == "title"]
+    assert any(visible(hostile, 400) in title for title in titles)
+
+
+def test_markup_that_is_not_escaped_would_be_caught() -> None:
+    """The twin that must fail: the reader of these tests sees a script and a handler when there are some."""
+    good = page(*hostile_check("x"))
+    for bad in (
+        "<script></script>",
+        "<p onclick='x'></p>",
+        "<img src=x>",
+        "<!-- -->",
+        "<a href='http://x'></a>",
+    ):
+        with pytest.raises(AssertionError):
+            alone(good.replace("<main>", f"<main>{bad}"))
+
+
+def test_attributes_are_escaped_too() -> None:
+    """A quote in a value must not end it."""
+    assert tag("p", "a<b", title="\"'>") == '<p title="&quot;&#x27;&gt;">a&lt;b</p>'
+
+
+def test_a_page_without_violations_says_so() -> None:
+    """The good case is a page as well, not an empty one; a clause that nothing could break is named."""
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    result = made.result()
+    text = page(result, {}, [])
+    alone(text)
+    assert "No promise was broken." in text
+    assert "No run gave an occasion to break" in text
+    assert "✗" not in re.sub(r'<ul class="legend">.*?</ul>', "", text)
+
+
+def test_no_runs_at_all_is_a_page() -> None:
+    """An empty folder must not end in a traceback."""
+    alone(page(CheckResult(()), {}, []))
+
+
+@pytest.mark.parametrize("make", [completed_twice, lost_with_a_flag, fired_early, miscounted])
+def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], HandMade]) -> None:
+    """The page is for the one who must mend it: clause, drawing, sentence, command."""
+    made = make()
+    examples = made.examples()
+    read = alone(page(made.result(), examples, []))
+    texts = "".join(read.text)
+    for example in examples.values():
+        assert example.violation.allowed in texts
+        assert example.violation.seen in texts
+        assert f"{example.violation.clause} is broken here" in texts
+        assert all(word in texts for word in example.replay)
+
+
+def test_the_drawing_has_a_lane_a_thread_and_one_illegal_point() -> None:
+    """Threads, open and closed calls, points, the mark and the tooltips: each drawn as often as it is there."""
+    example = lost_with_a_flag().example("O4")
+    drawn = timeline(example)
+    calls = [row for row in example.rows if row.ph == "call"]
+    assert drawn.count('class="lane"') == len(example.threads) == 3
+    assert drawn.count('class="call"') == sum(row.end_row is not None for row in calls) > 0
+    assert drawn.count('class="call open"') == sum(row.end_row is None for row in calls) == 2
+    assert drawn.count('class="point"') == 1
+    assert drawn.count('<circle class="illegal"') == 1
+    assert drawn.count('class="hit"') == len(example.rows)
+    assert "t_call: " in drawn
+
+
+def test_ten_thousand_violations_of_one_cause_are_one_article() -> None:
+    """A page of 10,000 articles would be read by nobody; one, with the count, is."""
+    text = page(many_violations(10_000), {}, [])
+    assert text.count("<article") == 1
+    assert "10,000 tasks" in text
+    assert len(text) < 40_000
+
+
+def test_ten_thousand_runs_make_a_bounded_page() -> None:
+    """A campaign breaks one promise in every run: the page still opens on a phone, and says what it leaves out."""
+    (run,) = many_violations(1).runs
+    runs = tuple(
+        replace(run, run=f"run-{number}", file=f"{number}.jsonl", problems=("cut",))
+        for number in range(10_000)
+    )
+    found = lateness("run", fired_early().table())
+    assert found is not None
+    result = CheckResult(runs, 10_000)
+    text = page(result, {}, [found] * 10_000)
+    alone(text)
+    assert len(text) < 1_500_000
+    assert text.count("<article") == 1
+    assert "9,800 more runs" in text
+    assert "and 9,990 more runs" in text
+
+
+def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A page that cannot be put in place leaves the old one and no litter."""
+    made = fired_early()
+    target = tmp_path / "report" / "index.html"
+    write_report(made.result(), made.examples(), [], target)
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+    write_report(CheckResult(()), {}, [], target)
+    assert "op-13" not in target.read_text(encoding="utf-8")
+    blocked = tmp_path / "blocked"
+    (blocked / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        write_report(made.result(), made.examples(), [], blocked)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["blocked", "report"]
+    assert [path.name for path in target.parent.iterdir()] == ["index.html"]
+
+
+def test_the_same_check_gives_the_same_page() -> None:
+    """A page in a repository or a cache must not change by itself."""
+    made = fired_early()
+    assert page(made.result(), made.examples(), []) == page(made.result(), made.examples(), [])

@@ -1,0 +1,112 @@
+"""The summary in the terminal: 80 columns, words for colours, one counterexample a cause."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_spec.show.selection import CauseKey
+from spec.shown_trace import HandMade, fired_early, lost_with_a_flag
+
+
+def printed(
+    result: CheckResult,
+    examples: dict[CauseKey, Counterexample],
+    *,
+    verbose: bool = False,
+    colour: bool = False,
+) -> str:
+    """What a terminal of 80 columns gets."""
+    out = io.StringIO()
+    print_check(
+        Console(file=out, width=80, force_terminal=colour, color_system="standard" if colour else None),
+        result,
+        examples,
+        verbose=verbose,
+    )
+    return out.getvalue()
+
+
+def test_a_violated_run_shows_count_lanes_and_replay() -> None:
+    """Everything that the reader needs next stands there: how often, how it came about, how to see it again."""
+    made = lost_with_a_flag()
+    text = printed(made.result(), made.examples())
+    assert re.search(r"\ngive-up +VIOLATED +\d+ +O4 1 of 1\b", text)
+    assert "O4 VIOLATED: 1 operation of Hand 1" in text
+    assert "O4 is broken here" in text
+    assert "replay   purgatorio check hand-made.jsonl --run give-up" in text
+    assert text.endswith("VIOLATED: 1 VIOLATED; 1 violation of 1 cause\n")
+
+
+def test_eighty_columns_hold_it() -> None:
+    """Only commands to paste may be wider."""
+    made = lost_with_a_flag()
+    text = printed(made.result(), made.examples(), verbose=True)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_skipped_clauses_and_reasons_wait_for_verbose() -> None:
+    """Noise by default hides the one line that matters; but why a clause was not judged must be there to find."""
+    made = lost_with_a_flag()
+    assert "skipped" not in printed(made.result(), made.examples())
+    assert "O6 skipped: profile" in printed(made.result(), made.examples(), verbose=True)
+
+
+def test_a_check_that_had_no_occasion_says_so() -> None:
+    """A PASS that could not have failed must not look like one that could."""
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    text = " ".join(printed(made.result(), {}).split())
+    assert "occasions: 0 for O1, O2, O3, O4" in text
+
+
+def test_one_cause_is_printed_once_over_all_its_runs() -> None:
+    """Five hundred runs of a campaign that break alike: one counterexample, the sum, and how many runs."""
+    (run,) = many_violations(3).runs
+    runs = tuple(replace(run, run=f"run-{number}", file=f"{number}.jsonl") for number in range(500))
+    text = printed(CheckResult(runs), {})
+    assert text.count("T1 VIOLATED") == 1
+    assert "T1 VIOLATED: 1,500 tasks of Hand 1 in 500 runs" in text
+    assert "... 400 more runs" in text
+
+
+def test_problems_and_quarantined_lines_come_with_what_to_do() -> None:
+    """A broken trace is the user's next task: which file, which line, why, what to do; the rest is counted."""
+    result, _, _ = hostile_check("plain")
+    result = replace(result, quarantined=7)
+    text = printed(result, {})
+    assert "plain: plain" in text
+    assert "quarantined lines: 7" in text
+    assert "plain:3: field 'plain': plain; plain" in text
+    assert "... 6 more" in text
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("colour", [False, True])
+def test_a_trace_cannot_drive_the_terminal(hostile: str, colour: bool) -> None:
+    """Neither escapes of the terminal nor rich's own markup out of a trace take effect."""
+    result, examples, _ = hostile_check(hostile)
+    text = printed(result, examples, verbose=True, colour=colour)
+    own = re.sub(r"\x1b\[[0-9;]*m", "", text) if colour else text
+    assert "\x1b" not in own
+    assert "\x07" not in own
+    assert "]8;" not in own
+    if "[red]" in hostile:
+        assert "[red]rich[/red]" in text
+
+
+def test_examples_may_be_missing() -> None:
+    """Where the events are not at hand the words still are."""
+    made = fired_early()
+    text = printed(made.result(), {})
+    assert "allowed  fires at t >=" in text
+    assert "seen     fired at t =" in text
+    assert "first op-13" in text
