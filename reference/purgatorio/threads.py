@@ -225,8 +225,7 @@ class ThreadingSync:
     def held_by_me(self, rlock: Lock) -> bool:
         if not isinstance(rlock, _RLOCK):
             raise TypeError(f"only a re-entrant lock knows its owner, not {rlock!r}")
-        # The method that threading.Condition itself relies on; the stubs do not list it.
-        return bool(rlock._is_owned())  # type: ignore[attr-defined]
+        return bool(rlock._is_owned())  # type: ignore[attr-defined]  # what Condition uses; not in the stubs
 
     def read_write_lock(self, name: str = "") -> ReadWriteLock:
         return ThreadReadWriteLock()

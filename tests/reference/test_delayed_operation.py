@@ -1,0 +1,357 @@
+"""The purgatory and its operations in both dialects: the behaviour that Kafka's DelayedOperationTest asserts."""
+
+import random
+import threading
+
+import pytest
+
+from purgatorio import LOCKED, PENDING_FLAG, THREADS, Purgatory
+from purgatorio.delayed.dialect import Dialect
+from reference.waiting import DIALECTS, Request, quiet_world
+
+both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+
+
+@both
+def test_a_request_completes_by_its_own_keys_event(dialect: Dialect) -> None:
+    """testRequestSatisfaction: a check completes what has become ready, counts it once, and nothing else."""
+    _, purgatory = quiet_world()
+    one, two = Request(dialect=dialect), Request(dialect=dialect)
+    assert purgatory.check_and_complete("test1") == 0
+    assert not purgatory.try_complete_else_watch(one, ["test1"])
+    assert purgatory.check_and_complete("test1") == 0
+    assert not purgatory.try_complete_else_watch(two, ["test2"])
+    assert purgatory.check_and_complete("test2") == 0
+    one.ready = True
+    assert purgatory.check_and_complete("test1") == 1
+    assert purgatory.check_and_complete("test1") == 0
+    two.ready = True
+    assert purgatory.check_and_complete("test2") == 1
+    assert purgatory.check_and_complete("test2") == 0
+    purgatory.check()
+
+
+@both
+def test_a_request_expires_not_before_its_time(dialect: Dialect) -> None:
+    """testRequestExpiry: 20 ms are up after 20 ms and not after 19; a request of 200 s still waits."""
+    world, purgatory = quiet_world()
+    short, long = Request(20, dialect), Request(200_000, dialect)
+    assert not purgatory.try_complete_else_watch(short, ["key"])
+    assert not purgatory.try_complete_else_watch(long, ["key"])
+    world.advance(19)
+    assert not short.is_completed()
+    world.advance(1)
+    assert short.log[-2:] == ["complete", "expire"]
+    assert not long.is_completed()
+    world.timer.check()
+
+
+@both
+def test_garbage_leaves_when_its_key_is_checked(dialect: Dialect) -> None:
+    """testRequestPurge: completing directly empties the timer at once, and each key's list at its next check."""
+    _, purgatory = quiet_world()
+    requests = [Request(dialect=dialect) for _ in range(3)]
+    for count, request in enumerate(requests, start=1):
+        purgatory.try_complete_else_watch(request, [f"key{n}" for n in range(1, count + 1)])
+    assert (purgatory.num_delayed(), purgatory.watched()) == (3, 6)
+    for request, delayed in ((requests[1], 2), (requests[2], 1)):
+        request.ready = True
+        request.try_complete()
+        assert purgatory.num_delayed() == delayed
+    for key, watched in (("key1", 4), ("key2", 2), ("key3", 1)):
+        purgatory.check_and_complete(key)
+        assert purgatory.watched() == watched
+    purgatory.check()
+
+
+@both
+def test_cancel_for_key_gives_the_requests_back(dialect: Dialect) -> None:
+    """shouldCancelForKeyReturningCancelledOperations: off the list and off the timer, neither completed nor called."""
+    world, purgatory = quiet_world()
+    cancelled = [Request(dialect=dialect), Request(dialect=dialect)]
+    other = Request(dialect=dialect)
+    for request in cancelled:
+        purgatory.try_complete_else_watch(request, ["key"])
+    purgatory.try_complete_else_watch(other, ["other"])
+    assert purgatory.cancel_for_key("key") == cancelled
+    assert (purgatory.num_delayed(), purgatory.watched()) == (1, 1)
+    world.advance(200_000)
+    assert [request.is_completed() for request in (*cancelled, other)] == [False, False, True]
+
+
+def test_cancel_for_an_unknown_key_gives_nothing_back() -> None:
+    """shouldReturnNilOperationsOnCancelForKeyWhenKeyDoesntExist."""
+    _, purgatory = quiet_world()
+    assert purgatory.cancel_for_key("key") == []
+
+
+def test_registering_holds_the_operations_lock_in_the_locked_dialect() -> None:
+    """testLockInTryCompleteElseWatch: `try_complete` runs under the lock, both times, and not by way of an event."""
+    _, purgatory = quiet_world()
+    held: list[bool] = []
+    request = Request(dialect=LOCKED, during_try=lambda: held.append(THREADS.held_by_me(request.lock)))
+    request.try_from_event = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # spy
+    purgatory.try_complete_else_watch(request, ["key"])
+    assert held == [True, True]
+
+
+def test_the_first_try_of_pending_flag_is_without_the_lock() -> None:
+    """The twin: Kafka 1.1-2.6 evaluated first without the lock, then as an event does."""
+    _, purgatory = quiet_world()
+    held: list[bool] = []
+    request = Request(dialect=PENDING_FLAG, during_try=lambda: held.append(THREADS.held_by_me(request.lock)))
+    purgatory.try_complete_else_watch(request, ["key"])
+    assert held == [False, True]
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_the_action_runs_only_between_two_tries(ready: bool) -> None:
+    """testSafeTryCompleteOrElse: in vain at first, then the action runs, under the lock; else it does not."""
+    request = Request(dialect=LOCKED, ready=ready)
+    held: list[bool] = []
+    done = LOCKED.try_complete_or_else(request, lambda: held.append(THREADS.held_by_me(request.lock)))
+    assert done is ready
+    assert held == ([] if ready else [True])
+    assert request.log == (["try", "complete"] if ready else ["try", "try"])
+
+
+@both
+def test_many_threads_complete_every_request(dialect: Dialect) -> None:
+    """testTryCompleteWithMultipleThreads: requests become ready at their last of 20 events, on 20 threads at once."""
+    _, purgatory = quiet_world()
+    dice = random.Random(7)
+    requests = [Request(dialect=dialect) for _ in range(50)]
+    for number, request in enumerate(requests):
+        purgatory.try_complete_else_watch(request, [f"key{number}"])
+    orders = [dice.sample(range(50), 50) for _ in range(20)]
+    arrivals = [0] * 50
+    guard = threading.Lock()
+
+    def events(order: list[int]) -> None:
+        for number in order:
+            with guard:
+                arrivals[number] += 1
+                requests[number].ready = arrivals[number] == 20
+            purgatory.check_and_complete(f"key{number}")
+
+    threads = [threading.Thread(target=events, args=(order,)) for order in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [request.log.count("complete") for request in requests] == [1] * 50
+
+
+@both
+def test_a_ready_request_never_waits(dialect: Dialect) -> None:
+    """Measured on Kafka: one evaluation, not watched, no timer."""
+    _, purgatory = quiet_world()
+    request = Request(dialect=dialect, ready=True)
+    assert purgatory.try_complete_else_watch(request, ["a", "b"])
+    assert request.log == ["try", "complete"]
+    assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
+
+
+def test_a_completed_request_is_tried_twice_and_not_watched() -> None:
+    """Measured on Kafka 4.1: passed again, it answers False after two evaluations; nothing is left behind."""
+    _, purgatory = quiet_world()
+    request = Request(dialect=LOCKED)
+    assert request.force_complete()
+    assert not purgatory.try_complete_else_watch(request, ["key"])
+    assert request.log == ["complete", "try", "try"]
+    assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
+
+
+@both
+def test_a_key_named_twice_is_watched_twice_and_counted_once(dialect: Dialect) -> None:
+    """Measured on Kafka: [a, a, b] is 3 entries, and a check that completes it says 1."""
+    _, purgatory = quiet_world()
+    request = Request(dialect=dialect)
+    purgatory.try_complete_else_watch(request, ["a", "a", "b"])
+    assert purgatory.watched() == 3
+    request.ready = True
+    assert purgatory.check_and_complete("a") == 1
+    assert purgatory.watched() == 1
+
+
+@both
+def test_completed_while_watching_stops_the_watching(dialect: Dialect) -> None:
+    """KAFKA-18027: once somebody has completed it, its remaining keys get no entry."""
+    keys: list[str] = []
+    request = Request(dialect=dialect)
+
+    def watch(key: object, operation: object) -> None:
+        keys.append(str(key))
+        request.force_complete()
+
+    assert not dialect.register(request, ["a", "b", "c"], watch, lambda: None)
+    assert keys == ["a"]
+
+
+def test_nothing_happens_without_a_key_or_with_one_that_cannot_be_one() -> None:
+    """An operation without a key could never be found again; an unhashable one must not be half registered."""
+    _, purgatory = quiet_world()
+    request = Request()
+    with pytest.raises(ValueError, match="key"):
+        purgatory.try_complete_else_watch(request, [])
+    with pytest.raises(TypeError):
+        purgatory.try_complete_else_watch(request, ["good", []])  # type: ignore[list-item]  # what is tested
+    assert request.log == []
+    assert purgatory.watched() == 0
+
+
+@both
+def test_force_complete_is_true_for_one_thread(dialect: Dialect) -> None:
+    """O1: of eight threads exactly one wins, and `on_complete` runs once."""
+    request = Request(dialect=dialect)
+    wins: list[bool] = []
+    start = threading.Barrier(8)
+
+    def force() -> None:
+        start.wait()
+        wins.append(request.force_complete())
+
+    threads = [threading.Thread(target=force) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(wins) == [False] * 7 + [True]
+    assert request.log == ["complete"]
+
+
+@both
+def test_inside_on_complete_the_timer_is_gone(dialect: Dialect) -> None:
+    """The order is flag, cancel, callback: who looks from inside sees a completed request that no timer holds."""
+    _, purgatory = quiet_world()
+    seen: list[tuple[bool, int, int]] = []
+    request = Request(
+        dialect=dialect,
+        during_complete=lambda: seen.append(
+            (request.is_completed(), purgatory.num_delayed(), purgatory.check_and_complete("key"))
+        ),
+    )
+    purgatory.try_complete_else_watch(request, ["key"])
+    request.ready = True
+    assert purgatory.check_and_complete("key") == 1
+    assert seen == [(True, 0, 0)]
+    assert request.log.count("complete") == 1
+
+
+class TestPendingFlag:
+    """What Kafka's tests of 1.0 to 2.6 asserted of the lock that is tried, not waited for."""
+
+    def test_an_event_does_not_wait_for_another_holder(self) -> None:
+        """testDelayedOperationLock: the lock is taken elsewhere, so the event passes on; a later one completes it."""
+        _, purgatory = quiet_world()
+        request = Request()
+        purgatory.try_complete_else_watch(request, ["key"])
+        request.ready = True
+        answers: list[int] = []
+        with request.lock:
+            other = threading.Thread(target=lambda: answers.append(purgatory.check_and_complete("key")))
+            other.start()
+            other.join()
+            assert not request.is_completed()
+        assert answers == [0]
+        assert purgatory.check_and_complete("key") == 1
+
+    def test_the_own_threads_lock_is_no_obstacle(self) -> None:
+        """testDelayedOperationLock: the lock is re-entrant."""
+        request = Request(ready=True)
+        with request.lock:
+            assert request.try_from_event()
+
+    def test_a_lock_of_the_callers_serves_as_well(self) -> None:
+        """testDelayedOperationLockOverride: events then try the caller's lock."""
+        shared = THREADS.rlock()
+        request = Request(ready=True, lock=shared)
+        tried: list[bool] = []
+        with shared:
+            other = threading.Thread(target=lambda: tried.append(request.try_from_event()))
+            other.start()
+            other.join()
+        assert tried == [False]
+        assert request.try_from_event()
+
+    def test_an_event_that_meets_an_evaluation_is_not_lost(self) -> None:
+        """testTryCompleteLockContention (KAFKA-6653): A has evaluated to false and still holds the lock; B makes it
+        true and checks. B's check returns without waiting, and A evaluates again and completes it."""
+        _, purgatory = quiet_world()
+        request = Request()
+        purgatory.try_complete_else_watch(request, ["key"])
+        inside, go_on = threading.Event(), threading.Event()
+
+        def pause_once() -> None:
+            request.during_try = None
+            inside.set()
+            assert go_on.wait(30)
+
+        request.during_try = pause_once
+        first = threading.Thread(target=purgatory.check_and_complete, args=("key",))
+        first.start()
+        assert inside.wait(30)
+        request.ready = True
+        assert purgatory.check_and_complete("key") == 0
+        assert not request.is_completed()
+        go_on.set()
+        first.join()
+        assert request.is_completed()
+
+
+class TestLocked:
+    """What the dialect of Kafka 4.1 adds."""
+
+    def test_an_event_waits_for_the_evaluation_and_then_completes(self) -> None:
+        """The same meeting as above: here B's check itself returns with the request completed."""
+        _, purgatory = quiet_world()
+        request = Request(dialect=LOCKED)
+        purgatory.try_complete_else_watch(request, ["key"])
+        inside, go_on = threading.Event(), threading.Event()
+
+        def pause_once() -> None:
+            request.during_try = None
+            inside.set()
+            assert go_on.wait(30)
+
+        request.during_try = pause_once
+        first = threading.Thread(target=purgatory.check_and_complete, args=("key",))
+        first.start()
+        assert inside.wait(30)
+        request.ready = True
+        answers: list[int] = []
+        second = threading.Thread(target=lambda: answers.append(purgatory.check_and_complete("key")))
+        second.start()
+        go_on.set()
+        first.join()
+        second.join()
+        assert answers == [1]
+
+    def test_an_expiry_waits_for_an_evaluation(self) -> None:
+        """O6 (KAFKA-19312): the time-out cannot complete a request that somebody is evaluating."""
+        request = Request(dialect=LOCKED)
+        expiry = threading.Thread(target=request.run)
+        ended: list[bool] = []
+
+        def meanwhile() -> None:
+            request.during_try = None
+            expiry.start()
+            ended.append("complete" in request.log)
+
+        request.during_try = meanwhile
+        request.try_from_event()
+        expiry.join()
+        assert ended == [False]
+        assert request.log == ["try", "complete", "expire"]
+
+
+def test_real_threads_expire_and_complete() -> None:
+    """The default purgatory, with its reaper and executor, does what the quiet one does; shutdown ends its threads."""
+    purgatory: Purgatory[Request] = Purgatory("real")
+    expired = threading.Event()
+    short = Request(1, during_complete=expired.set)
+    assert not purgatory.try_complete_else_watch(short, ["key"])
+    assert expired.wait(30)
+    purgatory.shutdown()
+    assert short.log[-2:] == ["complete", "expire"]
+    assert not [thread for thread in threading.enumerate() if thread.name.endswith("-real")]

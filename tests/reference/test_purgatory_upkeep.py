@@ -1,0 +1,261 @@
+"""The purgatory beside its operations: faults (O8), purge (P1), gauges (P2), shutdown, deferred actions."""
+
+import threading
+
+import pytest
+
+from purgatorio import (
+    CONTAIN,
+    LOCKED,
+    PROPAGATE,
+    ActionQueue,
+    GaugeRegistry,
+    Purgatory,
+    VirtualTime,
+    openmetrics,
+)
+from purgatorio.delayed.dialect import Dialect
+from purgatorio.reaper import Reaper
+from purgatorio.sync import ExecutorClosed
+from reference.waiting import DIALECTS, Reports, Request, quiet_world
+
+both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+
+
+def burst() -> None:
+    """A callback's own bug."""
+    raise LookupError("the callback's own bug")
+
+
+@both
+def test_one_exception_does_not_end_the_pass(dialect: Dialect) -> None:
+    """O8: the request behind the broken one on the same key is still completed by the event."""
+    reports = Reports()
+    purgatory: Purgatory[Request] = Purgatory("t", VirtualTime().timer, reaper=False, faults=reports)
+    broken, sound = Request(dialect=dialect), Request(dialect=dialect)
+    for request in (broken, sound):
+        purgatory.try_complete_else_watch(request, ["key"])
+    broken.during_try = burst
+    sound.ready = True
+    assert purgatory.check_and_complete("key") == 1
+    assert reports.caught_at == ["try_complete"]
+
+
+@both
+def test_the_faithful_pass_ends_with_the_exception(dialect: Dialect) -> None:
+    """The twin: with PROPAGATE the pass ends as Kafka's does, and the sound request waits on."""
+    purgatory: Purgatory[Request] = Purgatory("t", VirtualTime().timer, reaper=False, faults=PROPAGATE)
+    broken, sound = Request(dialect=dialect), Request(dialect=dialect)
+    for request in (broken, sound):
+        purgatory.try_complete_else_watch(request, ["key"])
+    broken.during_try = burst
+    sound.ready = True
+    with pytest.raises(LookupError):
+        purgatory.check_and_complete("key")
+    assert not sound.is_completed()
+
+
+@both
+@pytest.mark.parametrize("contained", [True, False])
+def test_on_expiration_after_an_on_complete_that_raised(dialect: Dialect, contained: bool) -> None:
+    """O8: contained, `on_expiration` still comes; faithful, it is skipped, and the next task still runs."""
+    world, purgatory = quiet_world()
+    faults = Reports() if contained else PROPAGATE
+    broken = Request(10, dialect, faults=faults, during_complete=burst)
+    sound = Request(10, dialect)
+    for request in (broken, sound):
+        purgatory.try_complete_else_watch(request, ["key"])
+    world.advance(10)
+    assert ("expire" in broken.log) is contained
+    assert broken.is_completed()
+    assert sound.log[-1] == "expire"
+
+
+@both
+def test_an_exception_in_the_first_try_registers_nothing(dialect: Dialect) -> None:
+    """It is the caller's own request and nobody has seen it: the caller gets the exception, and nothing is left."""
+    _, purgatory = quiet_world()
+    with pytest.raises(LookupError):
+        purgatory.try_complete_else_watch(Request(dialect=dialect, during_try=burst), ["key"])
+    assert (purgatory.watched(), purgatory.num_delayed()) == (0, 0)
+
+
+@both
+def test_an_exception_in_the_second_try_leaves_the_time_out(dialect: Dialect) -> None:
+    """By then others can see the request, so it stays registered, and O5 holds: its time-out completes it."""
+    world, purgatory = quiet_world()
+    reports = Reports()
+    request = Request(10, dialect, faults=reports)
+
+    def second_bursts() -> None:
+        request.during_try = burst
+
+    request.during_try = second_bursts
+    assert not purgatory.try_complete_else_watch(request, ["key"])
+    assert reports.caught_at == ["try_complete"]
+    world.advance(10)
+    assert request.log[-1] == "expire"
+
+
+def test_a_reaper_survives_its_work() -> None:
+    """O8 (KAFKA-14601): after a turn that raised there is another."""
+    turns: list[int] = []
+    enough = threading.Event()
+
+    def work() -> None:
+        turns.append(1)
+        if len(turns) > 1:
+            enough.set()
+        raise LookupError("work failed")
+
+    reports = Reports()
+    reaper = Reaper("reaper-test", work, faults=reports)
+    assert enough.wait(30)
+    reaper.initiate_shutdown()
+    reaper.await_shutdown()
+    assert reports.caught_at[:2] == ["turn", "turn"]
+
+
+def test_the_faithful_reaper_dies() -> None:
+    """The twin: with PROPAGATE one exception ends the thread."""
+    turns: list[int] = []
+
+    def work() -> None:
+        turns.append(1)
+        raise LookupError("work failed")
+
+    reaper = Reaper("reaper-test", work, faults=PROPAGATE)
+    reaper.await_shutdown()
+    assert turns == [1]
+
+
+@both
+@pytest.mark.parametrize(("completions", "watched"), [(10, 400), (11, 378)])
+def test_the_purge_starts_above_the_interval(dialect: Dialect, completions: int, watched: int) -> None:
+    """P1, and the probe on the real classes: interval 10, 200 requests of 2 keys; 10 completions purge nothing."""
+    _, purgatory = quiet_world(purge_interval=10)
+    requests = [Request(dialect=dialect) for _ in range(200)]
+    for number, request in enumerate(requests):
+        purgatory.try_complete_else_watch(request, [f"a{number}", f"b{number}"])
+    for request in requests[:completions]:
+        request.force_complete()
+    purgatory.pass_time()
+    assert purgatory.watched() == watched
+    assert purgatory.purge_if_needed() == 0, "the estimate was reset"
+    purgatory.check()
+
+
+def test_without_a_timer_the_purge_counts_registrations() -> None:
+    """`timer_enabled=False` makes the delayed count 0, so that the rule is "so many since the last purge"."""
+    world = VirtualTime()
+    purgatory: Purgatory[Request] = Purgatory(
+        "t", world.timer, reaper=False, timer_enabled=False, purge_interval=3
+    )
+    requests = [Request(1) for _ in range(4)]
+    for request in requests:
+        purgatory.try_complete_else_watch(request, ["key"])
+        request.force_complete()
+    assert purgatory.num_delayed() == 0
+    purgatory.pass_time()
+    assert purgatory.watched() == 0
+
+
+def test_the_gauges_as_openmetrics() -> None:
+    """P2 for a scraper; a name with a quote in it does not break the text; a purgatory that is shut down leaves."""
+    registry = GaugeRegistry()
+    world = VirtualTime()
+    purgatory: Purgatory[Request] = Purgatory('Pro"duce', world.timer, reaper=False, registry=registry)
+    purgatory.try_complete_else_watch(Request(), ["a", "b"])
+    text = registry.openmetrics()
+    assert 'purgatory_size{delayed_operation="Pro\\"duce"} 2\n' in text
+    assert 'num_delayed_operations{delayed_operation="Pro\\"duce"} 1\n' in text
+    assert text.endswith("# EOF\n")
+    purgatory.shutdown()
+    assert registry.openmetrics() == openmetrics([])
+
+
+@both
+def test_shutdown_completes_what_waits(dialect: Dialect) -> None:
+    """O5 by default: nobody is left waiting for ever; a second shutdown finds nothing to do."""
+    _, purgatory = quiet_world()
+    requests = [Request(dialect=dialect) for _ in range(3)]
+    for request in requests:
+        purgatory.try_complete_else_watch(request, ["a", "b"])
+    assert purgatory.shutdown() == 3
+    assert [request.log[-1] for request in requests] == ["complete"] * 3
+    assert purgatory.shutdown() == 0
+
+
+@both
+def test_a_late_comer_is_completed_by_its_own_registration(dialect: Dialect) -> None:
+    """O5: registered after shutdown, it would never be looked at again. The answer says that this call completed it."""
+    _, purgatory = quiet_world()
+    purgatory.shutdown()
+    for delay_ms in (-10, 10):
+        request = Request(delay_ms, dialect)
+        assert purgatory.try_complete_else_watch(request, ["key"])
+        assert request.log[-1] == "complete"
+
+
+def test_the_faithful_shutdown_leaves_requests_pending() -> None:
+    """The twin, as in Kafka: pending ones stay, a late one waits for ever, an expired one is rejected."""
+    world = VirtualTime()
+    purgatory: Purgatory[Request] = Purgatory("t", world.timer, reaper=False, complete_at_shutdown=False)
+    request = Request()
+    purgatory.try_complete_else_watch(request, ["key"])
+    assert purgatory.shutdown() == 0
+    assert not request.is_completed()
+    assert not purgatory.try_complete_else_watch(Request(), ["key"])
+    with pytest.raises(ExecutorClosed):
+        purgatory.try_complete_else_watch(Request(-10), ["key"])
+
+
+def test_shutdown_from_a_callback_returns() -> None:
+    """netty #365: a callback on the timer's own thread that shuts down must not wait for that thread."""
+    purgatory: Purgatory[Request] = Purgatory("own")
+    done = threading.Event()
+
+    def stop() -> None:
+        purgatory.shutdown()
+        done.set()
+
+    purgatory.try_complete_else_watch(Request(1, during_complete=stop), ["key"])
+    assert done.wait(30)
+
+
+def test_actions_run_once_and_one_bad_one_loses_none() -> None:
+    """The queue of what must wait until no lock is held; what an action adds waits for the next call."""
+    queue = ActionQueue(faults=CONTAIN)
+    ran: list[str] = []
+    queue.add(lambda: ran.append("first"))
+    queue.add(burst)
+    queue.add(lambda: queue.add(lambda: ran.append("later")))
+    assert queue.run_all() == 3
+    assert ran == ["first"]
+    assert queue.run_all() == 1
+    assert ran == ["first", "later"]
+    assert queue.size() == 0
+
+
+def test_a_long_chain_of_events_needs_no_deep_stack() -> None:
+    """KAFKA-17509: each completion triggers the next key's check; through the queue that is a loop, not a recursion."""
+    _, purgatory = quiet_world()
+    queue = ActionQueue()
+    count = 3_000
+    requests: list[Request] = []
+    for number in range(count):
+        following = number + 1
+
+        def then(following: int = following) -> None:
+            if following < count:
+                requests[following].ready = True
+                queue.add(lambda: purgatory.check_and_complete(following))
+
+        request = Request(dialect=LOCKED, during_complete=then)
+        requests.append(request)
+        purgatory.try_complete_else_watch(request, [number])
+    requests[0].ready = True
+    purgatory.check_and_complete(0)
+    while queue.run_all():
+        pass
+    assert all(request.is_completed() for request in requests)

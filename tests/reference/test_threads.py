@@ -1,0 +1,220 @@
+"""The seam's binding to threads: each primitive keeps what `purgatorio.sync` says of it."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from purgatorio import THREADS
+from purgatorio.sync import Condition, ExecutorClosed, Lock, SharedQueue
+from purgatorio.threads_rwlock import ThreadReadWriteLock
+
+
+def test_a_walker_on_an_unlinked_node_reaches_all_behind_it() -> None:
+    """Weak consistency: the node under the walker and those next to it go; everything that stays is still shown."""
+    queue: SharedQueue[int] = THREADS.queue()
+    for number in range(6):
+        queue.append(number)
+    nodes = list(queue.nodes())
+    walk = queue.nodes()
+    shown = [next(walk).item, next(walk).item]
+    for gone in (1, 2, 3):
+        assert queue.remove(nodes[gone])
+    queue.append(6)
+    shown += [node.item for node in walk]
+    assert shown == [0, 1, 4, 5, 6]
+    assert not queue.remove(nodes[2])
+    assert queue.size() == 4
+
+
+def test_a_queue_empties_from_its_head_and_refills() -> None:
+    """FIFO, None at the end, and usable afterwards."""
+    queue: SharedQueue[str] = THREADS.queue()
+    assert queue.is_empty()
+    queue.append("a")
+    queue.append("a")
+    assert [queue.poll(), queue.poll(), queue.poll()] == ["a", "a", None]
+    queue.append("b")
+    assert [node.item for node in queue.nodes()] == ["b"]
+
+
+def test_a_node_is_removed_by_one_of_many() -> None:
+    """Of eight threads that remove every node, exactly one gets each: else completions would be counted twice."""
+    queue: SharedQueue[int] = THREADS.queue()
+    for number in range(500):
+        queue.append(number)
+    nodes = list(queue.nodes())
+    won = [0] * 8
+
+    def remove_all(me: int) -> None:
+        for node in nodes:
+            won[me] += queue.remove(node)
+
+    run_together([partial(remove_all, me) for me in range(8)])
+    assert sum(won) == 500
+    assert queue.is_empty()
+
+
+def test_atomics_lose_no_update() -> None:
+    """Adding from eight threads, and one winner of a compare-and-set."""
+    number, flag = THREADS.atomic_int(), THREADS.atomic_flag()
+    wins: list[bool] = []
+
+    def work() -> None:
+        for _ in range(2_000):
+            number.add(1)
+        wins.append(flag.compare_and_set(False, True))
+
+    run_together([work] * 8)
+    assert number.get() == 16_000
+    assert sum(wins) == 1
+    assert flag.get_and_set(False)
+    assert not flag.get_and_set(False)
+
+
+def test_an_executor_runs_in_order_survives_and_ends() -> None:
+    """One thread, in order; an exception is logged; after shutdown what was taken still runs, and no more is taken."""
+    executor = THREADS.executor("order")
+    ran: list[int] = []
+    go_on = threading.Event()
+    executor.submit(partial(_wait_for, go_on))
+    executor.submit(lambda: ran.append(1 // 0))
+    for number in range(3):
+        executor.submit(partial(ran.append, number))
+    executor.submit(lambda: ran.append(10 + executor.is_current()))
+    executor.shutdown()
+    with pytest.raises(ExecutorClosed):
+        executor.submit(lambda: None)
+    assert not executor.await_termination(0)
+    go_on.set()
+    assert executor.await_termination(30_000)
+    assert ran == [0, 1, 2, 11]
+    assert not executor.is_current()
+
+
+def test_shutdown_now_drops_what_has_not_started() -> None:
+    """And says how many; an executor that never ran anything ends at once."""
+    executor = THREADS.executor("drop")
+    inside, go_on = threading.Event(), threading.Event()
+
+    def block() -> None:
+        inside.set()
+        go_on.wait(30)
+
+    executor.submit(block)
+    assert inside.wait(30)
+    executor.submit(lambda: None)
+    executor.submit(lambda: None)
+    assert executor.shutdown_now() == 2
+    go_on.set()
+    assert executor.await_termination(30_000)
+    idle = THREADS.executor("idle")
+    idle.shutdown()
+    assert idle.await_termination(0)
+
+
+class TestReadWriteLock:
+    """Readers together, a writer alone, both re-entrant."""
+
+    def test_readers_share_and_a_writer_does_not(self) -> None:
+        """Seen from another thread, which must not block to ask."""
+        lock = THREADS.read_write_lock()
+        with lock.read:
+            assert elsewhere(lambda: free(lock.read))
+            assert not elsewhere(lambda: free(lock.write))
+        with lock.write:
+            assert not elsewhere(lambda: free(lock.read))
+            with lock.read, lock.write:
+                pass
+        assert elsewhere(lambda: free(lock.write))
+
+    def test_a_waiting_writer_holds_back_new_readers_only(self) -> None:
+        """A thread that reads may read again, else it and the writer would wait for each other."""
+        lock = ThreadReadWriteLock()
+        written = threading.Event()
+
+        def write() -> None:
+            with lock.write:
+                written.set()
+
+        with lock.read:
+            writer = threading.Thread(target=write)
+            writer.start()
+            while elsewhere(lambda: free(lock.read)):
+                pass
+            with lock.read:
+                assert not written.is_set()
+        assert written.wait(30)
+        writer.join()
+
+    def test_misuse_is_an_error_not_a_hang(self) -> None:
+        """A reader that wants to write would wait for itself; releasing what is not held is a bug of the caller."""
+        lock = THREADS.read_write_lock()
+        with lock.read, pytest.raises(RuntimeError):
+            lock.write.acquire()
+        for side in (lock.read, lock.write):
+            with pytest.raises(RuntimeError):
+                side.release()
+
+
+def test_a_foreign_lock_has_no_condition_and_a_plain_one_no_owner() -> None:
+    """The seam's objects belong together."""
+    with pytest.raises(TypeError):
+        THREADS.condition(THREADS.read_write_lock().read)
+    with pytest.raises(TypeError):
+        THREADS.held_by_me(THREADS.lock())
+
+
+def test_a_wait_ends_by_notice_or_time() -> None:
+    """True by notice, False by time; a time beyond what the platform knows is cut, not an error."""
+    lock = THREADS.lock()
+    condition = THREADS.condition(lock)
+    with lock:
+        assert not condition.wait(0)
+        notifier = threading.Thread(target=lambda: notify(lock, condition))
+        notifier.start()
+        assert condition.wait(2**70)
+    notifier.join()
+
+
+def _wait_for(event: threading.Event) -> None:
+    assert event.wait(30)
+
+
+def notify(lock: Lock, condition: Condition) -> None:
+    """Notify all, under the lock."""
+    with lock:
+        condition.notify_all()
+
+
+def free(lock: Lock) -> bool:
+    """Whether a non-blocking acquire succeeds; it is given back."""
+    if not lock.acquire(blocking=False):
+        return False
+    lock.release()
+    return True
+
+
+def elsewhere(question: Callable[[], bool]) -> bool:
+    """The answer to `question` on another thread."""
+    answers: list[bool] = []
+    thread = threading.Thread(target=lambda: answers.append(question()))
+    thread.start()
+    thread.join()
+    return answers[0]
+
+
+def run_together(bodies: list[Callable[[], None]]) -> None:
+    """Run the bodies on a thread each, at once."""
+    start = threading.Barrier(len(bodies))
+
+    def run(body: Callable[[], None]) -> None:
+        start.wait()
+        body()
+
+    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,408 @@
+"""Every timer against the contract: driven through virtual time, and compared with the dumb twin."""
+
+import random
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from purgatorio import (
+    ActionTask,
+    HashedWheel,
+    HeapTimer,
+    ManualClock,
+    MockTimer,
+    QueuedExecutor,
+    ReaperTimer,
+    SystemTimer,
+    Timer,
+    TimerClosed,
+)
+from purgatorio.arithmetic import floor_to_tick
+from reference.waiting import BOUNDARY_DELAYS_MS, Note
+
+MakeTimer = Callable[[ManualClock, QueuedExecutor, int], Timer]
+Checked = SystemTimer | HeapTimer | HashedWheel
+
+
+def hierarchical(wheel_size: int) -> MakeTimer:
+    """A `SystemTimer` with levels of this size."""
+    return lambda clock, executor, tick_ms: SystemTimer(
+        "t", tick_ms=tick_ms, wheel_size=wheel_size, clock=clock, executor=executor
+    )
+
+
+def hashed(wheel_size: int) -> MakeTimer:
+    """A `HashedWheel` of this size."""
+    return lambda clock, executor, tick_ms: HashedWheel(
+        "t", tick_ms=tick_ms, wheel_size=wheel_size, clock=clock, executor=executor
+    )
+
+
+def heap(clock: ManualClock, executor: QueuedExecutor, tick_ms: int) -> Timer:
+    """The dumb twin."""
+    return HeapTimer("t", tick_ms=tick_ms, clock=clock, executor=executor)
+
+
+KINDS: dict[str, MakeTimer] = {
+    "wheel2": hierarchical(2),
+    "wheel3": hierarchical(3),
+    "wheel20": hierarchical(20),
+    "heap": heap,
+    "hashed1": hashed(1),
+    "hashed3": hashed(3),
+    "hashed512": hashed(512),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+class World:
+    """A timer of one kind over a manual clock; `notes` has (name, time) of what ran."""
+
+    def __init__(self, kind: str, tick_ms: int = 1, start_ms: int = 0) -> None:
+        self.clock = ManualClock(start_ms)
+        self.executor = QueuedExecutor()
+        self.timer = KINDS[kind](self.clock, self.executor, tick_ms)
+        self.notes: list[tuple[object, int]] = []
+
+    def add(self, delay_ms: int, name: object) -> Note:
+        """Add a task that notes its name and the time."""
+        note = Note(delay_ms, self.notes, name, self.clock.now_ms)
+        self.timer.add(note)
+        return note
+
+    def advance(self, by_ms: int) -> None:
+        """Let time pass, drain, run, and check the structure."""
+        self.clock.advance(by_ms)
+        while self.timer.advance_clock(0):
+            pass
+        self.executor.run_all()
+        assert isinstance(self.timer, Checked)
+        self.timer.check()
+
+
+@every_kind
+def test_tasks_of_the_past_run_in_the_next_drain(kind: str) -> None:
+    """testAlreadyExpiredTask: delays -5 to -1."""
+    world = World(kind, start_ms=1000)
+    for delay_ms in range(-5, 0):
+        world.add(delay_ms, delay_ms)
+    world.advance(0)
+    assert sorted(name for name, _ in world.notes if isinstance(name, int)) == [-5, -4, -3, -2, -1]
+
+
+@every_kind
+def test_tasks_run_in_the_order_of_their_deadlines(kind: str) -> None:
+    """testTaskExpiration: 0-4, 10-99 twice, 100-499, in one leap; duplicates included."""
+    world = World(kind)
+    delays = [*range(5), *range(10, 100), *range(10, 100), *range(100, 500)]
+    random.Random(3).shuffle(delays)
+    for delay_ms in delays:
+        world.add(delay_ms, delay_ms)
+    world.advance(2000)
+    assert [name for name, _ in world.notes] == sorted(delays)
+    assert world.timer.size() == 0
+
+
+@every_kind
+@pytest.mark.parametrize("tick_ms", [1, 3, 10])
+@pytest.mark.parametrize("start_ms", [0, 7, -13, 2**63])
+def test_not_early_and_not_late(kind: str, tick_ms: int, start_ms: int) -> None:
+    """T1, T2: stepped by 1 ms, each task runs at the start of its deadline's tick, or at once if that is past."""
+    world = World(kind, tick_ms, start_ms)
+    for delay_ms in range(-15, 70):
+        world.add(delay_ms, start_ms + delay_ms)
+    world.advance(0)
+    for _ in range(80):
+        world.advance(1)
+    assert len(world.notes) == 85
+    for deadline_ms, ran_at_ms in world.notes:
+        assert isinstance(deadline_ms, int)
+        assert ran_at_ms == max(start_ms, floor_to_tick(deadline_ms, tick_ms))
+
+
+@every_kind
+@pytest.mark.parametrize("start_ms", [0, 12_345])
+def test_boundary_delays(kind: str, start_ms: int) -> None:
+    """Delays around zero, the levels, and 64 bits: Python's integers do not overflow, so the hugest simply waits."""
+    world = World(kind, start_ms=start_ms)
+    for delay_ms in BOUNDARY_DELAYS_MS:
+        world.add(delay_ms, delay_ms)
+    for leap_ms in (0, 1, 1, 17, 1, 1, 378, 1, 1, 7_599, 2**31 - 8_000):
+        world.advance(leap_ms)
+    waiting = [delay_ms for delay_ms in BOUNDARY_DELAYS_MS if delay_ms > 2**31]
+    assert [name for name, _ in world.notes if name in waiting] == []
+    assert world.timer.size() == len(waiting) == 3
+    for name, ran_at_ms in world.notes:
+        assert isinstance(name, int)
+        assert ran_at_ms == start_ms + max(0, name)
+    world.advance(2**71)
+    assert [name for name, _ in world.notes] == sorted(BOUNDARY_DELAYS_MS)
+
+
+@every_kind
+@pytest.mark.parametrize("delay", [1.0, "1", None])
+def test_a_delay_is_an_integer(kind: str, delay: object) -> None:
+    """A float would lose milliseconds from 2**53 on, and NaN compares with nothing: refused, not rounded."""
+    with pytest.raises(TypeError):
+        World(kind).add(delay, "no")  # type: ignore[arg-type]  # what is tested
+
+
+@every_kind
+@pytest.mark.parametrize("tick_ms", [1, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_every_timer_agrees_with_the_dumb_twin(kind: str, tick_ms: int, seed: int) -> None:
+    """The same random adds, moves, cancels and leaps: the same tasks run in the same drains, the size is the same."""
+    dice = random.Random(f"twin/{seed}")
+    start_ms = dice.choice((0, 5, -20))
+    world, twin = World(kind, tick_ms, start_ms), World("heap", tick_ms, start_ms)
+    tasks: list[tuple[Note, Note]] = []
+    for step in range(120):
+        move = dice.random()
+        delay_ms = dice.choice((dice.randint(-3, 40), dice.choice((1, 2, 3, 4, 6, 8, 9, 18, 27)) * tick_ms))
+        if move < 0.5:
+            tasks.append((world.add(delay_ms, step), twin.add(delay_ms, step)))
+        elif move < 0.65 and tasks:
+            for task in dice.choice(tasks):
+                task.cancel()
+        elif move < 0.7 and tasks:
+            for moved, timer in zip(dice.choice(tasks), (world.timer, twin.timer), strict=True):
+                timer.add(moved)
+        # A drain after each step: some timers hand over what is past at the `add`, and then it cannot be called back.
+        leap_ms = dice.choice((0, 1, 2, dice.randint(0, 30))) if move >= 0.7 else 0
+        world.advance(leap_ms)
+        twin.advance(leap_ms)
+        assert _by_drain(world) == _by_drain(twin), f"seed {seed}, step {step}"
+        assert world.timer.size() == twin.timer.size()
+    world.advance(1_000)
+    twin.advance(1_000)
+    assert _by_drain(world) == _by_drain(twin)
+    assert world.timer.size() == 0
+
+
+def _by_drain(world: World) -> dict[int, list[str]]:
+    """What ran at each time, without an order among what ran together."""
+    drains: dict[int, list[str]] = {}
+    for name, time_ms in world.notes:
+        drains.setdefault(time_ms, []).append(str(name))
+    return {time_ms: sorted(names) for time_ms, names in drains.items()}
+
+
+@every_kind
+def test_a_cancelled_task_leaves_at_once_and_can_come_back(kind: str) -> None:
+    """T4, T5: cancel unlinks; cancelled twice is cancelled; added again it runs once; after it ran, again."""
+    world = World(kind)
+    note = world.add(10, "it")
+    assert (world.timer.size(), note.is_cancelled()) == (1, False)
+    note.cancel()
+    world.timer.cancel(note)
+    assert (world.timer.size(), note.is_cancelled()) == (0, True)
+    world.advance(20)
+    assert world.notes == []
+    world.timer.add(note)
+    world.advance(10)
+    world.timer.add(note)
+    world.advance(10)
+    assert world.notes == [("it", 30), ("it", 40)]
+
+
+@every_kind
+def test_adding_a_waiting_task_moves_it(kind: str) -> None:
+    """Its size stays 1, it runs once, and at the new time."""
+    world = World(kind)
+    note = world.add(10, "it")
+    world.advance(5)
+    world.timer.add(note)
+    assert world.timer.size() == 1
+    world.advance(9)
+    assert world.notes == []
+    world.advance(1)
+    assert world.notes == [("it", 15)]
+
+
+@every_kind
+def test_an_exception_in_a_task_is_contained(kind: str) -> None:
+    """O8: the task behind it in the same drain runs."""
+    world = World(kind)
+
+    def burst() -> None:
+        raise LookupError("the task's own bug")
+
+    world.timer.add(ActionTask(5, burst))
+    world.add(5, "sound")
+    world.advance(5)
+    assert world.notes == [("sound", 5)]
+
+
+def test_levels_grow_with_the_logarithm_of_the_delay() -> None:
+    """2**63 - 1 ms at 20 buckets a level: 15 levels, not more."""
+    timer = SystemTimer("t", clock=ManualClock(), executor=QueuedExecutor())
+    timer.add(ActionTask(2**63 - 1, lambda: None))
+    levels, wheel = 1, timer.wheel()
+    while (above := wheel.overflow()) is not None:
+        levels, wheel = levels + 1, above
+    assert levels == 15
+
+
+def test_an_idle_wheel_leaves_a_delay_of_zero_to_the_next_drain() -> None:
+    """The clock of the wheel lags while nothing is due, so `add` does not run a task whose time has come: it waits in
+    a bucket that is due. Without somebody who drains, it never runs."""
+    world = World("wheel20")
+    world.clock.advance(1_000)
+    world.add(0, "late")
+    assert world.executor.run_all() == 0
+    assert world.timer.size() == 1
+    world.advance(0)
+    assert world.notes == [("late", 1_000)]
+
+
+def test_buckets_of_cancelled_tasks_still_come_due() -> None:
+    """`advance_clock` may say True though nothing ran."""
+    world = World("wheel20")
+    world.add(5, "never").cancel()
+    world.clock.advance(5)
+    assert world.timer.advance_clock(0)
+    assert not world.timer.advance_clock(0)
+    assert world.notes == []
+
+
+class TestHashedWheelStops:
+    """The two stops of the single wheel."""
+
+    def test_at_once_gives_back_what_waited(self) -> None:
+        """Pending tasks are returned, earliest first, and never run; nothing more is taken."""
+        world = World("hashed3")
+        wheel = world.timer
+        assert isinstance(wheel, HashedWheel)
+        later, soon = world.add(50, "later"), world.add(5, "soon")
+        world.add(9, "gone").cancel()
+        assert wheel.stop_now() == [soon, later]
+        assert wheel.size() == 0
+        with pytest.raises(TimerClosed):
+            world.add(1, "no")
+        assert not wheel.advance_clock(0)
+        assert wheel.stop_now() == []
+
+    def test_after_pending_waits_for_every_task(self) -> None:
+        """Its own worker hands over all tasks, then ends, and so does the executor."""
+        wheel = HashedWheel("pending", wheel_size=4, own_worker=True)
+        ran: list[int] = []
+        for delay_ms in (3, 0, 12, -4, 7):
+            wheel.add(ActionTask(delay_ms, lambda delay_ms=delay_ms: ran.append(delay_ms)))
+        assert wheel.stop_after_pending()
+        assert sorted(ran) == [-4, 0, 3, 7, 12]
+        with pytest.raises(TimerClosed):
+            wheel.add(ActionTask(1, lambda: None))
+        assert not [thread for thread in threading.enumerate() if thread.name.endswith("-pending")]
+
+    def test_after_pending_gives_up_at_its_time_out(self) -> None:
+        """Nobody drains here, so the wait ends by the time-out and says so."""
+        world = World("hashed3")
+        assert isinstance(world.timer, HashedWheel)
+        world.add(5, "waits")
+        assert not world.timer.stop_after_pending(timeout_ms=1)
+
+    def test_a_task_may_stop_its_own_wheel(self) -> None:
+        """netty #365: a task that stops the wheel must not wait for the thread that it runs on."""
+        wheel = HashedWheel("self", own_worker=True)
+        answers: list[object] = []
+        done = threading.Event()
+
+        def stop() -> None:
+            answers.append(wheel.stop_after_pending())
+            answers.append(wheel.stop_now())
+            done.set()
+
+        wheel.add(ActionTask(1, stop))
+        assert done.wait(30)
+        assert answers == [True, []]
+
+    def test_nothing_starts_before_the_first_task(self) -> None:
+        """Start on first use: no thread, and a cursor only from the first `add` on."""
+        before = threading.active_count()
+        wheel = HashedWheel("idle", own_worker=True)
+        assert threading.active_count() == before
+        wheel.check()
+        wheel.close()
+
+
+class TestReaperTimer:
+    """What Kafka's SystemTimerReaperTest asserts."""
+
+    def test_its_tasks_run_by_themselves(self) -> None:
+        """testReaper: three tasks, all of which expire."""
+        timer = ReaperTimer("reaper-r", SystemTimer("r"))
+        ran = [threading.Event() for _ in range(3)]
+        for delay_ms, event in zip((10, 20, 30), ran, strict=True):
+            timer.add(ActionTask(delay_ms, event.set))
+        assert all(event.wait(30) for event in ran)
+        timer.close()
+
+    def test_close_ends_the_thread_and_closes_the_inner_timer_once(self) -> None:
+        """testReaperClose."""
+        closes: list[int] = []
+
+        class Inner(SystemTimer):
+            """Counts its closings."""
+
+            def close(self) -> None:
+                closes.append(1)
+                super().close()
+
+        timer = ReaperTimer("reaper-c", Inner("c"))
+        timer.close()
+        timer.close()
+        assert closes == [1]
+        assert not [thread for thread in threading.enumerate() if thread.name == "reaper-c"]
+
+    def test_a_second_user_is_served_as_well(self) -> None:
+        """testSharedTimerBetweenConsumers: one user's tasks are done, another's later one still runs."""
+        timer = ReaperTimer("reaper-s", SystemTimer("s"))
+        first, second = threading.Event(), threading.Event()
+        timer.add(ActionTask(5, first.set))
+        assert first.wait(30)
+        timer.add(ActionTask(5, second.set))
+        assert second.wait(30)
+        timer.close()
+
+    def test_a_name_and_a_timer_are_needed(self) -> None:
+        """testRejectsNullName, testRejectsNullTimer."""
+        with pytest.raises(TypeError):
+            ReaperTimer(None, SystemTimer("n"))  # type: ignore[arg-type]  # what is tested
+        with pytest.raises(TypeError):
+            ReaperTimer("name", None)  # type: ignore[arg-type]  # what is tested
+        with pytest.raises(ValueError, match="name"):
+            ReaperTimer("", SystemTimer("n"))
+
+    def test_nobody_else_drains_it(self) -> None:
+        """Two drainers would share the tasks between their threads: refused."""
+        timer = ReaperTimer("reaper-d", SystemTimer("d"))
+        with pytest.raises(RuntimeError):
+            timer.advance_clock(0)
+        timer.close()
+
+
+def test_the_mock_timer() -> None:
+    """MockTimer: 0 and below at once on the caller; then strictly before the new time, in order, without cancelled."""
+    timer = MockTimer(ManualClock(100))
+    notes: list[tuple[object, int]] = []
+
+    def add(delay_ms: int) -> Note:
+        note = Note(delay_ms, notes, delay_ms, timer.clock.now_ms)
+        timer.add(note)
+        return note
+
+    add(0)
+    add(-1)
+    assert notes == [(0, 100), (-1, 100)]
+    notes.clear()
+    add(30)
+    add(10)
+    add(20).cancel()
+    assert timer.size() == 2
+    assert not timer.advance_clock(10)
+    assert timer.advance_clock(1)
+    assert notes == [(10, 111)]
+    assert timer.advance_clock(100)
+    assert [name for name, _ in notes] == [10, 30]
+    assert timer.size() == 0

@@ -1,0 +1,98 @@
+"""Operations and tasks for the tests of the reference: they write down what happens to them."""
+
+from collections.abc import Callable
+
+from purgatorio import CONTAIN, LOCKED, PENDING_FLAG, DelayedOperation, Purgatory, TimerTask, VirtualTime
+from purgatorio.delayed.dialect import Dialect
+from purgatorio.faults import FaultPolicy
+from purgatorio.sync import Lock
+
+DIALECTS = (PENDING_FLAG, LOCKED)
+
+BOUNDARY_DELAYS_MS = (
+    -(2**63),
+    -5,
+    -1,
+    0,
+    1,
+    2,
+    19,
+    20,
+    21,
+    399,
+    400,
+    401,
+    8_000,
+    2**31,
+    2**63 - 1,
+    2**63,
+    2**70,
+)
+"""Around zero, around the levels of a wheel of 20 x 1 ms, and around and beyond what 64 bits hold."""
+
+
+class Request(DelayedOperation):
+    """Completes once `ready` is set; `log` has its callbacks in order."""
+
+    def __init__(
+        self,
+        delay_ms: int = 100_000,
+        dialect: Dialect = PENDING_FLAG,
+        *,
+        ready: bool = False,
+        lock: Lock | None = None,
+        faults: FaultPolicy = CONTAIN,
+        during_try: Callable[[], None] | None = None,
+        during_complete: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(delay_ms, dialect=dialect, lock=lock, faults=faults)
+        self.ready = ready
+        self.log: list[str] = []
+        self.during_try = during_try
+        self.during_complete = during_complete
+
+    def try_complete(self) -> bool:
+        self.log.append("try")
+        ready = self.ready
+        if self.during_try is not None:
+            self.during_try()
+        return self.force_complete() if ready else False
+
+    def on_complete(self) -> None:
+        self.log.append("complete")
+        if self.during_complete is not None:
+            self.during_complete()
+
+    def on_expiration(self) -> None:
+        self.log.append("expire")
+
+
+class Note(TimerTask):
+    """A task that appends `(name, now)` to a list when it runs."""
+
+    def __init__(
+        self, delay_ms: int, notes: list[tuple[object, int]], name: object, now_ms: Callable[[], int]
+    ) -> None:
+        super().__init__(delay_ms)
+        self._notes = notes
+        self._name = name
+        self._now_ms = now_ms
+
+    def run(self) -> None:
+        self._notes.append((self._name, self._now_ms()))
+
+
+def quiet_world(purge_interval: int = 1000) -> tuple[VirtualTime, Purgatory[Request]]:
+    """A purgatory under virtual time, without threads."""
+    world = VirtualTime()
+    return world, Purgatory("test", world.timer, reaper=False, shards=4, purge_interval=purge_interval)
+
+
+class Reports:
+    """A fault policy that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.caught_at: list[str] = []
+
+    def caught(self, error: Exception, where: str, subject: object) -> None:
+        self.caught_at.append(where)
