@@ -19,6 +19,10 @@ import zstandard
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
 
 CHUNK_BYTES: Final = 1 << 20
+ZSTD_PIECE_BYTES: Final = 1 << 10
+"""A decompressor gives all that a piece holds at once: at most 32,768 times its size, so small pieces bound it."""
+MAX_WINDOW_BYTES: Final = 1 << 27
+"""A zstd frame may ask for up to gigabytes to be held; no trace needs more than this."""
 KEPT_OF_A_LONG_LINE_BYTES: Final = 200
 SUFFIXES: Final[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json", ".parquet")
 """What `check` takes for a trace when it walks a folder."""
@@ -76,17 +80,26 @@ def _gunzip(raw: BinaryIO) -> Iterator[bytes]:
 
 
 def _unzstd(raw: BinaryIO) -> Iterator[bytes]:
-    decompressor = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
-    done = True
-    while compressed := raw.read(CHUNK_BYTES):
-        try:
-            chunk = decompressor.decompress(compressed)
-        except zstandard.ZstdError as bad:
-            raise Cut(f"the zstd stream is damaged ({bad})") from None
-        done = decompressor.eof
-        if chunk:
-            yield chunk
-    if not done:
+    """Frame by frame: a decompressor that reads across frames does not tell where the last one ended."""
+    context = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+    frame = context.decompressobj()
+    begun = False
+    held = bytearray()
+    while piece := raw.read(ZSTD_PIECE_BYTES):
+        while piece:
+            try:
+                held += frame.decompress(piece)
+            except zstandard.ZstdError as bad:
+                yield bytes(held)
+                raise Cut(f"the zstd stream is damaged ({bad})") from None
+            begun, piece = not frame.eof, b""
+            if frame.eof:
+                piece, frame = frame.unused_data, context.decompressobj()
+        if len(held) >= CHUNK_BYTES:
+            yield bytes(held)
+            held.clear()
+    yield bytes(held)
+    if begun:
         raise Cut("the zstd stream is cut")
 
 

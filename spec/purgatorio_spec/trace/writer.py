@@ -80,7 +80,12 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
 
     def close(self) -> None:
         """Write the end record and finish the file."""
-        self._held.append(End(self.events, self.dropped))
+        self.finish(End(self.events, self.dropped))
+
+    def finish(self, end: End | None) -> None:
+        """Finish the file with this end record, or without one: a copy of a trace is no more whole than the trace."""
+        if end is not None:
+            self._held.append(end)
         self._flush()
         self._sink.close(complete=True)
 

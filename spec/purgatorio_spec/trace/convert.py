@@ -1,0 +1,117 @@
+"""One trace from any form of the format to any other, validated on the way: JSON lines (plain, gzip, zstd), Parquet.
+
+One block of lines (or one row group of Parquet) is held at a time. The output appears under its name only when it is
+whole; until then it lies beside it as a hidden `.partial-` file, which an error takes away and the next try replaces.
+
+Not promised: the bytes of a round trip (absent and null fields, the order of fields, white space), and `x_` integers
+beyond 64 bits, which JSON readers turn into floats. The records are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import End
+from purgatorio_spec.trace.writer import TraceWriter
+
+FORMS: Final[tuple[str, ...]] = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".parquet")
+"""The suffixes that an output can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotConvert(Exception):
+    """The output cannot be written as asked: why, and what to do. Nothing was read or written."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How it went. `written`: the output exists. `end` is what was written as the end record, None if there is none.
+
+    `broken` holds at most the reader's limit of them; `broken_count` all.
+    """
+
+    run: str
+    events: int
+    end: End | None
+    broken: tuple[BrokenLine, ...]
+    broken_count: int
+    cut: str | None
+    written: bool
+
+    @property
+    def valid(self) -> bool:
+        """Whether there was a header, every line was a record and the file was not cut."""
+        return self.written and self.broken_count == 0 and self.cut is None
+
+
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    force: bool = False,
+    keep_going: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Conversion:
+    """Write the trace `source` to `target` in the form that its suffix names.
+
+    A broken line or a cut end means no output, unless `keep_going`: then the readable records are written, and the end
+    record counts the broken lines as dropped, so that nobody takes the copy for a whole trace. `progress` is told the
+    events read so far, after each block. Raises `CannotConvert`, and `OSError` from the file system.
+    """
+    if not target.name.endswith(FORMS):
+        raise CannotConvert(f"{target.name}: no known form; end the name in one of {', '.join(FORMS)}")
+    if target.exists() and not force:
+        raise CannotConvert(f"{target} exists; choose another name, or overwrite it with --force")
+    partial = target.with_name(f".partial-{target.name}")
+    reader = TraceReader(source)
+    writer: TraceWriter | None = None
+    written = False
+    try:
+        for batch in reader.batches():
+            if writer is None and reader.header is not None:
+                writer = TraceWriter(partial, reader.header)
+            if writer is not None and _goes_on(reader, keep_going):
+                writer.write_batch(batch)
+            if progress is not None:
+                progress(reader.events)
+        if writer is None and reader.header is not None:
+            writer = TraceWriter(partial, reader.header)
+        end = _end_of(reader)
+        if writer is not None and _goes_on(reader, keep_going):
+            writer.finish(end)
+            os.replace(partial, target)
+            written = True
+    finally:
+        if writer is not None and not written:
+            writer.abandon()
+        partial.unlink(missing_ok=True)
+    return Conversion(
+        run="" if reader.header is None else reader.header.run,
+        events=reader.events,
+        end=end,
+        broken=tuple(reader.broken),
+        broken_count=reader.broken_count,
+        cut=reader.cut,
+        written=written,
+    )
+
+
+def _goes_on(reader: TraceReader, keep_going: bool) -> bool:
+    return keep_going or (reader.broken_count == 0 and reader.cut is None)
+
+
+def _end_of(reader: TraceReader) -> End | None:
+    if reader.end is None or reader.broken_count == 0:
+        return reader.end
+    return replace(reader.end, events=reader.events, dropped=reader.end.dropped + reader.broken_count)

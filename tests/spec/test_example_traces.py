@@ -1,0 +1,93 @@
+"""The recorded runs of the real Kafka classes give exactly the figures that are known of them."""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pytest
+
+from figures import EVENTS, FIGURES, TRACES, files, run_of
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.convert import convert
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+WITHOUT_OCCASION: Final[dict[str, set[str]]] = {
+    "kafka-clean-race-4k": {"O3", "T1", "T3"},
+    "kafka-clean-racewatch-4k": {"O3", "T1", "T3"},
+    "kafka-clean-pending-flag-4k": {"O3", "T1", "T3"},
+    "kafka-buggy-nonatomic-force": {"O3", "O4", "T1", "T3"},
+}
+"""Nothing expires in the races, and the race of two forces makes nothing ready: what they cannot show."""
+
+
+@cache
+def checked(path: Path) -> RunResult:
+    """The result on a file, found once."""
+    (run,) = check_files([path]).runs
+    return run
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_exactly_the_known_violations(path: Path) -> None:
+    """One violation more is a false alarm on real code, one less a missed bug; both forms must agree."""
+    run = checked(path)
+    found = {name: result.violations for name, result in run.clauses.items() if result.violations}
+    assert found == FIGURES[run_of(path)]
+    assert run.run == run_of(path)
+    assert run.events == EVENTS[run_of(path)]
+    assert run.problems == ()
+    assert EXIT_STATUS[run.verdict] == (1 if found else 0)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_every_judged_clause_had_an_occasion(path: Path) -> None:
+    """A clause that never had a chance to fail proves nothing; only what a workload leaves out may be without."""
+    run = checked(path)
+    skipped = {name for name, result in run.clauses.items() if result.verdict == Verdict.SKIPPED}
+    assert skipped == ({"O6", "T2"} if run.profile == "pending-flag" else {"T2"})
+    assert run.clauses["T2"].reason == "the header does not give late_ns"
+    idle = {name for name, result in run.clauses.items() if not result.occasions} - skipped
+    assert idle == WITHOUT_OCCASION.get(run_of(path), set())
+
+
+def test_the_table_and_the_folder_list_the_same_runs() -> None:
+    """A file without figures is not tested, and figures without a file test nothing."""
+    assert {run_of(path) for path in files()} == set(FIGURES) == set(EVENTS)
+    assert {path.name for path in files() if path.suffix != ".parquet"} == {
+        "kafka-clean-1k.jsonl",
+        "kafka-clean-racewatch-4k.jsonl.gz",
+    }
+    text = (TRACES / "README.md").read_text(encoding="utf-8")
+    for run, clauses in FIGURES.items():
+        cell = ", ".join(f"{clause}: {count:,}" for clause, count in clauses.items()) or "none"
+        assert f"| `{run}` | {EVENTS[run]:,} | {cell} |" in text
+
+
+SMALL = {"kafka-clean-1k", "kafka-clean-racewatch-4k", "kafka-buggy-no-recheck"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=() if run_of(path) in SMALL else pytest.mark.slow)
+        for path in files()
+        if path.suffix == ".parquet"
+    ],
+)
+def test_round_trip_gives_identical_records(path: Path, tmp_path: Path) -> None:
+    """Parquet to JSON lines to Parquet to JSON lines: no field may be lost or changed on the way."""
+    forms = [tmp_path / name for name in ("a.jsonl.zst", "b.parquet", "c.jsonl.gz")]
+    for source, target in zip([path, *forms], forms, strict=False):
+        assert convert(source, target).valid
+    first, *others = [_read(form) for form in (path, *forms)]
+    assert all(other == first for other in others)
+
+
+def _read(path: Path) -> tuple[object, object, pa.Table]:
+    reader = TraceReader(path)
+    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA).combine_chunks()
+    return reader.header, reader.end, table
