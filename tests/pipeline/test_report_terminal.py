@@ -9,11 +9,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from golden import Golden
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from purgatorio_pipeline.report.terminal import print_check
-from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import HandMade, fired_early, lost_with_a_flag
 
 
@@ -110,3 +113,24 @@ def test_examples_may_be_missing() -> None:
     assert "allowed  fires at t >=" in text
     assert "seen     fired at t =" in text
     assert "first op-13" in text
+
+
+def test_the_summary_is_the_golden_one(golden: Golden) -> None:
+    """The first thing that a user reads changes only on purpose: violated, invalid, and what to do, in one text."""
+    first, second = lost_with_a_flag(), fired_early()
+    quiet = HandMade(run="quiet", file="quiet.jsonl")
+    quiet.register("worker-0", "op-1", "k1", 50)
+    broken = BrokenLine("cut.jsonl", 7, "t", "not an integer", "write nanoseconds as an integer", '"t":"now"')
+    cut = RunResult(
+        "cut",
+        "cut.jsonl",
+        "Hand 1",
+        "locked",
+        Verdict.INVALID_TRACE,
+        5,
+        {},
+        (f"1 broken line(s), first {broken}",),
+    )
+    runs = (first.judge(), second.judge(), quiet.judge(), cut)
+    text = printed(CheckResult(runs, 1, (broken,)), {**first.examples(), **second.examples()}, verbose=True)
+    golden("pipeline/golden/terminal.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
