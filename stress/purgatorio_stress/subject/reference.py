@@ -8,7 +8,8 @@ the purgatory's own reaper and executor.
 What the header declares: `early_ns` is tick - 1 ms, by the contract of the timer; `late_ns` is the lateness that a
 loaded machine with one interpreter lock may add, and no promise of the reference.
 
-At the end the run waits for every operation, lets the reaper purge, and records `quiesce`.
+At the end the run waits for every operation, lets the reaper purge, and records `quiesce`. Where it does not come to
+rest (a broken build leaves timers behind), it ends without: what was recorded says why.
 """
 
 import random
@@ -50,7 +51,8 @@ DIALECTS: Final[Mapping[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked"
 _SHARED_KEYS: Final = 24
 _REAPER_PERIOD_S: Final = 0.2
 _NAP_S: Final = 0.005
-_GIVE_UP_S: Final = 15.0
+_STUCK_S: Final = 15.0
+_RESTLESS_S: Final = 1.5 * LATE_SLACK_NS / 1e9
 _GAUGE_EVERY_S: Final = 0.1
 
 
@@ -163,7 +165,7 @@ class _Run:
         )
 
     def carry_out(self) -> bool:
-        """Run to rest; False where something hangs. What a worker raised is in `failures`."""
+        """Run to rest; False where a worker never comes back. What a worker raised is in `failures`."""
         start_ns = time.monotonic_ns()
         workers = [
             threading.Thread(target=self._work, args=(number, start_ns), name=f"worker-{number}", daemon=True)
@@ -171,14 +173,15 @@ class _Run:
         ]
         for worker in workers:
             worker.start()
-        give_up_s = time.monotonic() + self._plan.end_ns / 1e9 + _GIVE_UP_S
-        while any(worker.is_alive() for worker in workers) and time.monotonic() < give_up_s:
+        end_s = start_ns / 1e9 + self._plan.end_ns / 1e9
+        while any(worker.is_alive() for worker in workers):
+            if time.monotonic() > end_s + _STUCK_S:
+                return False
             self._look_and_wait()
-        at_rest = self._come_to_rest(give_up_s)
-        if at_rest:
+        if self._come_to_rest(max(time.monotonic(), end_s) + _RESTLESS_S):
             self._purgatory.gauge("quiesce")
         self._purgatory.inner.shutdown()
-        return at_rest
+        return True
 
     def _look_and_wait(self) -> None:
         self._purgatory.gauge()
@@ -199,7 +202,7 @@ class _Run:
             time.sleep(_NAP_S)
         idle = threading.Event()
         self._timer.add(ActionTask(0, idle.set))
-        if not idle.wait(_GIVE_UP_S):
+        if not idle.wait(_RESTLESS_S):
             return False
         time.sleep(2 * _REAPER_PERIOD_S + 0.05)
         return True

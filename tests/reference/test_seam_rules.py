@@ -1,0 +1,142 @@
+"""The seam is worth what goes through it: this walks the reference's source for shared state beside it.
+
+The rules are those of `purgatorio.sync`. A scheduler that runs the reference through its interleavings sees what goes
+through the seam, and nothing else: one plain attribute that two threads change, and its verdicts are worth nothing.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import purgatorio
+
+PACKAGE = Path(purgatorio.__file__).parent
+BINDINGS = {"threads.py", "threads_queue.py", "threads_rwlock.py", "clock.py"}
+"""The seam's binding to threads, and the clock: the only modules that may touch the real thing."""
+
+FORBIDDEN = {
+    "threading",
+    "_thread",
+    "queue",
+    "time",
+    "asyncio",
+    "multiprocessing",
+    "concurrent",
+    "contextvars",
+}
+CHANGEABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+CHANGEABLE_CALLS = {"list", "dict", "set", "bytearray", "deque", "defaultdict", "count", "Counter"}
+
+
+def sources() -> list[Path]:
+    """The modules under the rules."""
+    found = [path for path in PACKAGE.rglob("*.py") if path.name not in BINDINGS]
+    assert len(found) >= 25, "the package was not found"
+    return found
+
+
+def breaches(source: str) -> list[str]:
+    """What in this module goes past the seam, as `line: what`."""
+    tree = ast.parse(source)
+    found = _forbidden_imports(tree) + _changed_globals(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            found += _breaches_of_class(node)
+    return found
+
+
+def _forbidden_imports(tree: ast.Module) -> list[str]:
+    found = []
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        found += [f"{node.lineno}: imports {name}" for name in names if name.split(".")[0] in FORBIDDEN]  # type: ignore[attr-defined]  # an import has a line
+    return found
+
+
+def _changed_globals(tree: ast.Module) -> list[str]:
+    found = [f"{node.lineno}: global" for node in ast.walk(tree) if isinstance(node, ast.Global)]
+    for node in tree.body:
+        if (
+            isinstance(node, ast.Assign | ast.AnnAssign)
+            and node.value is not None
+            and _is_changeable(node.value)
+        ):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                found.append(f"{node.lineno}: a changeable value of the module")
+    return found
+
+
+def _breaches_of_class(node: ast.ClassDef) -> list[str]:
+    found = []
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef):
+            for inner in ast.walk(method):
+                found += _breaches_of_assignment(inner, in_init=method.name == "__init__")
+        elif isinstance(method, ast.Assign) and _is_changeable(method.value):
+            found.append(f"{method.lineno}: a changeable value of the class")
+    return found
+
+
+def _breaches_of_assignment(node: ast.AST, in_init: bool) -> list[str]:
+    if isinstance(node, ast.AugAssign | ast.Delete):
+        targets: list[ast.expr] = [node.target] if isinstance(node, ast.AugAssign) else node.targets
+        return [f"{node.lineno}: changes .{t.attr}" for t in targets if isinstance(t, ast.Attribute)]
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
+        return []
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    attributes = [target for target in targets if isinstance(target, ast.Attribute)]
+    if not attributes:
+        return []
+    if not in_init:
+        return [f"{node.lineno}: binds .{target.attr} again" for target in attributes]
+    if node.value is not None and _is_changeable(node.value):
+        return [f"{node.lineno}: .{target.attr} is plain and changeable" for target in attributes]
+    return []
+
+
+def _is_changeable(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute):
+        name = value.func.id if isinstance(value.func, ast.Name) else value.func.attr
+        return name in CHANGEABLE_CALLS
+    return isinstance(value, CHANGEABLE)
+
+
+def test_all_shared_state_is_in_the_seam() -> None:
+    """No module of the reference but the bindings keeps changeable state of its own."""
+    found = {
+        str(path.relative_to(PACKAGE)): lines for path in sources() if (lines := breaches(path.read_text()))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import threading",
+        "from queue import SimpleQueue",
+        "import time as t",
+        "cache = {}",
+        "class A:\n    seen = []",
+        "class A:\n    def __init__(self):\n        self.items = []",
+        "class A:\n    def __init__(self):\n        self.items: list[int] = list()",
+        "class A:\n    def go(self):\n        self.count += 1",
+        "class A:\n    def go(self):\n        self.done = True",
+        "class A:\n    def go(self, other):\n        other.next = self",
+        "class A:\n    def go(self):\n        del self.done",
+        "x = 0\ndef go():\n    global x\n    x = 1",
+    ],
+)
+def test_each_rule_can_be_broken(source: str) -> None:
+    """The twin: each kind of breach is found."""
+    assert breaches(source)
+
+
+def test_what_is_allowed_is_not_reported() -> None:
+    """Attributes bound once, to what the seam made or to a constant, are fine."""
+    assert not breaches(
+        "class A:\n    def __init__(self, sync):\n        self.n = sync.cell([])\n        self.size = 3\n"
+    )
