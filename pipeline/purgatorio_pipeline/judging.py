@@ -14,6 +14,7 @@ import pyarrow as pa
 from purgatorio_spec.history.lateness import Lateness, lateness
 from purgatorio_spec.judge.process import judge_table
 from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes, example_events
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
@@ -33,10 +34,10 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A check with what is needed to show it: the events of each cause's first example, and the lateness of runs."""
+    """A check with what is needed to show it: each cause's first violation event by event, and the lateness of runs."""
 
     result: CheckResult
-    examples: Mapping[CauseKey, pa.Table]
+    examples: Mapping[CauseKey, Counterexample]
     lateness: Sequence[Lateness]
 
 
@@ -67,7 +68,7 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
     quarantined = 0
-    examples: dict[CauseKey, pa.Table] = {}
+    examples: dict[CauseKey, Counterexample] = {}
     late: list[Lateness] = []
     for path in paths:
         reader = TraceReader(path)
@@ -76,8 +77,9 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
         runs.append(run)
         broken += reader.broken
         quarantined += reader.broken_count
-        for key, _, _, violation in causes(CheckResult((run,))):
-            examples[key] = example_events(table, violation)
+        for key, _, count, violation in causes(CheckResult((run,))):
+            events = example_events(table, violation)
+            examples[key] = counterexample(key.file, key.run, violation, events, count)
         measured = lateness(run.run, table)
         late += [] if measured is None else [measured]
     return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late)
@@ -109,7 +111,13 @@ def judge_on_spark(
         violations = spark.table("violations") if judged else None
         if out is not None:
             write_gold(checked.lake, checked.result, violations, late)
-        return Judged(checked.result, fetch_examples(checked.events, checked.result), late)
+        events = fetch_examples(checked.events, checked.result)
+        examples = {
+            key: counterexample(key.file, key.run, violation, events[key], count)
+            for key, _, count, violation in causes(checked.result)
+            if key in events
+        }
+        return Judged(checked.result, examples, late)
     finally:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from purgatorio_pipeline.judging import Engine, Focus, Judged
 from purgatorio_pipeline.report.page import write_report
-from purgatorio_pipeline.report.terminal import print_result
+from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_spec.verdict import EXIT_STATUS
 
 P = ParamSpec("P")
@@ -87,7 +87,7 @@ def show(judged: Judged, focus: Focus, output: CheckOutput) -> int:
     if output.json:
         click.echo(json.dumps(result.as_json(), ensure_ascii=False))
     else:
-        print_result(result, judged.examples, Console(), verbose=output.verbose)
+        print_check(Console(), result, judged.examples, verbose=output.verbose)
         if output.report is not None:
             click.echo(f"report: {output.report}")
         if output.out is not None:

@@ -130,10 +130,7 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Judgement:
         if not in_time and not barrier:
             continue
         occasions = 1
-        # A cancel after the deadline rules out what starts after it; one that says that it won rules out any fire.
-        fires = [fire for fire in history.fires if in_time or stop.out == 1 or fire.call_i > stop.end_i]
-        rearmed_i = min((add.call_i for add in history.adds if add.call_i > stop.call_i), default=NEVER)
-        wrong = next((fire for fire in fires if fire.call_i < rearmed_i or stop.f == "force_complete"), None)
+        wrong = next((fire for fire in history.fires if _ruled_out(history, stop, in_time, fire)), None)
         if wrong is not None:
             return _broken(
                 "T4",
@@ -154,11 +151,27 @@ def _stops(history: OperationHistory) -> list[Call]:
     return [stop for stop in (*stops, *history.winners) if history.fire_of(stop) is None]
 
 
+def _ruled_out(history: OperationHistory, stop: Call, in_time: bool, fire: Call) -> bool:
+    """Whether this stop forbids this fire."""
+    if stop.f == "force_complete":
+        # An add that came after the completion is taken back by the registration, at the latest when it returns
+        # (KAFKA-2226); until then the task may fire.
+        late_add = any(add.end_i > stop.call_i for add in history.adds)
+        registration = history.registration
+        return not (late_add and registration is not None and fire.call_i < registration.end_i)
+    # A cancel after the deadline rules out what starts after it; one that says that it won rules out any fire.
+    if not in_time and stop.out != 1 and fire.call_i < stop.end_i:
+        return False
+    # An add that may have taken effect after the cancel arms the task again.
+    rearmed_i = min((add.call_i for add in history.adds if add.end_i > stop.call_i), default=NEVER)
+    return fire.call_i < rearmed_i
+
+
 def _armed_deadline_t(history: OperationHistory, stop: Call) -> int | None:
-    """The deadline of the add that this stop answers: for a cancel the last add begun before it; a completion answers
-    also an add that comes after it (the timer's late add: KAFKA-2226)."""
+    """The deadline of the add that this stop answers: for a cancel the last add that had returned before it; a
+    completion answers also an add that comes after it (the timer's late add: KAFKA-2226)."""
     if stop.f == "force_complete":
         deadlines = [add.deadline_t for add in history.adds if add.deadline_t is not None]
         return min(deadlines, default=None)
-    before = [add for add in history.adds if add.call_i < stop.call_i]
+    before = [add for add in history.adds if add.end_i < stop.call_i]
     return before[-1].deadline_t if before else None
