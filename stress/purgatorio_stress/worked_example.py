@@ -1,0 +1,290 @@
+"""The worked example of the docs: one operation through both dialects, with the events of a real run.
+
+    python -m purgatorio_stress.worked_example > docs/worked-example.md
+
+The run is virtual: a manual clock, and two threads that take turns at fixed points, so the events are the same each
+time, and a test compares the page with them. What is recorded is what any recorder of this project sees; times are
+milliseconds of the manual clock.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from purgatorio import LOCKED, PENDING_FLAG, ManualClock, Purgatory, QueuedExecutor, SystemTimer
+from purgatorio.delayed.dialect import Dialect
+from purgatorio_spec.trace.record import Event, State
+from purgatorio_stress.recorded import (
+    NS_PER_MS,
+    RecordedOperation,
+    RecordedPurgatory,
+    RecordedTimer,
+    Recording,
+    RecordingClock,
+)
+from purgatorio_stress.recorder import Recorder
+
+__all__ = ["events_of", "page"]
+
+_TIMEOUT_MS: Final = 30
+_WAIT_S: Final = 60
+
+
+class _PausingOperation(RecordedOperation):
+    """Evaluates first, and lets `pause` happen before it acts on what it saw."""
+
+    pause: Callable[[], None] | None = None
+
+    def evaluate(self) -> bool:
+        ready = self.is_ready()
+        if self.pause is not None:
+            self.pause()
+        return self.force_complete() if ready else False
+
+
+class _World:
+    """A purgatory over virtual time, recorded through `recording`."""
+
+    def __init__(
+        self, dialect: Dialect, recorder: Recorder, clock: ManualClock, recording: Recording
+    ) -> None:
+        self._dialect = dialect
+        self._recording = recording
+        self.recorder = recorder
+        self.clock = clock
+        self._executor = QueuedExecutor()
+        reads = RecordingClock(clock)
+        self._timer = SystemTimer("example", clock=reads, executor=self._executor)
+        inner: Purgatory[RecordedOperation] = Purgatory(
+            "example", RecordedTimer(self._timer, reads, recording), reaper=False, shards=1
+        )
+        self.purgatory = RecordedPurgatory(inner, recording)
+
+    def operation(self, id_: str) -> _PausingOperation:
+        """A produce request that waits for its followers."""
+        return _PausingOperation(self._recording, id_, ("orders-0",), _TIMEOUT_MS, dialect=self._dialect)
+
+    def advance(self, by_ms: int) -> None:
+        """Let time pass and run what is due."""
+        self.clock.advance(by_ms)
+        while self._timer.advance_clock(0):
+            pass
+        self._executor.run_all()
+
+
+def _recorder() -> tuple[ManualClock, Recorder]:
+    clock = ManualClock()
+    return clock, Recorder(lambda: clock.now_ms() * NS_PER_MS)
+
+
+class _Turns:
+    """A recorder that makes two threads meet in the same way each time.
+
+    `follower-1` has evaluated and goes on once `follower-2` has begun its check (`locked`: it will wait for the lock)
+    or ended it (`pending-flag`: it does not wait). `follower-2` evaluates only when `follower-1` is done.
+    """
+
+    def __init__(self, recorder: Recorder, dialect: Dialect) -> None:
+        self._recorder = recorder
+        self._go_on_at = "call" if dialect is LOCKED else "ret"
+        self.go_on = threading.Event()
+        self.first_done = threading.Event()
+
+    def call(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        delay_ns: int | None = None,
+    ) -> int:
+        """See `Recording.call`."""
+        if f == "try_complete" and _is_second():
+            self.first_done.wait(_WAIT_S)
+        c = self._recorder.call(f, id, keys=keys, delay_ns=delay_ns)
+        self._after(f, "call")
+        return c
+
+    def ret(
+        self,
+        f: str,
+        c: int,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        out: int | None = None,
+        err: str | None = None,
+        deadline_t: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """See `Recording.ret`."""
+        self._recorder.ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
+        self._after(f, "ret")
+
+    def at(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        t_call: int | None = None,
+        out: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """See `Recording.at`."""
+        self._recorder.at(f, id, keys=keys, t_call=t_call, out=out, state=state)
+
+    def _after(self, f: str, phase: str) -> None:
+        if f == "check_and_complete" and phase == self._go_on_at and _is_second():
+            self.go_on.set()
+
+
+def _is_second() -> bool:
+    return threading.current_thread().name == "follower-2"
+
+
+def events_of(dialect: Dialect) -> tuple[list[Event], list[Event]]:
+    """The events of the meeting (two events and one evaluation), and those of the expiry."""
+    return _meeting(dialect), _expiry(dialect)
+
+
+def _meeting(dialect: Dialect) -> list[Event]:
+    """`follower-1` evaluates in vain; before it lets go of the lock, `follower-2` makes it ready and checks."""
+    clock, recorder = _recorder()
+    turns = _Turns(recorder, dialect)
+    world = _World(dialect, recorder, clock, turns)
+    operation = world.operation("produce-7")
+    world.purgatory.register(operation)
+    world.advance(5)
+    evaluated = threading.Event()
+
+    def pause() -> None:
+        operation.pause = None
+        evaluated.set()
+        turns.go_on.wait(_WAIT_S)
+
+    def first() -> None:
+        operation.pause = pause
+        world.purgatory.check("orders-0")
+        turns.first_done.set()
+
+    def second() -> None:
+        evaluated.wait(_WAIT_S)
+        clock.advance(1)
+        operation.become_ready(recorder.clock_ns())
+        world.purgatory.check("orders-0")
+
+    threads = [
+        threading.Thread(target=first, name="follower-1"),
+        threading.Thread(target=second, name="follower-2"),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return recorder.drain(last=True)
+
+
+def _expiry(dialect: Dialect) -> list[Event]:
+    """Nothing happens to it, and its time-out comes."""
+    clock, recorder = _recorder()
+    world = _World(dialect, recorder, clock, recorder)
+    world.purgatory.register(world.operation("produce-8"))
+    world.advance(_TIMEOUT_MS - 1)
+    world.advance(1)
+    return recorder.drain(last=True)
+
+
+def page() -> str:
+    """The page, as Markdown."""
+    pending, pending_expiry = events_of(PENDING_FLAG)
+    locked, _ = events_of(LOCKED)
+    return _TEXT.format(
+        pending=_table(pending),
+        locked=_table(locked),
+        expiry=_table(pending_expiry),
+    )
+
+
+def _table(events: list[Event]) -> str:
+    """One line an event, one column a thread, calls and returns indented by how deep they are."""
+    threads = list(dict.fromkeys(event.th for event in events))
+    names = {"MainThread": "request"}
+    width = 46
+    lines = ["  i   ms  " + "".join(f"{names.get(thread, thread):<{width}}" for thread in threads).rstrip()]
+    depth = dict.fromkeys(threads, 0)
+    for event in events:
+        if event.ph == "ret":
+            depth[event.th] -= 1
+        text = "  " * depth[event.th] + _words(event)
+        if event.ph == "call":
+            depth[event.th] += 1
+        column = " " * width * threads.index(event.th)
+        lines.append(f"{event.i:>3} {event.t // NS_PER_MS:>4}  {column}{text}".rstrip())
+    return "\n".join(lines)
+
+
+def _words(event: Event) -> str:
+    if event.ph == "at":
+        return f"* {event.f}"
+    if event.ph == "call":
+        inside = ", ".join(event.keys or ())
+        if event.delay_ns is not None:
+            inside += f"{', ' if inside else ''}{event.delay_ns // NS_PER_MS} ms"
+        return f"{event.f}({inside})"
+    if event.deadline_t is not None:
+        return f"= deadline {event.deadline_t // NS_PER_MS} ms"
+    return "=" if event.out is None else f"= {event.out}"
+
+
+_TEXT: Final = """\
+# One operation through both dialects
+
+This page is printed by `python -m purgatorio_stress.worked_example`: the events are those of real runs of the
+reference over a manual clock, and a test compares them with the page.
+
+A produce request with acks=-1 waits in the purgatory under the key `orders-0`, for 30 ms at most, until enough
+followers have its records. Two followers report at nearly the same time. `follower-1` comes first and evaluates: not
+enough. Before it has let go of the operation's lock, `follower-2` makes the condition true and checks the key. Who
+completes the request?
+
+One line is one event: a call, `=` its return with its result, or `*` a point. One column is one thread.
+
+## `pending-flag` (Kafka 1.1 to 2.6, the default here)
+
+```text
+{pending}
+```
+
+Registration tries twice, before and after watching, and only then starts the timer; it answers 0: not completed by
+this call. `follower-2` does not get the operation's lock. It leaves the flag `try_complete_pending` behind, and its
+check returns 0 without having evaluated anything. `follower-1` unlocks, finds the flag, goes round, sees the
+condition and completes the request: the flag, then the cancel of the timer, then `on_complete`. So the check that
+made the difference returned *before* the completion, on another thread, and that is all this dialect promises: the
+completion is never left to the time-out. Before the flag existed it was: that is KAFKA-6653.
+
+## `locked` (Kafka 4.1 and later)
+
+```text
+{locked}
+```
+
+Here an event waits for the lock. `follower-2` began its check while `follower-1` still held the lock with its stale
+answer; it evaluates when `follower-1` has let go, and its own check completes the request and says 1. When a check
+returns, what was ready before it is completed. The price is the waiting: a slow callback holds up every event that
+meets the operation.
+
+## The time-out
+
+Without an event, in either dialect (here `pending-flag`):
+
+```text
+{expiry}
+```
+
+Nothing runs at 29 ms. At 30 ms the timer's task runs: it is a caller of `force_complete` like any other, and only
+because it wins does `on_expiration` follow, after `on_complete`.
+"""
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,34 @@
+"""The worked example of the docs is what the reference really does."""
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio import LOCKED, PENDING_FLAG
+from purgatorio.delayed.dialect import Dialect
+from purgatorio_stress.worked_example import events_of, page
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "worked-example.md"
+
+
+def test_the_page_is_what_a_run_prints() -> None:
+    """Three runs print the very page, so the events in it are real and not a matter of luck."""
+    written = PAGE.read_text(encoding="utf-8")
+    for _ in range(3):
+        assert page() == written, (
+            "print it again: python -m purgatorio_stress.worked_example > docs/worked-example.md"
+        )
+
+
+@pytest.mark.parametrize(("dialect", "completer"), [(PENDING_FLAG, "follower-1"), (LOCKED, "follower-2")])
+def test_who_completes_is_the_difference(dialect: Dialect, completer: str) -> None:
+    """What the page says in words: the thread that completes, and what the second check returns."""
+    meeting, _ = events_of(dialect)
+    (completion,) = (event for event in meeting if event.f == "on_complete" and event.ph == "call")
+    (answer,) = (
+        event.out
+        for event in meeting
+        if event.th == "follower-2" and event.f == "check_and_complete" and event.ph == "ret"
+    )
+    assert completion.th == completer
+    assert answer == (1 if dialect is LOCKED else 0)
