@@ -1,0 +1,30 @@
+"""The memory experiment at a size that is quick; `purgatorio bench purgatory` runs the million."""
+
+import pytest
+
+from purgatorio import DelayedOperation
+from purgatorio.delayed.pending_flag import PendingFlag
+from purgatorio_stress.bench_purgatory import bench_purgatory
+
+
+def test_memory_comes_back() -> None:
+    """Nothing but the garbage that the purge interval allows is kept, and no timer."""
+    result = bench_purgatory(5_000)
+    assert result.passed, result.text()
+    assert (result.by_event, result.expired) == (4_950, 50)
+    assert result.pending.blocks > result.start.blocks + 15 * result.operations
+
+
+def test_timers_left_behind_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin (KAFKA-16663): without the cancel, operations stay in the timer, and so the purge never starts."""
+
+    def without_cancel(self: PendingFlag, operation: DelayedOperation) -> bool:
+        if not operation.completed.compare_and_set(False, True):
+            return False
+        operation.call_on_complete()
+        return True
+
+    monkeypatch.setattr(PendingFlag, "force_complete", without_cancel)
+    result = bench_purgatory(5_000)
+    assert not result.passed
+    assert result.most_garbage > result.purge_interval
