@@ -29,7 +29,8 @@ def once(run: Run, history: OperationHistory) -> Judgement:
             f"it returned true {len(winners)} times, on {_threads(winners)}",
         )
     if run.dropped:
-        return UNDECIDED if not winners or not completes else KEPT
+        together = any(winner.contains(done) for winner in winners for done in completes)
+        return KEPT if together else UNDECIDED
     for winner in winners:
         if not any(winner.contains(done) for done in completes):
             return _broken(

@@ -1,0 +1,383 @@
+"""For each way in which a clause can be broken a hand-made history, and its twin that keeps it.
+
+A function makes both: `broken` changes the one thing that matters. `TWINS` says clause, cause and profile of each.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from purgatorio_spec.trace.record import State
+from trace_builder import MS, Trace
+
+
+def completed_twice(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.check("k", "a")
+    if broken:
+        made.complete("a", th="other", out=0)
+    else:
+        with made.call("force_complete", "a", th="other", out=0):
+            pass
+    return made
+
+
+def two_winners(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.check("k", "a")
+    with made.call("force_complete", "a", th="other", out=1 if broken else 0):
+        pass
+    return made
+
+
+def winner_without_callback(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    with (
+        made.call("force_complete", "a", out=1),
+        made.call("on_complete", "a", th="other" if broken else "w"),
+    ):
+        pass
+    return made
+
+
+def loser_ran_callback(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.complete("a", out=0 if broken else 1)
+    return made
+
+
+def callback_without_force(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    if broken:
+        with made.call("on_complete", "a"):
+            pass
+    else:
+        made.complete("a")
+    return made
+
+
+def true_and_never_ready(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    if not broken:
+        made.point("ready", "a", th="c", back_ns=500)
+    made.check("k", "a")
+    return made
+
+
+def true_before_ready(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.check("k", "a")
+    made.point("ready", "a", th="c", back_ns=500 if broken else 50_000)
+    return made
+
+
+def expired_twice(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.wait(200 * MS)
+    with made.call("timer_fire", "a", th="exec"):
+        made.complete("a", th="exec")
+        made.point("on_expiration", "a", th="exec")
+        if broken:
+            made.point("on_expiration", "a", th="exec")
+    return made
+
+
+def expiration_without_its_completion(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.wait(200 * MS)
+    if broken:
+        made.check("k", "a")
+    with made.call("timer_fire", "a", th="exec"):
+        if not broken:
+            made.complete("a", th="exec")
+        made.point("on_expiration", "a", th="exec")
+    return made
+
+
+def ready_before_registration(broken: bool) -> Trace:
+    made = Trace()
+    made.point("ready", "a", back_ns=500)
+    with (
+        made.call("try_complete_else_watch", "a", keys=["k"], delay_ns=MS, out=0 if broken else 1),
+        made.call("try_complete", "a", out=0 if broken else 1),
+    ):
+        if not broken:
+            made.complete("a")
+    return made
+
+
+def unclaimed_on_return(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k", *([] if broken else ["a"]))
+    made.wait(200 * MS)
+    if broken:
+        made.expire("a")
+    return made
+
+
+def never_claimed(broken: bool) -> Trace:
+    made = Trace("pending-flag")
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    if not broken:
+        with made.call("try_complete", "a", th="later", out=1):
+            made.complete("a", th="later")
+    return made
+
+
+def left_to_the_time_out(broken: bool) -> Trace:
+    made = Trace("pending-flag")
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    if not broken:
+        made.attempt("a", out=0, th="later")
+    made.wait(200 * MS)
+    made.expire("a")
+    return made
+
+
+def never_completed(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.wait(5_000 * MS)
+    if not broken:
+        made.expire("a")
+    made.register("b")
+    return made
+
+
+def overlap(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    force = made.start("force_complete", "a", th="one")
+    done = made.start("on_complete", "a", th="one")
+    if broken:
+        made.attempt("a", out=0, th="two")
+    made.end(done)
+    if not broken:
+        made.attempt("a", out=0, th="two")
+    made.end(force, 1)
+    return made
+
+
+def registration_answered_true(broken: bool) -> Trace:
+    return _registration(completes=not broken, answer=1)
+
+
+def registration_answered_false(broken: bool) -> Trace:
+    return _registration(completes=broken, answer=0)
+
+
+def _registration(completes: bool, answer: int) -> Trace:
+    made = Trace()
+    with (
+        made.call("try_complete_else_watch", "a", keys=["k"], out=answer),
+        made.call("try_complete", "a", out=1 if completes else 0),
+    ):
+        if completes:
+            made.complete("a")
+    return made
+
+
+def try_answered_true(broken: bool) -> Trace:
+    return _try(completes=not broken, answer=1)
+
+
+def try_answered_false(broken: bool) -> Trace:
+    return _try(completes=broken, answer=0)
+
+
+def _try(completes: bool, answer: int) -> Trace:
+    made = Trace()
+    with made.call("try_complete", "a", out=answer):
+        if completes:
+            made.complete("a")
+    return made
+
+
+def check_miscounted(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.check("k", "a", out=2 if broken else 1)
+    return made
+
+
+def garbage(broken: bool) -> Trace:
+    made = Trace()
+    for name in ("a", "b", "c", "d", "e"):
+        made.register(name, ["k", "l"])
+        made.check("k", name)
+    made.register("live", ["k", "l"])
+    made.gauge(watched=7 if broken else 6, delayed=1)
+    return made
+
+
+def watched_too_few(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.gauge(watched=1 if broken else 2, delayed=1)
+    return made
+
+
+def watched_too_many(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.gauge(watched=3 if broken else 2, delayed=1)
+    return made
+
+
+def delayed_above_live(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a")
+    made.complete("a", cancel=False)
+    made.gauge(watched=0, delayed=1 if broken else 0)
+    return made
+
+
+def negative(broken: bool) -> Trace:
+    made = Trace()
+    made.gauge(watched=0, delayed=-1 if broken else 0)
+    return made
+
+
+def size_wrong(broken: bool) -> Trace:
+    made = Trace()
+    for name in ("a", "b", "c"):
+        made.add(name)
+    made.cancel("b")
+    made.gauge(watched=0, delayed=3 if broken else 2)
+    return made
+
+
+def size_too_small_in_an_interval(broken: bool) -> Trace:
+    made = Trace()
+    for name in ("a", "b", "c"):
+        made.add(name)
+    reading = made.start("gauge", th="metrics")
+    made.cancel("b")
+    made.end(reading, state=State(None, 0 if broken else 1))
+    return made
+
+
+def early(broken: bool) -> Trace:
+    made = Trace()
+    made.add("a", delay_ns=10 * MS)
+    made.wait(9 * MS if broken else 10 * MS)
+    made.fire("a")
+    return made
+
+
+def late(broken: bool) -> Trace:
+    made = Trace()
+    made.add("a", delay_ns=10 * MS)
+    made.wait(61 * MS if broken else 59 * MS)
+    made.fire("a")
+    return made
+
+
+def fired_twice(broken: bool) -> Trace:
+    made = Trace()
+    made.add("a", delay_ns=MS)
+    made.wait(2 * MS)
+    made.fire("a")
+    if broken:
+        made.fire("a")
+    return made
+
+
+def never_fired(broken: bool) -> Trace:
+    made = Trace()
+    made.add("a", delay_ns=MS)
+    made.wait(2 * MS)
+    if not broken:
+        made.fire("a")
+    made.gauge(watched=0, delayed=1 if broken else 0)
+    return made
+
+
+def fired_after_cancel(broken: bool, profile: str = "locked") -> Trace:
+    made = Trace(profile)
+    made.add("a", delay_ns=10 * MS)
+    made.cancel("a")
+    made.wait(20 * MS)
+    if broken:
+        made.fire("a")
+    return made
+
+
+def fired_behind_the_barrier(broken: bool, profile: str = "netty-hashed-wheel") -> Trace:
+    made = Trace(profile)
+    made.add("a", delay_ns=10 * MS)
+    made.wait(20 * MS)
+    made.cancel("a")
+    if not broken:
+        made.add("a", delay_ns=0)
+    made.fire("a")
+    return made
+
+
+def fired_though_completed(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a", delay_ns=10 * MS)
+    made.wait(20 * MS if not broken else 0)
+    made.complete("a", cancel=False)
+    made.wait(20 * MS)
+    made.fire("a")
+    made.register("b", delay_ns=10 * MS)
+    made.complete("b")
+    return made
+
+
+Maker = Callable[[bool], Trace]
+
+TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
+    ("O1", "completed-twice", completed_twice),
+    ("O1", "two-winners", two_winners),
+    ("O1", "winner-without-callback", winner_without_callback),
+    ("O1", "loser-ran-callback", loser_ran_callback),
+    ("O2", "callback-without-force", callback_without_force),
+    ("O2", "true-and-never-ready", true_and_never_ready),
+    ("O2", "true-before-ready", true_before_ready),
+    ("O3", "expired-twice", expired_twice),
+    ("O3", "expiration-without-its-completion", expiration_without_its_completion),
+    ("O4", "ready-before-registration", ready_before_registration),
+    ("O4", "unclaimed-on-return", unclaimed_on_return),
+    ("O4", "never-claimed", never_claimed),
+    ("O4", "left-to-the-time-out", left_to_the_time_out),
+    ("O5", "never-completed", never_completed),
+    ("O6", "overlap", overlap),
+    ("O7", "try_complete_else_watch-answered-true", registration_answered_true),
+    ("O7", "try_complete_else_watch-answered-false", registration_answered_false),
+    ("O7", "try_complete-answered-true", try_answered_true),
+    ("O7", "try_complete-answered-false", try_answered_false),
+    ("O7", "check-miscounted", check_miscounted),
+    ("P1", "garbage", garbage),
+    ("P2", "watched-out-of-bounds", watched_too_few),
+    ("P2", "watched-out-of-bounds", watched_too_many),
+    ("P2", "delayed-above-live", delayed_above_live),
+    ("T1", "early", early),
+    ("T2", "late", late),
+    ("T3", "fired-twice", fired_twice),
+    ("T3", "never-fired", never_fired),
+    ("T4", "fired-after-cancel", fired_after_cancel),
+    ("T4", "fired-after-cancel", lambda broken: fired_after_cancel(broken, "netty-hashed-wheel")),
+    ("T4", "fired-after-cancel", lambda broken: fired_after_cancel(broken, "asyncio")),
+    ("T4", "fired-after-cancel", fired_behind_the_barrier),
+    ("T4", "fired-though-completed", fired_though_completed),
+    ("T5", "negative", negative),
+    ("T5", "size-wrong", size_wrong),
+    ("T5", "size-wrong", size_too_small_in_an_interval),
+)
+"""Clause, cause, and the maker of both histories."""

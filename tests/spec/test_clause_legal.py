@@ -1,0 +1,299 @@
+"""Histories that look wrong and are legal: each was, or would be, a false alarm on a real subject."""
+
+import pytest
+
+from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.trace.record import State
+from purgatorio_spec.verdict import Verdict
+from trace_builder import MS, Trace
+
+
+def kept(made: Trace, clause: str) -> ClauseResult:
+    """Judged, and found to keep the clause with an occasion to break it; nothing else is broken either."""
+    results = made.judge()
+    assert {name: list(result.causes) for name, result in results.items() if result.causes} == {}
+    assert results[clause].verdict == Verdict.PASS
+    assert results[clause].occasions > 0
+    return results[clause]
+
+
+def test_a_run_handed_to_the_executor_may_start_after_the_completion() -> None:
+    """The completion came after the deadline: its task was under way already, up to 74 ms later on a real machine."""
+    made = Trace()
+    made.register("a", delay_ns=10 * MS)
+    made.wait(12 * MS)
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k", "a")
+    made.wait(40 * MS)
+    with made.call("timer_fire", "a", th="exec"), made.call("force_complete", "a", th="exec", out=0):
+        pass
+    made.register("b", delay_ns=10 * MS)
+    made.point("ready", "b", th="c", back_ns=500)
+    made.check("k", "b")
+    kept(made, "T4")
+
+
+def test_pending_flag_may_complete_after_the_check_has_returned() -> None:
+    """In this dialect the thread that holds the lock looks again; the check that lost the lock answers 0 at once."""
+    made = Trace("pending-flag")
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    with made.call("try_complete", "a", th="other", out=1):
+        made.complete("a", th="other")
+    kept(made, "O4")
+
+
+def test_locked_may_not_complete_after_the_check_has_returned() -> None:
+    """The twin: the same history breaks the promise of the other dialect."""
+    made = Trace("locked")
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    with made.call("try_complete", "a", th="other", out=1):
+        made.complete("a", th="other")
+    assert list(made.judge()["O4"].causes) == ["unclaimed-on-return"]
+
+
+def test_a_thread_in_its_retry_loop_excuses_the_expiry() -> None:
+    """It has just evaluated and recorded nothing since: it was about to look again, and the time-out came first."""
+    made = _retrying(goes_on=False)
+    kept(made, "O4")
+
+
+def test_a_thread_that_went_on_does_not() -> None:
+    """The twin: the thread did something else before the expiry, so it had left its loop."""
+    result = _retrying(goes_on=True).judge()["O4"]
+    assert list(result.causes) == ["left-to-the-time-out"]
+
+
+def _retrying(goes_on: bool) -> Trace:
+    made = Trace("pending-flag")
+    made.register("a", delay_ns=10 * MS)
+    attempt = made.start("try_complete", "a", th="retry")
+    made.end(attempt, 0)
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    if goes_on:
+        made.point("gauge", th="retry", state=State())
+    made.wait(20 * MS)
+    made.expire("a")
+    made.point("gauge", th="retry", state=State())
+    return made
+
+
+@pytest.mark.parametrize(("before_ns", "broken"), [(9 * MS - 10_000, False), (10 * MS, True)])
+def test_a_wheel_fires_up_to_a_tick_less_a_unit_early(before_ns: int, broken: bool) -> None:
+    """Kafka rounds the deadline down to its tick, so 10 ms ticks may fire up to 9 ms before it; the header says so."""
+    made = Trace("locked", tick_ns=10 * MS, early_ns=9 * MS)
+    made.add("a", delay_ns=50 * MS)
+    made.wait(50 * MS - before_ns)
+    made.fire("a")
+    if broken:
+        assert list(made.judge()["T1"].causes) == ["early"]
+    else:
+        kept(made, "T1")
+
+
+def test_a_task_added_again_fires_again() -> None:
+    """Each add arms it once; an add while it is pending moves it."""
+    made = Trace()
+    for _ in range(2):
+        made.add("a", delay_ns=MS)
+        made.wait(2 * MS)
+        made.fire("a")
+    kept(made, "T3")
+
+
+def test_a_task_that_was_moved_forward_fires_for_its_new_deadline() -> None:
+    """The old deadline, still far away, is no longer in force."""
+    made = Trace()
+    made.add("a", delay_ns=500 * MS)
+    made.add("a", delay_ns=5 * MS)
+    made.wait(6 * MS)
+    made.fire("a")
+    kept(made, "T1")
+
+
+def test_a_task_added_again_after_its_cancel_fires() -> None:
+    """The cancel answers the add before it only."""
+    made = Trace()
+    made.add("a", delay_ns=50 * MS)
+    made.cancel("a")
+    made.add("a", delay_ns=5 * MS)
+    made.wait(6 * MS)
+    made.fire("a")
+    kept(made, "T4")
+
+
+@pytest.mark.parametrize("profile", ["netty-hashed-wheel", "asyncio"])
+def test_a_cancel_that_says_it_came_too_late_forbids_nothing(profile: str) -> None:
+    """netty's cancel() answers false when the task has begun; what it did not promise it cannot break."""
+    made = Trace(profile)
+    made.add("a", delay_ns=10 * MS)
+    made.wait(11 * MS)
+    fire = made.start("timer_fire", "a", th="wheel")
+    made.cancel("a", out=0)
+    made.end(fire)
+    results = made.judge()
+    assert {name for name, result in results.items() if result.causes} == set()
+    assert results["T1"].occasions == 1
+    made.events[fire + 1 :] = []
+    made.cancel("a", out=1)
+    made.end(fire)
+    assert list(made.judge()["T4"].causes) == ["fired-after-cancel"]
+
+
+def test_a_cancel_that_raised_forbids_nothing() -> None:
+    """Nobody knows what it did."""
+    made = Trace()
+    made.add("a", delay_ns=10 * MS)
+    cancel = made.start("timer_cancel", "a")
+    made.end(cancel, err="RuntimeError")
+    made.wait(11 * MS)
+    made.fire("a")
+    assert made.judge()["T4"].verdict == Verdict.PASS
+
+
+def test_a_cancel_after_the_deadline_is_no_barrier_for_kafka() -> None:
+    """Kafka's cancel only unlinks: a run that was handed over starts all the same. For netty it is a violation."""
+    for profile, causes in (("locked", []), ("netty-hashed-wheel", ["fired-after-cancel"])):
+        made = Trace(profile)
+        made.add("a", delay_ns=10 * MS)
+        made.wait(11 * MS)
+        made.cancel("a")
+        made.fire("a")
+        assert list(made.judge()["T4"].causes) == causes
+
+
+@pytest.mark.parametrize("keys", [["k"], None])
+def test_a_cancelled_key_is_no_longer_watched(keys: list[str] | None) -> None:
+    """A check of it owes the operation nothing; a cancel that names no key stands for all of them."""
+    made = Trace()
+    made.register("a")
+    made.point("cancelled", "a", keys=keys)
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k")
+    results = made.judge()
+    assert results["O4"].causes == {}
+    assert results["O4"].occasions == 0
+
+
+def test_another_key_of_a_cancelled_one_is_still_watched() -> None:
+    """The twin: cancelling one key does not excuse a loss on the other."""
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.point("cancelled", "a", keys=["k"])
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("l")
+    assert list(made.judge()["O4"].causes) == ["unclaimed-on-return"]
+
+
+def test_a_check_that_started_before_ready_owes_nothing() -> None:
+    """It may have looked before."""
+    made = Trace()
+    made.register("a")
+    check = made.start("check_and_complete", keys=["k"], th="c")
+    made.point("ready", "a", back_ns=500)
+    made.end(check, 0)
+    assert made.judge()["O4"].occasions == 0
+
+
+def test_a_check_that_never_returned_owes_nothing_yet() -> None:
+    """An open interval may have taken effect or not."""
+    made = Trace()
+    made.register("a")
+    made.point("ready", "a", back_ns=500)
+    made.start("check_and_complete", keys=["k"], th="c")
+    results = made.judge()
+    assert (results["O4"].occasions, results["O7"].causes) == (0, {})
+
+
+def test_an_open_force_complete_that_ran_the_callback_has_claimed() -> None:
+    """The run was stopped between the callback and the return: completed all the same."""
+    made = Trace()
+    made.register("a", delay_ns=MS)
+    made.point("ready", "a", th="c", back_ns=500)
+    with made.call("check_and_complete", keys=["k"], th="c", out=1):
+        made.start("try_complete", "a", th="c")
+        made.start("force_complete", "a", th="c")
+        made.start("on_complete", "a", th="c")
+    results = made.judge()
+    assert results["O4"].verdict == Verdict.PASS
+    assert results["O5"].verdict == Verdict.PASS
+
+
+def test_a_deadline_that_passed_just_before_the_end_is_no_limbo() -> None:
+    """A run that was stopped has not lost what was about to fire."""
+    made = Trace()
+    made.register("a", delay_ns=MS)
+    made.wait(40 * MS)
+    made.register("b", delay_ns=500 * MS)
+    results = made.judge()
+    assert (results["O5"].verdict, results["T3"].verdict) == (Verdict.PASS, Verdict.PASS)
+    assert results["O5"].occasions == 0
+
+
+def test_nested_try_complete_on_one_thread_is_no_overlap() -> None:
+    """`force_complete` is called from within `try_complete`: that is how completion works."""
+    made = Trace()
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k", "a")
+    kept(made, "O6")
+
+
+def test_a_check_made_by_a_callback_within_a_registration_counts_for_itself() -> None:
+    """The registration of `a` returns false: not it, but the check that it ran into, completed `a`."""
+    made = Trace()
+    with (
+        made.call("try_complete_else_watch", "a", keys=["k"], out=0),
+        made.call("check_and_complete", keys=["k"], out=1),
+        made.call("try_complete", "a", out=1),
+    ):
+        made.point("ready", "a", back_ns=500)
+        made.complete("a")
+    kept(made, "O7")
+
+
+def test_a_reading_while_calls_are_open_says_nothing_exact() -> None:
+    """A gauge recorded as a point was taken somewhere before its record."""
+    made = Trace()
+    made.register("a")
+    adding = made.start("timer_add", "b", delay_ns=MS, deadline_t=made.t + MS)
+    made.gauge(watched=90, delayed=90, f="gauge")
+    made.end(adding)
+    results = made.judge()
+    assert all(results[name].occasions == 0 and not results[name].causes for name in ("P1", "P2", "T5"))
+
+
+def test_a_reading_is_at_rest_after_a_silent_reaper_period() -> None:
+    """The twin: the same numbers, after 200 ms in which nothing happened, are wrong."""
+    made = Trace()
+    made.register("a", delay_ns=900 * MS)
+    made.wait(201 * MS)
+    made.gauge(watched=90, delayed=90, f="gauge")
+    results = made.judge()
+    assert all(list(results[name].causes) for name in ("P1", "P2", "T5"))
+
+
+def test_nettys_size_counts_cancelled_tasks_until_the_next_tick() -> None:
+    """Exact only at rest: an interval that would be wrong for Kafka is not judged."""
+    for profile, broken in (("locked", True), ("netty-hashed-wheel", False)):
+        made = Trace(profile)
+        made.add("a")
+        made.cancel("a")
+        reading = made.start("gauge")
+        made.end(reading, state=State(None, 1))
+        assert bool(made.judge()["T5"].causes) == broken
+
+
+def test_lateness_counts_from_the_return_of_the_add() -> None:
+    """The deadline may have been computed anywhere within the add."""
+    made = Trace()
+    add = made.start("timer_add", "a", delay_ns=MS, deadline_t=made.t + MS)
+    made.wait(100 * MS)
+    made.end(add)
+    made.wait(40 * MS)
+    made.fire("a")
+    kept(made, "T2")

@@ -1,0 +1,181 @@
+"""Traces by hand: a recorder whose every line a test writes down, and the verdicts of the process engine on it.
+
+made = Trace()
+made.register("a", ["k"], delay_ns=10 * MS)
+with made.call("timer_fire", "a", th="exec"):
+    made.complete("a", th="exec")
+assert made.judge()["T1"].verdict == Verdict.PASS
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.process import judge_run
+from purgatorio_spec.judge.result import ClauseResult, TraceFacts, conclude
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.record import FUNCTIONS, End, Event, Header, Implementation, State, TimerConstants
+from purgatorio_spec.trace.writer import TraceWriter
+
+MS: Final = 1_000_000
+
+HEADER: Final = Header(
+    run="made",
+    implementation=Implementation("made by hand", "1", "Python"),
+    profile="locked",
+    timer=TimerConstants(tick_ns=MS, wheel_size=20, early_ns=0, late_ns=50 * MS),
+    purge_interval=2,
+    recorded=FUNCTIONS,
+)
+
+
+class Trace:
+    """Events in the order in which they are written; time goes on by a microsecond an event, or by `wait`."""
+
+    def __init__(self, profile: str = "locked", **timer: int | None) -> None:
+        self.header = replace(HEADER, profile=profile, timer=replace(HEADER.timer, **timer))
+        self.events: list[Event] = []
+        self.t = 0
+
+    def event(self, event: Event) -> int:
+        """Add an event as it is; returns its `i`."""
+        self.events.append(event)
+        return event.i
+
+    def _next(self) -> tuple[int, int]:
+        self.t += 1000
+        return len(self.events), self.t
+
+    def wait(self, ns: int) -> None:
+        """Nothing happens for a while."""
+        self.t += ns
+
+    def start(
+        self,
+        f: str,
+        operation: str | None = None,
+        *,
+        th: str = "w",
+        keys: Sequence[str] | None = None,
+        delay_ns: int | None = None,
+        deadline_t: int | None = None,
+    ) -> int:
+        """A call begins; returns its `i`, to be given to `end`."""
+        i, t = self._next()
+        held = None if keys is None else tuple(keys)
+        return self.event(
+            Event(i, th, t, "call", f, operation, keys=held, delay_ns=delay_ns, deadline_t=deadline_t)
+        )
+
+    def end(
+        self, c: int, out: int | None = None, *, err: str | None = None, state: State | None = None
+    ) -> int:
+        """The call `c` returns."""
+        i, t = self._next()
+        call = self.events[c]
+        return self.event(Event(i, call.th, t, "ret", call.f, call.id, c=c, out=out, err=err, state=state))
+
+    @contextmanager
+    def call(
+        self, f: str, operation: str | None = None, *, out: int | None = None, th: str = "w",
+        keys: Sequence[str] | None = None, delay_ns: int | None = None, deadline_t: int | None = None,
+    ) -> Iterator[int]:  # fmt: skip
+        """A call around what the block writes."""
+        c = self.start(f, operation, th=th, keys=keys, delay_ns=delay_ns, deadline_t=deadline_t)
+        yield c
+        self.end(c, out)
+
+    def point(
+        self, f: str, operation: str | None = None, *, th: str = "w", back_ns: int | None = None,
+        keys: Sequence[str] | None = None, state: State | None = None,
+    ) -> int:  # fmt: skip
+        """A point; `back_ns` before now its interval began."""
+        i, t = self._next()
+        held = None if keys is None else tuple(keys)
+        t_call = None if back_ns is None else t - back_ns
+        return self.event(Event(i, th, t, "at", f, operation, keys=held, t_call=t_call, state=state))
+
+    # What happens again and again in the histories of an operation.
+
+    def register(self, operation: str, keys: Sequence[str] = ("k",), *, delay_ns: int = 100 * MS) -> None:
+        """Registered, looked at twice and not found ready, its time-out added to the timer."""
+        with self.call("try_complete_else_watch", operation, keys=keys, delay_ns=delay_ns, out=0):
+            self.attempt(operation, out=0)
+            self.add(operation, delay_ns=delay_ns)
+
+    def attempt(self, operation: str, out: int, th: str = "w") -> None:
+        """A `try_complete` that does nothing itself."""
+        with self.call("try_complete", operation, out=out, th=th):
+            pass
+
+    def add(self, operation: str, *, delay_ns: int = 100 * MS) -> None:
+        """A task is added with a deadline that far from now."""
+        deadline_t = self.t + 1000 + delay_ns
+        with self.call("timer_add", operation, delay_ns=delay_ns, deadline_t=deadline_t):
+            pass
+
+    def cancel(self, operation: str, out: int | None = 1) -> None:
+        """A `timer_cancel`."""
+        with self.call("timer_cancel", operation, out=out):
+            pass
+
+    def complete(self, operation: str, *, th: str = "w", out: int = 1, cancel: bool = True) -> None:
+        """A `force_complete` that wins: it cancels the task and runs the callback."""
+        with self.call("force_complete", operation, th=th, out=out):
+            if cancel:
+                with self.call("timer_cancel", operation, th=th):
+                    pass
+            with self.call("on_complete", operation, th=th):
+                pass
+
+    def fire(self, operation: str, th: str = "exec") -> None:
+        """A run of the task that does nothing that is recorded."""
+        with self.call("timer_fire", operation, th=th):
+            pass
+
+    def expire(self, operation: str, th: str = "exec") -> None:
+        """The time-out completes the operation."""
+        with self.call("timer_fire", operation, th=th):
+            self.complete(operation, th=th)
+            self.point("on_expiration", operation, th=th)
+
+    def check(self, key: str, *completes: str, out: int | None = None, th: str = "c") -> None:
+        """A `check_and_complete` that completes these operations, and answers `out` (else their number)."""
+        with self.call("check_and_complete", keys=[key], th=th, out=len(completes) if out is None else out):
+            for operation in completes:
+                with self.call("try_complete", operation, th=th, out=1):
+                    self.complete(operation, th=th)
+
+    def gauge(self, watched: int | None, delayed: int | None, f: str = "quiesce") -> None:
+        """A reading as a point."""
+        self.point(f, state=State(watched, delayed))
+
+    # Judging.
+
+    def judge(self, *, whole: bool = True, dropped: int = 0) -> dict[str, ClauseResult]:
+        """The verdicts of the process engine. `whole`: there is an end record; `dropped`: what it says."""
+        table = pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
+        rest = [e.t for e in self.events if e.f == "quiesce"]
+        run = run_of(
+            self.header,
+            whole=whole and not dropped,
+            end_t=max((e.t for e in self.events), default=0),
+            rest_t=max(rest, default=None),
+            dropped=dropped > 0,
+        )
+        facts = TraceFacts("made.jsonl", self.header, len(self.events), dropped=dropped, has_end=whole)
+        return conclude(facts, run, judge_run(run, table)).clauses
+
+    def write(self, path: Path, *, end: End | None = None) -> Path:
+        """The trace as a file, whole unless another end record is given."""
+        writer = TraceWriter(path, self.header)
+        writer.write_all(self.events)
+        writer.finish(end or End(len(self.events)))
+        return path
