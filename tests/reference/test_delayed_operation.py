@@ -90,7 +90,7 @@ def test_registering_holds_the_operations_lock_in_the_locked_dialect() -> None:
     _, purgatory = quiet_world()
     held: list[bool] = []
     request = Request(dialect=LOCKED, during_try=lambda: held.append(THREADS.held_by_me(request.lock)))
-    request.try_from_event = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # spy
+    request.try_from_event = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # a spy on the way not taken
     purgatory.try_complete_else_watch(request, ["key"])
     assert held == [True, True]
 
