@@ -1,0 +1,1 @@
+"""The explorer: the reference's own code, run through its interleavings by a scheduler under the sync seam."""

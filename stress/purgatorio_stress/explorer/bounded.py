@@ -1,0 +1,222 @@
+"""Searches that remember choices still to try: iterative preemption bounding, exact state caching, all interleavings.
+
+A *preemption* is leaving a task that could have gone on. Most bugs need one or two (Musuvathi and Qadeer, "Iterative
+context bounding", PLDI 2007), and a schedule with few is the one that people understand. So schedules without
+preemptions come first, then those with one, and so on: the first counterexample has as few as possible.
+
+Preempting a task before a step on an object that no other task uses, or before it gives back a lock that nobody tries
+without waiting, gains nothing: the same can be had before its next step. Such choices are put off until the object
+turns out to be shared.
+
+With state caching a run ends where it meets a state that was met before. A state is what every task has seen so far,
+what it is about to do, the value of every object, the time, and what has been recorded of each operation; nothing
+else can make a difference (up to a collision of 64-bit hashes, and for judges that look at one operation at a time).
+Never combined with sleep sets: a state cut there may have been left unfinished for another sleep set.
+"""
+
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+
+from purgatorio_stress.explorer.program import Program, carry_out
+from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
+
+__all__ = ["BoundedSearch", "explore_all", "explore_bounded", "explore_states"]
+
+_UNLIMITED = 1 << 30
+
+
+@dataclass(slots=True)
+class _Todo:
+    """A schedule to begin with, and its preemptions."""
+
+    schedule: list[int]
+    cost: int
+
+
+@dataclass(slots=True)
+class BoundedSearch:
+    """The chooser of these searches, and what it has learnt."""
+
+    every_point: bool = False
+    cache: bool = False
+    seen: set[int] = field(default_factory=set)
+    chosen: list[int] = field(default_factory=list)
+    enabled: list[int] = field(default_factory=list)
+    oids: list[int] = field(default_factory=list)
+    kinds: list[int] = field(default_factory=list)
+    prefix: list[int] = field(default_factory=list)
+    users: dict[int, int] = field(default_factory=dict)
+    tried: set[int] = field(default_factory=set)
+    put_off: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
+    put_off_release: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
+
+    def begin(self, prefix: list[int]) -> None:
+        """A new run starts with this schedule."""
+        self.prefix = prefix
+        for column in (self.chosen, self.enabled, self.oids, self.kinds):
+            column.clear()
+
+    def choose(self, run: Run, /) -> int:
+        """Go on with the present task where it can, else with the first that can."""
+        enabled = 0
+        for task in run.tasks:
+            if not task.finished:
+                gate = task.gate
+                if gate is None or gate.is_open(task):
+                    enabled |= 1 << task.index
+        depth = run.depth
+        current = run.current.index
+        if depth < len(self.prefix):
+            index = self.prefix[depth]
+        else:
+            if self.cache and self._met_before(run):
+                return CUT
+            if not enabled:
+                index = TIME
+            elif enabled >> current & 1:
+                index = current
+            else:
+                index = (enabled & -enabled).bit_length() - 1
+        self._note(run, index, enabled, current)
+        return index
+
+    def _note(self, run: Run, index: int, enabled: int, current: int) -> None:
+        self.chosen.append(index)
+        self.enabled.append(enabled)
+        # Of whom to take the object that decides whether a switch here matters: who would have gone on.
+        deciding = current if enabled >> current & 1 else index
+        task = run.tasks[max(deciding, 0)]
+        self.oids.append(task.obj)
+        self.kinds.append(task.kind)
+        if index < 0:
+            return
+        mover = run.tasks[index]
+        if run.objects is not None:
+            shared = run.objects.get(mover.obj)
+            mover.digest = hash(
+                (mover.digest, mover.obj, mover.kind, None if shared is None else shared_state(shared))
+            )
+        bit = 1 << index
+        users = self.users.get(mover.obj, 0)
+        if not users & bit:
+            self.users[mover.obj] = users | bit
+        if mover.kind == TRY:
+            self.tried.add(mover.obj)
+
+    def _met_before(self, run: Run) -> bool:
+        assert run.objects is not None, "state caching needs a run that tracks its state"
+        tasks = tuple(
+            (task.digest, task.finished, task.obj, task.kind, task.notified, task.wake_ms)
+            for task in run.tasks
+        )
+        objects = frozenset((oid, shared_state(shared)) for oid, shared in run.objects.items())
+        extra = run.extra_state() if run.extra_state is not None else None
+        state = hash((tasks, objects, run.now_ms, extra))
+        if state in self.seen:
+            return True
+        self.seen.add(state)
+        return False
+
+    def alternatives(self, cost: int) -> list[_Todo]:
+        """What else could have been chosen in the run that has ended, beyond its prefix; what matters now."""
+        found: list[_Todo] = []
+        for depth in range(len(self.prefix), len(self.chosen)):
+            index, enabled = self.chosen[depth], self.enabled[depth]
+            others = enabled & ~(1 << index) if index >= 0 else 0
+            if not others:
+                continue
+            last = self.chosen[depth - 1] if depth else 0
+            price = 1 if last > 0 and enabled >> last & 1 else 0
+            target = found
+            if price and not self.every_point:
+                oid = self.oids[depth]
+                if self.kinds[depth] == RELEASE and oid not in self.tried:
+                    target = self.put_off_release[oid]
+                elif not _several(self.users.get(oid, 0)):
+                    target = self.put_off[oid]
+            while others:
+                bit = others & -others
+                others ^= bit
+                target.append(_Todo([*self.chosen[:depth], bit.bit_length() - 1], cost + price))
+        for oid in [oid for oid in self.put_off if _several(self.users.get(oid, 0))]:
+            found += self.put_off.pop(oid)
+        for oid in [oid for oid in self.put_off_release if oid in self.tried]:
+            found += self.put_off_release.pop(oid)
+        return found
+
+
+def shared_state(shared: object) -> object:
+    """The value of an object; conditions and the like have one too."""
+    state = getattr(shared, "state", None)
+    return None if state is None else state()
+
+
+def _several(users: int) -> bool:
+    return users & (users - 1) != 0
+
+
+def _explore(
+    program: Program, limits: Limits, search: BoundedSearch, result: Exploration, bound: int
+) -> None:
+    levels: dict[int, deque[_Todo]] = defaultdict(deque)
+    levels[0].append(_Todo([], 0))
+    start = time.perf_counter()
+    for level in range(bound + 1):
+        todo = levels.pop(level, None)
+        while todo:
+            if result.schedules >= limits.schedules:
+                result.limit = f"{limits.schedules} schedules"
+            elif result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
+                result.limit = f"{limits.seconds:g} s"
+            elif limits.violations and len(result.found) >= limits.violations:
+                result.limit = "stopped at a violation"
+            if result.limit:
+                result.seconds = time.perf_counter() - start
+                result.states = len(search.seen)
+                return
+            one = todo.pop()
+            search.begin(one.schedule)
+            run, broken = carry_out(program, search, [], orders=result.orders, track_state=search.cache)
+            result.schedules += 1
+            result.steps += run.depth
+            result.redundant += run.stop.kind == "cut"
+            result.beyond += run.stop.kind == "turns"
+            if broken:
+                whole = tuple(search.chosen)
+                result.found.append(Found(tuple(broken), whole, one.cost, result.schedules))
+            for other in search.alternatives(one.cost):
+                # What was put off may belong to a level that is done: it is caught up at this one.
+                if bound == _UNLIMITED or other.cost <= level:
+                    todo.append(other)
+                else:
+                    levels[other.cost].append(other)
+        if not levels:
+            break
+    result.complete = True
+    result.states = len(search.seen)
+    result.seconds = time.perf_counter() - start
+
+
+def explore_bounded(program: Program, limits: Limits) -> Exploration:
+    """All schedules with at most `limits.preemptions`, fewest first."""
+    text = f"all interleavings with at most {limits.preemptions} preemptions, marked loops up to {program.turns} turns"
+    result = Exploration("bounded", text)
+    _explore(program, limits, BoundedSearch(), result, limits.preemptions)
+    return result
+
+
+def explore_states(program: Program, limits: Limits) -> Exploration:
+    """All reachable states, each left by every task that can go on."""
+    result = Exploration("states", f"all states, marked loops up to {program.turns} turns")
+    _explore(program, limits, BoundedSearch(cache=True), result, _UNLIMITED)
+    return result
+
+
+def explore_all(program: Program, limits: Limits) -> Exploration:
+    """Every single interleaving of steps, without any reduction: for small programs, to check the others."""
+    result = Exploration("all", f"all interleavings, marked loops up to {program.turns} turns")
+    _explore(program, limits, BoundedSearch(every_point=True), result, _UNLIMITED)
+    return result

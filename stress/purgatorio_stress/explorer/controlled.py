@@ -1,0 +1,118 @@
+"""`ControlledSync`: the sync seam bound to the explorer's scheduler. And its clock."""
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from purgatorio.sync import (
+    AtomicFlag,
+    AtomicInt,
+    AtomicRef,
+    Cell,
+    Condition,
+    Executor,
+    Lock,
+    ReadWriteLock,
+    SharedQueue,
+    Worker,
+)
+from purgatorio_stress.explorer.primitives import (
+    ControlledCell,
+    ControlledFlag,
+    ControlledInt,
+    ControlledLock,
+    ControlledQueue,
+    ControlledRef,
+)
+from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.explorer.waiting import (
+    ControlledCondition,
+    ControlledExecutor,
+    ControlledReadWriteLock,
+    ControlledWorker,
+)
+
+__all__ = ["ControlledSync", "VirtualClock"]
+
+T = TypeVar("T")
+
+
+class ControlledSync:
+    """One run's `Sync`."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def lock(self, name: str = "lock") -> Lock:
+        return ControlledLock(self._run, name, reentrant=False)
+
+    def rlock(self, name: str = "rlock") -> Lock:
+        return ControlledLock(self._run, name, reentrant=True)
+
+    def held_by_me(self, rlock: Lock) -> bool:
+        if not isinstance(rlock, ControlledLock):
+            raise TypeError(f"only a re-entrant lock knows its owner, not {rlock!r}")
+        return rlock.owner is self._run.current
+
+    def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
+        return ControlledReadWriteLock(self._run, name)
+
+    def condition(self, lock: Lock, name: str = "condition") -> Condition:
+        if not isinstance(lock, ControlledLock):
+            raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
+        return ControlledCondition(self._run, lock, name)
+
+    def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
+        return ControlledFlag(self._run, value, name)
+
+    def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
+        return ControlledInt(self._run, value, name)
+
+    def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
+        return ControlledRef(self._run, value, name)
+
+    def cell(self, value: T, name: str = "cell") -> Cell[T]:
+        return ControlledCell(self._run, value, name)
+
+    def queue(self, name: str = "queue") -> SharedQueue[T]:
+        return ControlledQueue[T](self._run, name)
+
+    def executor(self, name: str) -> Executor:
+        return ControlledExecutor(self._run, name)
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        return ControlledWorker(self._run, self._run.spawn(name, body, daemon=True))
+
+    def loop_head(self, loop: Hashable = None) -> None:
+        self._run.loop_head()
+
+
+class VirtualClock(Shared):
+    """The run's time, from `start_ms` on. `steps`: tasks move it, so reading and moving it are steps; without, only
+    idleness moves it, and reading it is none."""
+
+    __slots__ = ("_start_ms", "_steps")
+
+    def __init__(self, run: Run, start_ms: int = 0, *, steps: bool = False) -> None:
+        super().__init__(run, "clock")
+        self._start_ms = start_ms
+        self._steps = steps
+
+    def now_ms(self) -> int:
+        """The present time."""
+        if self._steps and self.run.live:
+            self.run.point(self.oid, READ)
+        return self._start_ms + self.run.now_ms
+
+    def advance(self, by_ms: int) -> int:
+        """Move on; negative only where a scenario is about a clock that goes back."""
+        if self._steps and self.run.live:
+            self.run.point(self.oid, WRITE)
+        self.run.now_ms += by_ms
+        return self._start_ms + self.run.now_ms
+
+    def state(self) -> object:
+        """The time."""
+        return self.run.now_ms

@@ -1,0 +1,70 @@
+"""What an exploration found, and how far it got."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.program import Broken
+
+__all__ = ["Exploration", "Found", "Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where an exploration stops short. Reaching one makes the verdict UNKNOWN, unless a violation was found.
+
+    `schedules`: runs; `seconds`: time; `preemptions`: for bounded searches, the highest bound.
+    `violations`: stop after so many broken runs (0: none stops it).
+    """
+
+    schedules: int = 100_000
+    seconds: float = 60.0
+    preemptions: int = 2
+    violations: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A broken run: what it broke, and the whole schedule, which replays it."""
+
+    broken: tuple[Broken, ...]
+    schedule: tuple[int, ...]
+    preemptions: int
+    at_schedule: int
+    """The number of the run in its exploration, from 1."""
+
+    @property
+    def clause(self) -> str:
+        """The first clause broken."""
+        return self.broken[0].clause
+
+
+@dataclass(slots=True)
+class Exploration:
+    """The sum of an exploration.
+
+    `complete`: every behaviour within `bound` was covered. `schedules` counts runs that were begun, `redundant` those
+    of them that a reduction cut, `beyond` those cut at the bound of a marked loop, `states` the different states seen
+    (0 where they were not compared).
+    """
+
+    strategy: str
+    bound: str
+    complete: bool = False
+    limit: str = ""
+    schedules: int = 0
+    redundant: int = 0
+    beyond: int = 0
+    states: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    found: list[Found] = field(default_factory=list)
+    marks: Counter[str] = field(default_factory=Counter)
+    orders: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """VIOLATED, PASS only if complete within the bound, else UNKNOWN."""
+        if self.found:
+            return Verdict.VIOLATED
+        return Verdict.PASS if self.complete else Verdict.UNKNOWN

@@ -1,0 +1,341 @@
+"""One run: tasks on greenlets, of which one at a time goes on, from step to step, in the order that a chooser says.
+
+A primitive of the controlled `Sync` announces each of its steps with `point` *before* it does it. `point` asks for the
+next task; if that is the caller itself it just returns, else control goes over and comes back when the caller is
+chosen. So the code under test is unmodified, and a schedule, the list of the chosen tasks, determines a run.
+
+Virtual time passes only when nobody can go on: then the clock leaps to the earliest end of a timed wait. (Tasks may
+also move it themselves, with `VirtualClock.advance`.) A run ends when every task that is no daemon has ended and
+nothing is left to do up to the horizon; in a deadlock; at a livelock (a loop that turns alone for ever); or where the
+chooser cuts it.
+
+While `live` is false (set-up, judging, clean-up) primitives act at once and announce nothing.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final, Protocol
+
+import greenlet
+
+from purgatorio_stress.explorer.step import READ, TIME
+
+__all__ = ["CUT", "END_OF_TASK", "Chooser", "Gate", "Place", "Run", "RunTooLong", "Shared", "Stop", "Task"]
+
+CUT: Final = -2
+"""A chooser's answer: end this run here; it is redundant or beyond a bound."""
+
+END_OF_TASK: Final = -10
+"""The start and the end of task n are steps on the object END_OF_TASK - n."""
+
+SOLO_TURNS: Final = 2_000
+"""So many turns of a marked loop while nobody else can go on, and no time passes, are a livelock."""
+
+MAX_STEPS: Final = 200_000
+
+
+class RunTooLong(RuntimeError):
+    """A run took more than MAX_STEPS steps: a loop without a `loop_head`."""
+
+
+class Shared:
+    """Whatever steps are made on. `oid` is the same in every run that reaches it by the same acts of its maker."""
+
+    __slots__ = ("name", "oid", "run", "token")
+
+    def __init__(self, run: "Run", name: str) -> None:
+        self.run = run
+        self.name = name
+        self.token: object = None
+        maker = run.current
+        maker.made += 1
+        self.oid: int = maker.index * 100_000 + maker.made
+        if run.objects is not None:
+            run.objects[self.oid] = self
+
+
+class Gate(Protocol):
+    """What a blocked task waits for."""
+
+    def is_open(self, task: "Task", /) -> bool:
+        """Whether the task could go on now."""
+
+    def why(self, task: "Task", /) -> str:
+        """What it waits for, and who has it."""
+
+
+class Task:
+    """A thread of the program; `index` is its number, 0 for the set-up."""
+
+    __slots__ = (
+        "body",
+        "born",
+        "daemon",
+        "digest",
+        "error",
+        "finished",
+        "gate",
+        "greenlet",
+        "held",
+        "index",
+        "kind",
+        "loops",
+        "made",
+        "name",
+        "notified",
+        "obj",
+        "place",
+        "wake_ms",
+    )
+
+    def __init__(self, index: int, name: str, body: Callable[[], object], daemon: bool, born: int) -> None:
+        self.index = index
+        self.name = name
+        self.body = body
+        self.daemon = daemon
+        self.born = born
+        self.made = 0
+        self.obj = END_OF_TASK - index
+        self.kind = READ
+        self.gate: Gate | None = None
+        self.finished = False
+        self.place: tuple[str, str] = ("", "start")
+        self.error: BaseException | None = None
+        self.held: list[Shared] = []
+        self.loops: dict[FrameType, int] = {}
+        self.wake_ms: int | None = None
+        self.notified = False
+        self.digest = 0
+        self.greenlet: greenlet.greenlet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step as a replay shows it: task, object, kind, file:line, function. Time passing has no task."""
+
+    task: str
+    obj: int
+    kind: int
+    where: str
+    function: str
+
+
+class Chooser(Protocol):
+    """A strategy's part in a run."""
+
+    def choose(self, run: "Run", /) -> int:
+        """The index of an enabled task, TIME or CUT. Called where the known schedule has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound). `text` says more."""
+
+    kind: str
+    text: str = ""
+
+
+class Run:
+    """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops."""
+
+    __slots__ = (
+        "_main",
+        "_none",
+        "chooser",
+        "current",
+        "depth",
+        "extra_state",
+        "horizon_ms",
+        "in_vain",
+        "known",
+        "live",
+        "now_ms",
+        "objects",
+        "orders",
+        "places",
+        "schedule",
+        "stop",
+        "tasks",
+        "turns",
+    )
+
+    def __init__(
+        self,
+        chooser: Chooser,
+        schedule: list[int],
+        *,
+        turns: int = 4,
+        orders: dict[tuple[str, str], str] | None = None,
+        track_state: bool = False,
+    ) -> None:
+        self.chooser = chooser
+        self.schedule = schedule
+        self.known = len(schedule)
+        self.turns = turns
+        self.orders: dict[tuple[str, str], str] = {} if orders is None else orders
+        self.in_vain = -1
+        self.objects: dict[int, Shared] | None = {} if track_state else None
+        self.extra_state: Callable[[], object] | None = None
+        self.places: list[Place] | None = None
+        self.depth = 0
+        self.live = False
+        self.now_ms = 0
+        self.horizon_ms = 0
+        self.stop = Stop("end")
+        self._main = greenlet.getcurrent()
+        self._none = Task(0, "set-up", lambda: None, True, 0)
+        self._none.finished = True
+        self.current = self._none
+        self.tasks: list[Task] = [self._none]
+
+    def spawn(self, name: str, body: Callable[[], object], daemon: bool = False) -> Task:
+        """A new task; it starts when it is chosen. Its first step, the start, is independent of all others."""
+        task = Task(len(self.tasks), name, body, daemon, self.depth - 1)
+        task.greenlet = greenlet.greenlet(self._body, self._main)
+        self.tasks.append(task)
+        return task
+
+    def execute(self) -> None:
+        """Run all tasks to the end; afterwards the structures can be looked at without any step."""
+        self.live = True
+        first = self._next()
+        if first is not None and first.greenlet is not None:
+            self.current = first
+            first.greenlet.switch()
+        self.live = False
+        self.current = self._none
+        for task in self.tasks:
+            # What is suspended ends here: its `finally` blocks run, as quiet code.
+            if not task.finished and task.greenlet is not None:
+                task.greenlet = None
+
+    def point(self, obj: int, kind: int, gate: Gate | None = None) -> None:
+        """The calling task is about to do this step; return when it is chosen to do it."""
+        task = self.current
+        task.obj = obj
+        task.kind = kind
+        task.gate = gate
+        if self.places is not None:
+            task.place = _place()
+        depth = self.depth
+        if depth < self.known:
+            index = self.schedule[depth]
+            chosen = self._next() if index < 0 else self.tasks[index]
+            if index >= 0:
+                self.depth = depth + 1
+                if self.places is not None:
+                    self._note(self.tasks[index])
+        else:
+            chosen = self._next()
+        if chosen is None:
+            self._main.switch()
+        elif chosen is not task:
+            self.current = chosen
+            chosen.greenlet.switch()  # type: ignore[union-attr]  # a task that can be chosen has not been dropped
+
+    def loop_head(self) -> None:
+        """One more turn of the caller's caller: beyond the bound the run is cut; alone and for ever, a livelock."""
+        if not self.live:
+            return
+        task = self.current
+        frame = sys._getframe(2)
+        turn = task.loops.get(frame, 0) + 1
+        task.loops[frame] = turn
+        if turn <= self.turns:
+            return
+        alone = not any(other is not task and self.is_enabled(other) for other in self.tasks)
+        if not alone:
+            self.finish(Stop("turns", f"{task.name} went round a loop more than {self.turns} times"))
+        elif turn > SOLO_TURNS:
+            text = f"{task.name} goes round {frame.f_code.co_name} for ever, and nobody else can go on"
+            self.finish(Stop("livelock", text))
+
+    def finish(self, stop: Stop) -> None:
+        """End the run from within a task."""
+        self.stop = stop
+        self._main.switch()
+
+    def is_enabled(self, task: Task) -> bool:
+        """Whether the task could make its next step."""
+        return not task.finished and (task.gate is None or task.gate.is_open(task))
+
+    def _next(self) -> Task | None:
+        """Follow the schedule or ask the chooser; None where the run has ended. Lets time pass on the way."""
+        while True:
+            if self.depth > MAX_STEPS:
+                raise RunTooLong(f"more than {MAX_STEPS} steps")
+            index = self.schedule[self.depth] if self.depth < self.known else self.chooser.choose(self)
+            if index >= 0:
+                self.depth += 1
+                if self.places is not None:
+                    self._note(self.tasks[index])
+                return self.tasks[index]
+            if index == CUT:
+                self.stop = Stop("cut")
+                return None
+            if not self.let_time_pass():
+                return None
+            if self.places is not None:
+                self.places.append(Place("", 0, 0, "", f"time passes to {self.now_ms} ms"))
+            self.depth += 1
+
+    def let_time_pass(self) -> bool:
+        """Leap to the earliest end of a wait, up to the horizon; False, with `stop` set, where there is none."""
+        waiting = [task for task in self.tasks if not task.finished and task.wake_ms is not None]
+        wakes = [task.wake_ms for task in waiting if task.wake_ms is not None]
+        busy = any(not task.finished and not task.daemon for task in self.tasks)
+        if wakes and (busy or min(wakes) <= self.horizon_ms):
+            self.now_ms = max(self.now_ms, min(wakes))
+            for task in waiting:
+                task.loops.clear()
+                if task.wake_ms is not None and task.wake_ms <= self.now_ms:
+                    task.wake_ms = None
+                    task.notified = True
+            return True
+        if busy:
+            self.stop = Stop("deadlock", self._who_waits())
+        return False
+
+    def _who_waits(self) -> str:
+        lines = []
+        for task in self.tasks:
+            if not task.finished and not (task.daemon and not task.held) and task.gate is not None:
+                held = ", ".join(shared.name for shared in task.held) or "nothing"
+                lines.append(f"{task.name} holds {held} and waits for {task.gate.why(task)}")
+        return "; ".join(lines)
+
+    def _body(self, *_: object) -> None:
+        task = self.current
+        try:
+            task.body()
+        except greenlet.GreenletExit:
+            return
+        except BaseException as error:  # noqa: BLE001 - whatever ends a task is judged, not lost
+            task.error = error
+        if not self.live:
+            return
+        task.finished = True
+        chosen = self._next()
+        if chosen is not None and chosen.greenlet is not None and task.greenlet is not None:
+            self.current = chosen
+            # Returning ends this greenlet and goes on in its parent.
+            task.greenlet.parent = chosen.greenlet
+
+    def _note(self, task: Task) -> None:
+        """For the table of a replay: who makes which step, where, on what."""
+        where, function = task.place
+        assert self.places is not None, "only replays note places"
+        self.places.append(Place(task.name, task.obj, task.kind, where, function))
+
+
+def _place() -> tuple[str, str]:
+    """File:line of the code that makes a step, and the function; the nearest frame outside of the explorer."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and "/purgatorio_stress/explorer/" in frame.f_code.co_filename.replace("\\", "/"):
+        frame = frame.f_back
+    if frame is None:
+        return "", ""
+    filename = frame.f_code.co_filename.replace("\\", "/")
+    return f"{filename.rsplit('/', 1)[-1]}:{frame.f_lineno}", frame.f_code.co_name

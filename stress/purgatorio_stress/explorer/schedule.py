@@ -1,0 +1,20 @@
+"""Schedules: lists of task numbers, one a step (`TIME` where time passed)."""
+
+from collections.abc import Sequence
+
+__all__ = ["preemptions_of", "switches_of"]
+
+
+def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
+    """How often a task was left that could have gone on. `enabled` has a bit for each task that could, by step."""
+    count = 0
+    for at in range(1, len(schedule)):
+        last = schedule[at - 1]
+        if last >= 0 and schedule[at] != last and at < len(enabled) and enabled[at] >> last & 1:
+            count += 1
+    return count
+
+
+def switches_of(schedule: Sequence[int]) -> int:
+    """How often control went to another task."""
+    return sum(1 for at in range(1, len(schedule)) if schedule[at] != schedule[at - 1])

@@ -1,0 +1,33 @@
+"""What a step is: one use of one shared object by one task. And when two steps may be swapped.
+
+Between two steps a task touches nothing that others touch, so running it from step to step loses no behaviour. Two
+steps are *dependent* if they use one object and are not both reads; runs that differ only in the order of independent
+steps are one *class* (Mazurkiewicz), and a reduction runs one of each.
+"""
+
+from typing import Final
+
+READ: Final = 0
+"""Changes nothing: swaps with other reads. A `try_lock` that failed counts as one once that is known."""
+
+WRITE: Final = 1
+"""Changes the object, or may."""
+
+ACQUIRE: Final = 2
+"""Takes something that may have to be waited for. Never enabled together with the step that gives it back."""
+
+RELEASE: Final = 3
+"""Gives it back, or puts in what an ACQUIRE takes out; always enabled."""
+
+TRY: Final = 4
+"""A `try_lock`: as ACQUIRE, but always enabled."""
+
+KIND_NAMES: Final = ("read", "write", "acquire", "release", "try")
+
+TIME: Final = -1
+"""Stands in a schedule for "nobody can go on, so time passes to the next end of a wait"."""
+
+
+def independent(object_a: int, kind_a: int, object_b: int, kind_b: int) -> bool:
+    """Whether two steps commute, wherever both are enabled."""
+    return object_a != object_b or (kind_a == READ and kind_b == READ)

@@ -1,0 +1,308 @@
+"""What tasks wait for, under the explorer's scheduler: reader-writer locks, conditions, executors, other tasks.
+
+A timed wait ends by a notice, or when virtual time has come to its end, which it does only when nobody can go on.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+
+from purgatorio.sync import ExecutorClosed
+from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
+from purgatorio_stress.explorer.run import END_OF_TASK, Run, Shared, Stop, Task
+from purgatorio_stress.explorer.step import ACQUIRE, RELEASE, WRITE
+
+__all__ = ["ControlledCondition", "ControlledExecutor", "ControlledReadWriteLock", "ControlledWorker"]
+
+
+class ControlledReadWriteLock(Shared):
+    """`read_write_lock()`: a writer announces itself in a step of its own, and from then on holds back new readers."""
+
+    __slots__ = ("_readers", "_waiting", "_writer", "_writes", "read", "write")
+
+    def __init__(self, run: Run, name: str) -> None:
+        super().__init__(run, name)
+        self._readers: dict[Task, int] = {}
+        self._writer: Task | None = None
+        self._writes = 0
+        self._waiting: list[Task] = []
+        self.read = _Side(self, reading=True)
+        self.write = _Side(self, reading=False)
+
+    def is_open(self, task: Task, /) -> bool:
+        """For the side that `task` waits for: a waiting writer is in `_waiting`."""
+        if task in self._waiting:
+            return self._writer is None and not self._readers
+        return self._writer is None and not self._waiting
+
+    def why(self, task: Task, /) -> str:
+        """Side, holders, and the writers who wait."""
+        side = "write" if task in self._waiting else "read"
+        holders = [f"{reader.name} reads" for reader in self._readers]
+        holders += [f"{self._writer.name} writes"] if self._writer else []
+        holders += [f"{writer.name} waits to write" for writer in self._waiting if writer is not task]
+        return f"{self.name}.{side} ({', '.join(holders) or 'free'})"
+
+    def state(self) -> object:
+        """Who reads, writes and waits."""
+        readers = tuple(sorted((task.index, count) for task, count in self._readers.items()))
+        writer = self._writer.index if self._writer else 0
+        return readers, writer, self._writes, tuple(task.index for task in self._waiting)
+
+    def begin_read(self, blocking: bool) -> bool:
+        """Take the read side."""
+        run, task = self.run, self.run.current
+        if not run.live:
+            return True
+        if self._writer is not task and task not in self._readers:
+            if not blocking:
+                run.point(self.oid, WRITE)
+                if not self.is_open(task):
+                    return False
+            else:
+                run.point(self.oid, ACQUIRE, self)
+            take(run, self)
+        self._readers[task] = self._readers.get(task, 0) + 1
+        return True
+
+    def end_read(self) -> None:
+        """Give the read side back."""
+        run, task = self.run, self.run.current
+        if not run.live:
+            return
+        if self._readers.get(task, 0) == 0:
+            raise RuntimeError(f"{task.name} does not read under {self.name}")
+        if self._readers[task] > 1:
+            self._readers[task] -= 1
+            return
+        if self._writer is not task:
+            run.point(self.oid, RELEASE)
+            let_go(run, self)
+        del self._readers[task]
+
+    def begin_write(self, blocking: bool) -> bool:
+        """Take the write side."""
+        run, task = self.run, self.run.current
+        if not run.live:
+            return True
+        if self._writer is task:
+            self._writes += 1
+            return True
+        if task in self._readers:
+            raise RuntimeError(
+                f"{task.name} reads under {self.name} and asks to write: it would wait for itself"
+            )
+        run.point(self.oid, WRITE)
+        if not blocking and (self._writer is not None or self._readers):
+            return False
+        self._waiting.append(task)
+        run.point(self.oid, ACQUIRE, self)
+        self._waiting.remove(task)
+        self._writer, self._writes = task, 1
+        take(run, self)
+        return True
+
+    def end_write(self) -> None:
+        """Give the write side back."""
+        run, task = self.run, self.run.current
+        if not run.live:
+            return
+        if self._writer is not task:
+            raise RuntimeError(f"{task.name} does not write under {self.name}")
+        if self._writes > 1:
+            self._writes -= 1
+            return
+        run.point(self.oid, RELEASE)
+        let_go(run, self)
+        self._writer, self._writes = None, 0
+
+
+class _Side:
+    """One side of a reader-writer lock as a `Lock`."""
+
+    __slots__ = ("_lock", "_reading")
+
+    def __init__(self, lock: ControlledReadWriteLock, *, reading: bool) -> None:
+        self._lock = lock
+        self._reading = reading
+
+    def acquire(self, blocking: bool = True) -> bool:
+        return self._lock.begin_read(blocking) if self._reading else self._lock.begin_write(blocking)
+
+    def release(self) -> None:
+        if self._reading:
+            self._lock.end_read()
+        else:
+            self._lock.end_write()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        self.release()
+
+
+class ControlledCondition(Shared):
+    """`condition()`. A notice is given under the lock, so it is no step of its own."""
+
+    __slots__ = ("_lock", "_sleepers")
+
+    def __init__(self, run: Run, lock: ControlledLock, name: str) -> None:
+        super().__init__(run, name)
+        self._lock = lock
+        self._sleepers: list[Task] = []
+
+    def wait(self, timeout_ms: int | None = None) -> bool:
+        run, task = self.run, self.run.current
+        if not run.live:
+            return False
+        lock = self._lock
+        if lock.owner is not task:
+            raise RuntimeError(f"{task.name} waits on {self.name} without its lock")
+        count = lock.count
+        run.point(lock.oid, RELEASE)
+        let_go(run, lock)
+        lock.owner, lock.count = None, 0
+        task.notified = False
+        task.wake_ms = None if timeout_ms is None else run.now_ms + max(timeout_ms, 0)
+        self._sleepers.append(task)
+        run.point(lock.oid, ACQUIRE, self)
+        in_time = task not in self._sleepers
+        if not in_time:
+            self._sleepers.remove(task)
+        task.wake_ms = None
+        lock.owner, lock.count = task, count
+        take(run, lock)
+        return in_time
+
+    def notify_all(self) -> None:
+        for task in self._sleepers:
+            task.notified = True
+            task.wake_ms = None
+        self._sleepers.clear()
+
+    def is_open(self, task: Task, /) -> bool:
+        """Whether the sleeper has been woken and the lock is free."""
+        return task.notified and self._lock.owner is None
+
+    def why(self, task: Task, /) -> str:
+        """A notice, or the lock."""
+        return self._lock.why(task) if task.notified else f"a notice on {self.name}"
+
+    def state(self) -> object:
+        """Who sleeps, until when."""
+        return tuple((task.index, task.wake_ms) for task in self._sleepers)
+
+
+class ControlledExecutor(Shared):
+    """`executor()`: a task that takes actions one by one, started by the first. It counts as a daemon."""
+
+    __slots__ = ("_actions", "_closed", "_task", "failures")
+
+    def __init__(self, run: Run, name: str) -> None:
+        super().__init__(run, name)
+        self._actions: deque[Callable[[], None]] = deque()
+        self._closed = False
+        self._task: Task | None = None
+        self.failures: list[Exception] = []
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        run = self.run
+        if run.live:
+            run.point(self.oid, RELEASE)
+        if self._closed:
+            raise ExecutorClosed(f"executor {self.name!r} has been shut down")
+        self._actions.append(action)
+        if self._task is None:
+            self._task = run.spawn(self.name, self._work, daemon=True)
+
+    def shutdown(self) -> None:
+        if self.run.live:
+            self.run.point(self.oid, RELEASE)
+        self._closed = True
+
+    def shutdown_now(self) -> int:
+        self.shutdown()
+        dropped = len(self._actions)
+        self._actions.clear()
+        return dropped
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        return True if self._task is None else _join(self.run, self._task, timeout_ms)
+
+    def is_current(self) -> bool:
+        return self.run.current is self._task
+
+    def is_open(self, task: Task, /) -> bool:
+        """Whether there is work, or the end of it."""
+        return bool(self._actions) or self._closed
+
+    def why(self, task: Task, /) -> str:
+        """Work."""
+        return f"work on {self.name}"
+
+    def state(self) -> object:
+        """How much waits; what it is follows from who submitted it."""
+        return len(self._actions), self._closed
+
+    def _work(self) -> None:
+        run = self.run
+        while run.live:
+            run.point(self.oid, ACQUIRE, self)
+            if not self._actions:
+                return
+            action = self._actions.popleft()
+            try:
+                action()
+            except Exception as error:  # an executor outlives its actions
+                self.failures.append(error)
+
+
+class ControlledWorker:
+    """`spawn()`."""
+
+    __slots__ = ("_run", "_task")
+
+    def __init__(self, run: Run, task: Task) -> None:
+        self._run = run
+        self._task = task
+
+    def join(self, timeout_ms: int | None = None) -> bool:
+        return _join(self._run, self._task, timeout_ms)
+
+    def is_current(self) -> bool:
+        return self._run.current is self._task
+
+
+class _End:
+    """The end of a task, as a gate."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def is_open(self, task: Task, /) -> bool:
+        """Whether it has ended, or the wait has."""
+        return self._task.finished or task.notified
+
+    def why(self, task: Task, /) -> str:
+        """The end of that task."""
+        return f"the end of {self._task.name}"
+
+
+def _join(run: Run, other: Task, timeout_ms: int | None) -> bool:
+    task = run.current
+    if not run.live:
+        return True
+    if task is other:
+        run.finish(Stop("deadlock", f"{task.name} waits for its own end"))
+    task.notified = False
+    task.wake_ms = None if timeout_ms is None else run.now_ms + timeout_ms
+    run.point(END_OF_TASK - other.index, ACQUIRE, _End(other))
+    task.wake_ms = None
+    return other.finished
