@@ -1,0 +1,105 @@
+"""`DelayedProduce`: a produce request with acks=-1 waits for its records to be replicated (Kafka's DelayedProduce).
+
+One operation a request, watched under each of its partitions.
+
+It keeps the results that it was made with: the append has happened, and its offsets are the answer, whatever the
+log does later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when
+the partition is decided; what the time-out finds undecided needs no further thought. A decided partition is never
+asked again: the ISR may shrink later without taking back an acknowledgement.
+
+Clauses B101 to B109; the last two are about the whole request.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from purgatorio.broker.error import Error
+from purgatorio.broker.key import TopicPartition
+from purgatorio.broker.meter import ExpirationMeter
+from purgatorio.broker.partition import EnoughReplicas
+from purgatorio.broker.runtime import Runtime
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.sync import AtomicRef
+
+__all__ = ["DelayedProduce", "ProduceCallback", "ProduceResult", "Validator"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceResult:
+    """A partition's answer. `required_offset`: what the high watermark must reach, the end of the append; both
+    offsets are -1 where nothing was appended."""
+
+    error: Error
+    base_offset: int = -1
+    required_offset: int = -1
+
+
+ProduceCallback = Callable[[Mapping[TopicPartition, ProduceResult]], None]
+"""Gets every partition's result, once."""
+
+Validator = Callable[[TopicPartition, int], EnoughReplicas]
+"""Says whether a partition has enough replicas up to an offset; must not raise and must not block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    result: ProduceResult
+    pending: bool
+
+
+class DelayedProduce(DelayedOperation):
+    """See the module. `results`: those of the append, one a partition."""
+
+    __slots__ = ("_callback", "_meter", "_statuses", "_validator")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        results: Mapping[TopicPartition, ProduceResult],
+        validator: Validator,
+        callback: ProduceCallback,
+        meter: ExpirationMeter,
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._validator = validator
+        self._callback = callback
+        self._meter = meter
+        self._statuses: dict[TopicPartition, AtomicRef[_Status]] = {
+            partition: runtime.sync.atomic_ref(_undecided(result), f"produce.{partition}")
+            for partition, result in results.items()
+        }
+
+    def try_complete(self) -> bool:
+        """Decide what can be decided; complete when nothing is left."""
+        left = False
+        for partition, cell in self._statuses.items():
+            status = cell.get()
+            if not status.pending:
+                continue
+            verdict = self._validator(partition, status.result.required_offset)
+            if verdict.enough or verdict.error is not Error.NONE:
+                cell.set(_Status(replace(status.result, error=verdict.error), pending=False))
+            else:
+                left = True
+        return not left and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Answer."""
+        self._callback(self.results())
+
+    def on_expiration(self) -> None:
+        """Count the partitions that were left."""
+        for partition, cell in self._statuses.items():
+            if cell.get().pending:
+                self._meter.mark(partition)
+
+    def results(self) -> dict[TopicPartition, ProduceResult]:
+        """The results as they stand."""
+        return {partition: cell.get().result for partition, cell in self._statuses.items()}
+
+
+def _undecided(result: ProduceResult) -> _Status:
+    if result.error is Error.NONE:
+        return _Status(replace(result, error=Error.REQUEST_TIMED_OUT), pending=True)
+    return _Status(result, pending=False)

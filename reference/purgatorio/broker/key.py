@@ -1,0 +1,45 @@
+"""What operations wait under. Two keys are the same key iff they are equal, and no two kinds are ever equal."""
+
+from dataclasses import dataclass
+
+__all__ = ["GroupJoinKey", "GroupSyncKey", "MemberKey", "TopicKey", "TopicPartition"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """A partition; produce, fetch, delete-records and elections wait under it."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKey:
+    """A topic; its creation and deletion wait under it."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupJoinKey:
+    """The rebalance of a group: its members' joins."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSyncKey:
+    """The members' syncs of a group."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberKey:
+    """A member's session."""
+
+    group: str
+    member: str

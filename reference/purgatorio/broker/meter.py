@@ -1,0 +1,45 @@
+"""`ExpirationMeter`: how many operations expired (Kafka's ExpiresPerSec), in all and for each partition."""
+
+from collections.abc import Hashable
+
+from purgatorio.sync import Cell, Lock, Sync
+
+__all__ = ["ExpirationMeter"]
+
+
+class ExpirationMeter:
+    """Counts; a rate is a matter of whoever reads it twice."""
+
+    __slots__ = ("_by_key", "_lock", "_total")
+
+    def __init__(self, sync: Sync) -> None:
+        self._lock: Lock = sync.lock("meter")
+        self._total: Cell[int] = sync.cell(0, "meter.total")
+        self._by_key: Cell[dict[Hashable, int]] = sync.cell({}, "meter.keys")
+
+    def mark(self, key: Hashable, count: int = 1) -> None:
+        """`count` more for `key`, and in all."""
+        with self._lock:
+            self._total.set(self._total.get() + count)
+            by_key = self._by_key.mutate()
+            by_key[key] = by_key.get(key, 0) + count
+
+    def total(self) -> int:
+        """All marks, of removed keys too."""
+        with self._lock:
+            return self._total.get()
+
+    def count(self, key: Hashable) -> int:
+        """The marks of `key` since it was last removed."""
+        with self._lock:
+            return self._by_key.get().get(key, 0)
+
+    def keys(self) -> list[Hashable]:
+        """Those that have a meter of their own now."""
+        with self._lock:
+            return list(self._by_key.get())
+
+    def remove(self, key: Hashable) -> None:
+        """Forget `key`, which has gone; the total stays. Nothing where it has no meter."""
+        with self._lock:
+            self._by_key.mutate().pop(key, None)

@@ -1,0 +1,129 @@
+"""Where the broker's purgatories get their time, their locks and their dialect.
+
+`Runtime` is the real thing: a `SystemTimer` over the monotonic clock and a reaper thread for each purgatory.
+`VirtualRuntime` is the same code over a clock that the caller moves: no thread, no sleep.
+"""
+
+from typing import Protocol, TypeVar
+
+from purgatorio.clock import Clock, ManualClock, MonotonicClock
+from purgatorio.delayed.dialect import Dialect
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.pending_flag import PENDING_FLAG
+from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL, Purgatory
+from purgatorio.executors import QueuedExecutor
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.interface import Timer
+from purgatorio.timer.system_timer import SystemTimer
+
+__all__ = ["Runtime", "VirtualRuntime"]
+
+Op = TypeVar("Op", bound=DelayedOperation)
+
+
+class _Purged(Protocol):
+    """A purgatory of whatever operations."""
+
+    def purge_if_needed(self) -> int: ...
+
+
+class Runtime:
+    """Real time. `dialect` is for the operations that have a lock of their own."""
+
+    __slots__ = ("clock", "dialect", "faults", "sync")
+
+    def __init__(
+        self, *, dialect: Dialect = PENDING_FLAG, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS
+    ) -> None:
+        self.clock: Clock = MonotonicClock()
+        self.dialect = dialect
+        self.faults = faults
+        self.sync = sync
+
+    def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
+        """A purgatory with a reaper thread of its own; its owner shuts it down."""
+        return Purgatory(name, purge_interval=purge_interval, faults=self.faults, sync=self.sync)
+
+    def timer(self, name: str) -> Timer:
+        """A timer for tasks that wait in no purgatory; somebody must drive it."""
+        return SystemTimer(name, clock=self.clock, faults=self.faults, sync=self.sync)
+
+
+class VirtualRuntime(Runtime):
+    """Virtual time: it passes by `advance`, and what is due runs on the caller, in order of the deadlines.
+
+    Not promised: an order between tasks of the same millisecond.
+    """
+
+    __slots__ = ("_clock", "_executors", "_lock", "_purgatories", "_timers")
+
+    def __init__(
+        self,
+        start_ms: int = 0,
+        *,
+        dialect: Dialect = PENDING_FLAG,
+        faults: FaultPolicy = CONTAIN,
+        sync: Sync = THREADS,
+    ) -> None:
+        super().__init__(dialect=dialect, faults=faults, sync=sync)
+        self._clock = ManualClock(start_ms)
+        self.clock = self._clock
+        self._lock: Lock = sync.lock("runtime")
+        self._timers: Cell[list[SystemTimer]] = sync.cell([], "runtime.timers")
+        self._executors: Cell[list[QueuedExecutor]] = sync.cell([], "runtime.executors")
+        self._purgatories: Cell[list[_Purged]] = sync.cell([], "runtime.purgatories")
+
+    def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
+        """A purgatory that `advance` drives, and purges as a reaper would."""
+        made: Purgatory[Op] = Purgatory(
+            name, self.timer(name), purge_interval=purge_interval, shards=16, reaper=False,
+            faults=self.faults, sync=self.sync,
+        )  # fmt: skip
+        with self._lock:
+            self._purgatories.mutate().append(made)
+        return made
+
+    def timer(self, name: str) -> SystemTimer:
+        """A timer that `advance` drives."""
+        executor = QueuedExecutor(faults=self.faults, sync=self.sync)
+        timer = SystemTimer(name, clock=self.clock, executor=executor, faults=self.faults, sync=self.sync)
+        with self._lock:
+            self._timers.mutate().append(timer)
+            self._executors.mutate().append(executor)
+        return timer
+
+    def advance(self, by_ms: int) -> int:
+        """Let `by_ms` pass, stopping at each moment at which something is due; returns how many tasks ran."""
+        end_ms = self.clock.now_ms() + by_ms
+        ran = self._run_due()
+        while (due_ms := self._next_due_ms()) is not None and due_ms <= end_ms:
+            self._clock.advance_to(due_ms)
+            ran += self._run_due()
+        self._clock.advance_to(end_ms)
+        return ran + self._run_due()
+
+    def _parts(self) -> tuple[list[SystemTimer], list[QueuedExecutor], list[_Purged]]:
+        with self._lock:
+            return list(self._timers.get()), list(self._executors.get()), list(self._purgatories.get())
+
+    def _next_due_ms(self) -> int | None:
+        due_ms = [bucket.expiration_ms() for timer in self._parts()[0] for bucket in timer.queue().items()]
+        return min(due_ms, default=None)
+
+    def _run_due(self) -> int:
+        """Drain every timer until none has anything, for what runs may add what is due at once."""
+        timers, executors, purgatories = self._parts()
+        ran = 0
+        turn = 1
+        while turn:
+            turn = 0
+            for timer in timers:
+                turn += timer.advance_clock(0)
+            turned = sum(executor.run_all() for executor in executors)
+            ran += turned
+            turn += turned
+        for purgatory in purgatories:
+            purgatory.purge_if_needed()
+        return ran

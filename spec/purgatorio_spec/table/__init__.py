@@ -1,0 +1,1 @@
+"""Decision tables of the concrete delayed operations: clauses B..., one a case, each with its sentence."""

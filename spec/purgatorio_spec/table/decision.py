@@ -1,0 +1,74 @@
+"""`DecisionTable`: a finite domain of situations, and the cases that decide them, each under a clause id.
+
+The first case that holds decides, so the order is part of the table. A table is sound when every situation is
+decided and every case decides some situation: `check` looks at all of them, for the domains are small.
+
+A table knows no implementation. A test puts an implementation into each situation and compares what it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+__all__ = ["Case", "Decided", "DecisionTable", "TableUnsound"]
+
+S = TypeVar("S")
+A = TypeVar("A")
+
+
+class TableUnsound(AssertionError):
+    """A situation that no case decides, a case that decides none, or an id that is used twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Generic[S, A]):
+    """`id`, the clause; `sentence`, what it promises; `holds` and `answer` of a situation."""
+
+    id: str
+    sentence: str
+    holds: Callable[[S], bool]
+    answer: Callable[[S], A]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Generic[A]):
+    """An answer, and the clause that gave it."""
+
+    clause: str
+    answer: A
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionTable(Generic[S, A]):
+    """`operation`: whose table it is; `situations`: the whole domain."""
+
+    operation: str
+    situations: tuple[S, ...]
+    cases: tuple[Case[S, A], ...]
+
+    def decide(self, situation: S) -> Decided[A]:
+        """The answer of the first case that holds. TableUnsound where none does."""
+        for case in self.cases:
+            if case.holds(situation):
+                return Decided(case.id, case.answer(situation))
+        raise TableUnsound(f"{self.operation}: nothing decides {situation}")
+
+    def check(self) -> dict[str, int]:
+        """How many situations each case decides; TableUnsound as said above."""
+        counts = {case.id: 0 for case in self.cases}
+        if len(counts) != len(self.cases):
+            raise TableUnsound(f"{self.operation}: an id twice in {[case.id for case in self.cases]}")
+        for situation in self.situations:
+            counts[self.decide(situation).clause] += 1
+        idle = [clause for clause, count in counts.items() if count == 0]
+        if idle:
+            raise TableUnsound(f"{self.operation}: {idle} decide nothing")
+        return counts
+
+    def markdown(self) -> str:
+        """Clause, promise and the number of situations, as a table."""
+        counts = self.check()
+        rows = [f"| {case.id} | {case.sentence} | {counts[case.id]} |" for case in self.cases]
+        return "\n".join(["| clause | promise | situations |", "| --- | --- | ---: |", *rows]) + "\n"

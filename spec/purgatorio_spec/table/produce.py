@@ -1,0 +1,90 @@
+"""`PRODUCE`: one partition of a produce request with acks=-1 (Kafka's DelayedProduce). Clauses B101 to B109.
+
+The answer is the error that the partition ends with, or None where it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from purgatorio_spec.table.decision import Case, DecisionTable
+from purgatorio_spec.table.replica import REFUSALS, Replica
+
+__all__ = ["PRODUCE", "REQUEST_CLAUSES", "Produced", "request_is_complete"]
+
+FAILED: Final = "UNKNOWN_TOPIC_OR_PARTITION"
+"""The error of an append that failed, here: the partition was not known then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """`appended`: the append succeeded. `reached`: the high watermark has reached its end. `in_sync`: at least the
+    minimum of replicas are in sync. The last two mean something only at the leader."""
+
+    appended: bool
+    replica: Replica
+    reached: bool
+    in_sync: bool
+
+
+def _situations() -> tuple[Produced, ...]:
+    at_leader = [Produced(a, Replica.LEADS, r, i) for a, r, i in product((True, False), repeat=3)]
+    others = [Produced(a, replica, False, False) for a in (True, False) for replica in REFUSALS]
+    return (*at_leader, *others)
+
+
+def _refused(clause: str, sentence: str, *replicas: Replica) -> Case[Produced, str | None]:
+    return Case(clause, sentence, lambda s: s.replica in replicas, lambda s: REFUSALS[s.replica])
+
+
+PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
+    "DelayedProduce",
+    _situations(),
+    (
+        Case(
+            "B101",
+            "a partition whose append failed keeps its error and is not asked",
+            lambda s: not s.appended,
+            lambda s: FAILED,
+        ),
+        _refused("B102", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION", Replica.UNKNOWN),
+        _refused(
+            "B103",
+            "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER",
+            Replica.FOLLOWS,
+            Replica.ELSEWHERE,
+        ),
+        _refused("B104", "its directory is offline: KAFKA_STORAGE_ERROR", Replica.OFFLINE),
+        Case(
+            "B105",
+            "the high watermark has reached its end, enough replicas in sync: NONE",
+            lambda s: s.reached and s.in_sync,
+            lambda s: "NONE",
+        ),
+        Case(
+            "B106",
+            "reached, with fewer in sync than the minimum: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+            lambda s: s.reached,
+            lambda s: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        ),
+        Case(
+            "B107",
+            "else it waits; at the time-out it is answered REQUEST_TIMED_OUT",
+            lambda s: True,
+            lambda s: None,
+        ),
+    ),
+)
+
+REQUEST_CLAUSES: Final = {
+    "B108": "the request completes when none of its partitions waits, and not before",
+    "B109": "a partition that was decided keeps its answer, whatever happens to it afterwards",
+}
+
+
+def request_is_complete(partitions: Iterable[str | None]) -> bool:
+    """B108: the answers of all partitions, None for one that waits."""
+    return all(answer is not None for answer in partitions)

@@ -1,0 +1,26 @@
+"""What a broker can say about a partition that a waiting request names: the part that several tables share."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["REFUSALS", "Replica"]
+
+
+class Replica(Enum):
+    """Where the partition's replica is, seen from the broker that the request waits at."""
+
+    LEADS = "here, and leads"
+    FOLLOWS = "here, and follows"
+    ELSEWHERE = "not here any more"
+    UNKNOWN = "nobody knows the partition"
+    OFFLINE = "in a directory that is offline"
+
+
+REFUSALS = {
+    Replica.FOLLOWS: "NOT_LEADER_OR_FOLLOWER",
+    Replica.ELSEWHERE: "NOT_LEADER_OR_FOLLOWER",
+    Replica.UNKNOWN: "UNKNOWN_TOPIC_OR_PARTITION",
+    Replica.OFFLINE: "KAFKA_STORAGE_ERROR",
+}
+"""The error for whoever needs a leader."""

@@ -1,0 +1,90 @@
+"""What the broker's tests share: a broker in virtual time, and boxes that answers fall into."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from purgatorio.broker.error import Error
+from purgatorio.broker.fetch_request import FetchParams, FetchPartition
+from purgatorio.broker.key import TopicPartition
+from purgatorio.broker.partition import Isolation
+from purgatorio.broker.replica_manager import ReplicaManager
+from purgatorio.broker.runtime import VirtualRuntime
+from purgatorio.delayed.dialect import Dialect
+from purgatorio.delayed.locked import LOCKED
+from purgatorio.delayed.pending_flag import PENDING_FLAG
+from purgatorio.faults import PROPAGATE
+
+__all__ = ["DIALECTS", "P0", "P1", "Answers", "Scene", "follower_fetch"]
+
+P0 = TopicPartition("t", 0)
+P1 = TopicPartition("t", 1)
+DIALECTS: tuple[Dialect, ...] = (PENDING_FLAG, LOCKED)
+
+A = TypeVar("A")
+
+
+class Answers(Generic[A]):
+    """A callback that keeps what it was called with."""
+
+    def __init__(self) -> None:
+        self.got: list[A] = []
+
+    def __call__(self, answer: A) -> None:
+        self.got.append(answer)
+
+    def only(self) -> A:
+        """The answer, which must be the only one."""
+        assert len(self.got) == 1, self.got
+        return self.got[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.got)
+
+
+class Scene:
+    """Broker 0 in virtual time; an exception anywhere is the test's."""
+
+    def __init__(
+        self,
+        *,
+        min_isr: int = 2,
+        segment_bytes: int = 100,
+        dialect: Dialect = PENDING_FLAG,
+        start_ms: int = 7,
+    ) -> None:
+        self.runtime = VirtualRuntime(start_ms, dialect=dialect, faults=PROPAGATE)
+        self.manager = ReplicaManager(self.runtime, min_isr=min_isr, segment_bytes=segment_bytes)
+
+    def leads(self, *partitions: TopicPartition, isr: tuple[int, ...] = (0, 1, 2), epoch: int = 5) -> Scene:
+        """Let the broker lead these, with replicas 0, 1 and 2."""
+        for partition in partitions:
+            self.manager.become_leader(partition, epoch, (0, 1, 2), isr)
+        self.manager.run_actions()
+        return self
+
+    def follower(self, follower: int, partition: TopicPartition, offset: int, log_start: int = 0) -> None:
+        """A follower says by a fetch that it has all below `offset`."""
+        follower_fetch(self.manager, follower, partition, offset, log_start)
+
+    def append(self, partition: TopicPartition, *sizes_bytes: int) -> None:
+        """Append with acks=1."""
+        self.manager.append_records(0, 1, {partition: sizes_bytes}, lambda results: None)
+        self.manager.run_actions()
+
+    def advance(self, by_ms: int) -> None:
+        """Let time pass, and check the structures."""
+        self.runtime.advance(by_ms)
+        self.manager.check()
+
+
+def follower_fetch(
+    manager: ReplicaManager, follower: int, partition: TopicPartition, offset: int, log_start: int = 0
+) -> Error:
+    """The fetch of a follower that does not wait; its error."""
+    answers: Answers[Error] = Answers()
+    params = FetchParams(0, 1, 1000, Isolation.LOG_END, replica_id=follower)
+    request = {partition: FetchPartition(offset, 1000, log_start=log_start)}
+    manager.fetch_records(params, request, lambda results: answers(results[partition].error))
+    manager.run_actions()
+    return answers.only()
