@@ -57,15 +57,15 @@ class DelayedDeleteRecords(DelayedOperation):
         self._low_watermark = low_watermark
         self._callback = callback
         self._meter = meter
-        self._statuses: dict[TopicPartition, AtomicRef[_Status]] = {
-            partition: runtime.sync.atomic_ref(_undecided(result), f"delete.{partition}")
+        self._statuses: tuple[tuple[TopicPartition, AtomicRef[_Status]], ...] = tuple(
+            (partition, runtime.sync.atomic_ref(_undecided(result), f"delete.{partition}"))
             for partition, result in results.items()
-        }
+        )
 
     def try_complete(self) -> bool:
         """Decide what can be decided; complete when nothing is left."""
         left = False
-        for partition, cell in self._statuses.items():
+        for partition, cell in self._statuses:
             status = cell.get()
             if not status.pending:
                 continue
@@ -81,11 +81,11 @@ class DelayedDeleteRecords(DelayedOperation):
 
     def on_complete(self) -> None:
         """Answer."""
-        self._callback({partition: cell.get().result for partition, cell in self._statuses.items()})
+        self._callback({partition: cell.get().result for partition, cell in self._statuses})
 
     def on_expiration(self) -> None:
         """Count the partitions that were left."""
-        for partition, cell in self._statuses.items():
+        for partition, cell in self._statuses:
             if cell.get().pending:
                 self._meter.mark(partition)
 

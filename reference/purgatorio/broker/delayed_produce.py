@@ -65,15 +65,15 @@ class DelayedProduce(DelayedOperation):
         self._validator = validator
         self._callback = callback
         self._meter = meter
-        self._statuses: dict[TopicPartition, AtomicRef[_Status]] = {
-            partition: runtime.sync.atomic_ref(_undecided(result), f"produce.{partition}")
+        self._statuses: tuple[tuple[TopicPartition, AtomicRef[_Status]], ...] = tuple(
+            (partition, runtime.sync.atomic_ref(_undecided(result), f"produce.{partition}"))
             for partition, result in results.items()
-        }
+        )
 
     def try_complete(self) -> bool:
         """Decide what can be decided; complete when nothing is left."""
         left = False
-        for partition, cell in self._statuses.items():
+        for partition, cell in self._statuses:
             status = cell.get()
             if not status.pending:
                 continue
@@ -90,13 +90,13 @@ class DelayedProduce(DelayedOperation):
 
     def on_expiration(self) -> None:
         """Count the partitions that were left."""
-        for partition, cell in self._statuses.items():
+        for partition, cell in self._statuses:
             if cell.get().pending:
                 self._meter.mark(partition)
 
     def results(self) -> dict[TopicPartition, ProduceResult]:
         """The results as they stand."""
-        return {partition: cell.get().result for partition, cell in self._statuses.items()}
+        return {partition: cell.get().result for partition, cell in self._statuses}
 
 
 def _undecided(result: ProduceResult) -> _Status:
