@@ -171,12 +171,17 @@ _HEADER_FIELDS: Final = frozenset(
 _TIMER_FIELDS: Final = frozenset("tick_ns wheel_size early_ns late_ns".split())
 
 
+def _named(names: Mapping[object, T], value: object) -> T | None:
+    """The name that a value is, or None; a list or an object is no name."""
+    return names.get(value) if isinstance(value, str) else None
+
+
 def _event(fields: Fields) -> Event:
     _only(fields, _EVENT_FIELDS)
-    phase = _PHASE.get(fields.get("ph"))
+    phase = _named(_PHASE, fields.get("ph"))
     if phase is None:
         raise Refusal("ph", f"{shown(fields.get('ph'))} is none of call, ret, at", "set ph to one of them")
-    f = _FUNCTION.get(fields.get("f"))
+    f = _named(_FUNCTION, fields.get("f"))
     if f is None:
         raise Refusal(
             "f",
