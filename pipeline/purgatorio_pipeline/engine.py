@@ -27,6 +27,7 @@ from purgatorio_pipeline.explain import FOUND_SCHEMA, THREAD_COLUMNS, THREAD_SCH
 from purgatorio_pipeline.ingest import Ingested, ingest
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.readings import RunReadings, count_bounds, find_readings, judge_readings
+from purgatorio_pipeline.run_row import RUN_COLUMNS, run_row
 from purgatorio_pipeline.screen import (
     CLAUSES_OF_OPERATIONS,
     SPARK,
@@ -37,7 +38,6 @@ from purgatorio_pipeline.screen import (
     operations_sql,
 )
 from purgatorio_pipeline.sources import sources
-from purgatorio_spec.clause.limbo import GRACE_NS
 from purgatorio_spec.history.operation import CONTEXT
 from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.history.stream import ROW_FIELDS
@@ -50,12 +50,6 @@ from purgatorio_spec.verdict import Violation
 SAMPLE_ONE_IN: Final = 1000
 """Unmarked operations that the clauses judge all the same, to keep an eye on the screen."""
 
-_RUN_COLUMNS: Final = (
-    "run_key int, whole boolean, dropped boolean, end_t long, rest_t long, grace_ns long, early_ns long, late_ns long, "
-    "claimed_on_return boolean, barrier boolean, records_ready boolean, records_fire boolean, "
-    + ", ".join(f"judges_{name} boolean" for name in CLAUSES_OF_OPERATIONS)
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -66,15 +60,18 @@ class Checked:
     lake: Lake
 
 
-def check_traces(spark: SparkSession, paths: Sequence[Path], out: Path, *, full: bool = False) -> Checked:
-    """Judge trace files on Spark and leave the tables under `out`."""
+def check_traces(
+    spark: SparkSession, paths: Sequence[Path], out: Path, *, full: bool = False, keep_lines: bool = True
+) -> Checked:
+    """Judge trace files on Spark and leave the tables under `out`. `keep_lines`: with the raw lines among them."""
     lake = Lake(out)
     lake.sweep()
-    ingested = ingest(spark, lake, sources(paths))
+    ingested = ingest(spark, lake, sources(paths), keep_lines=keep_lines)
     ingested.events.createOrReplaceTempView("events")
     runs = _runs(spark, ingested)
     spark.createDataFrame(
-        [_run_row(key, run) for key, run in runs.items()], _RUN_COLUMNS
+        [run_row(key, run) for key, run in runs.items()],
+        ", ".join(f"{name} {kind}" for name, kind in RUN_COLUMNS.items()),
     ).createOrReplaceTempView("runs")
     tallies: dict[int, RunTally] = defaultdict(RunTally)
     readings = find_readings(spark, runs) if runs else {}
@@ -113,26 +110,6 @@ def _runs(spark: SparkSession, ingested: Ingested) -> dict[int, Run]:
             dropped=dropped,
         )
     return runs
-
-
-def _run_row(key: int, run: Run) -> tuple[object, ...]:
-    from purgatorio_spec.clause.registry import CLAUSES
-
-    return (
-        key,
-        run.whole,
-        run.dropped,
-        run.end_t,
-        run.rest_t,
-        GRACE_NS if run.late_ns is None else run.late_ns,
-        run.early_ns or 0,
-        run.late_ns or 0,
-        run.profile.claimed_on_return,
-        run.profile.cancel_is_barrier,
-        run.records("ready"),
-        run.records("timer_fire"),
-        *(CLAUSES[name].skipped(run) is None for name in CLAUSES_OF_OPERATIONS),
-    )
 
 
 @dataclass(slots=True)
@@ -224,7 +201,7 @@ class _Screened(_Full):
 
 _SAMPLED: Final = f"pmod(xxhash64(m.id), {SAMPLE_ONE_IN}) = 0"
 _CHECK_COUNTS: Final = (
-    "SELECT run_key, count(*) AS checks, count_if(out <> completed OR nested > 0) AS doubtful "
+    "SELECT run_key, count(*) AS checks, count_if(doubtful) AS doubtful "
     f"FROM ({checks_sql(SPARK)}) GROUP BY run_key"
 )
 

@@ -68,7 +68,7 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
             lake.write("bronze/lines", _lines(spark, [s for s in read if not s.typed]))
         place = lake.write("silver/events", _read(spark, read), "kind", "run_key")
         table = spark.read.parquet(str(place))
-        for row in table.where("kind <> 'event'").select("kind", "run_key", "note").toLocalIterator():
+        for row in table.where("kind <> 'event'").select("kind", "run_key", "note").collect():
             note = orjson.loads(row["note"])
             if row["kind"] == "fact":
                 facts[row["run_key"]] = _facts(note)
@@ -84,13 +84,12 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
 
 def _lines(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
     """Bronze: the raw lines of JSON-lines traces, each with its file and number."""
-    frame = spark.createDataFrame([(str(s.path),) for s in read] or [("",)], "path string")
-    return frame.repartition(max(1, len(read))).mapInArrow(_raw_lines, from_arrow_schema(LINES_SCHEMA))
+    return _files(spark, read).mapInArrow(_raw_lines, from_arrow_schema(LINES_SCHEMA))
 
 
 def _raw_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for path in filter(None, batch.column(0).to_pylist()):
+        for path in map(str, batch.column("path").to_pylist()):
             held: list[dict[str, object]] = []
             try:
                 for line in lines(Path(path)):
@@ -106,9 +105,14 @@ def _raw_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _read(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
-    frame = spark.createDataFrame([(s.run_key, str(s.path)) for s in read], "run_key int, path string")
-    spread = frame.repartitionByRange(max(1, len(read)), "run_key")
-    return spread.mapInArrow(_read_files, from_arrow_schema(INGEST_SCHEMA))
+    return _files(spark, read).mapInArrow(_read_files, from_arrow_schema(INGEST_SCHEMA))
+
+
+def _files(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
+    """One row and one task a file, the largest first, so that a late large one does not hold up the end."""
+    rows = [(s.run_key, str(s.path)) for s in sorted(read, key=lambda s: -s.path.stat().st_size)]
+    tasks = spark.sparkContext.parallelize(rows, max(1, len(rows)))
+    return spark.createDataFrame(tasks, "run_key int, path string")
 
 
 def _read_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -104,7 +104,7 @@ def judge_on_spark(
     spark = start_session(master, quick=quick, memory=memory)
     scratch = None if out is not None else Path(tempfile.mkdtemp(prefix="purgatorio-"))
     try:
-        checked = check_traces(spark, paths, out or scratch or Path(), full=full)
+        checked = check_traces(spark, paths, out or scratch or Path(), full=full, keep_lines=out is not None)
         judged = any(run.clauses for run in checked.result.runs)
         names = {key: run.run for key, run in enumerate(checked.result.runs)}
         late = measure_lateness(spark, names) if judged else []

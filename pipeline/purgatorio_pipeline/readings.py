@@ -95,7 +95,7 @@ def find_readings(spark: SparkSession, runs: Mapping[int, Run]) -> dict[int, Run
 def _under_way(spark: SparkSession, rows: list[Row]) -> dict[tuple[int, int], tuple[int, int | None]]:
     """For each reading: the calls open before it, and the latest time of an event that is no reading before it."""
     blocks: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for row in spark.sql(blocks_sql(SPARK, BLOCK)).orderBy("run_key", "block").toLocalIterator():
+    for row in spark.sql(blocks_sql(SPARK, BLOCK)).collect():
         blocks[row["run_key"]].append((row["block"], row["opened"], row["last_t"]))
     places = spark.createDataFrame([(row["run_key"], row["i"]) for row in rows], "run_key int, at long")
     events = spark.table("events").where("f NOT IN ('gauge', 'quiesce', 'advance_clock')")
@@ -139,7 +139,7 @@ def count_bounds(
 
     chosen = summaries.where(fn.col("run_key").isin(list(found))).select("run_key", *Summary._fields)
     totals = {key: Bounds.zero(len(some.readings)) for key, some in found.items()}
-    for row in chosen.mapInArrow(task, from_arrow_schema(_BOUNDS_SCHEMA)).toLocalIterator():
+    for row in chosen.mapInArrow(task, from_arrow_schema(_BOUNDS_SCHEMA)).collect():
         live, least, most, tasks_least, tasks_most = (_ints(row[name]) for name in _BOUND_NAMES)
         totals[row["run_key"]].add(Bounds(live, least, most, tasks_least, tasks_most, row["most_keys"]))
     return totals

@@ -5,20 +5,22 @@ it does not mark it says how many occasions each clause had. An operation is *pl
 raised, and nothing came twice; an operation that is not plain is always marked, which keeps the rules below short.
 
 The text runs in Spark and in DuckDB; the two differ only in the functions of `Dialect`. Threads are compared by a
-64-bit hash of their names, since Spark aggregates numbers without sorting and texts only with it.
+64-bit hash of their names, since Spark aggregates numbers without sorting and texts only with it. Two threads of one
+hash would be taken for one: of a million threads with a chance of one in thirty million.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What Spark SQL and DuckDB call differently: `{}` stands for the argument."""
+    """What Spark SQL and DuckDB call differently: `{}` stands for the arguments. `hash` is of 64 bits."""
 
-    thread: str
+    hash: str
     length: str
     explode: str
     divide: str
@@ -28,7 +30,7 @@ SPARK: Final = Dialect(
     "xxhash64({})", "size({})", "LATERAL VIEW explode(array_distinct({})) AS key", "({} DIV {})"
 )
 DUCKDB: Final = Dialect(
-    "CAST(hash({}) % 9223372036854775807 AS BIGINT)",
+    "hash(hash({}))",  # hashed twice: DuckDB combines several arguments by XOR, which would cancel out
     "len({})",
     "CROSS JOIN unnest(list_distinct({})) AS u(key)",
     "({} // {})",
@@ -38,6 +40,9 @@ CLAUSES_OF_OPERATIONS: Final = (
     "O1", "O2", "O3", "O4", "O5", "O6", "O7", "T1", "T2", "T3", "T4",
 )  # fmt: skip
 NEVER: Final = 1 << 62
+LIMIT: Final = 1 << 60
+"""Times beyond this (36 years in nanoseconds) are cut to it, so that no sum of them overflows, and their operation is
+marked."""
 
 _RET = "ph = 'ret'"
 _CALL = "ph = 'call'"
@@ -50,14 +55,20 @@ def _of(f: str, condition: str = "TRUE") -> str:
 _REGISTERED, _FORCED, _TRIED = "try_complete_else_watch", "force_complete", "try_complete"
 _WON = _of(_FORCED, "ph = 'ret' AND out = 1")
 _TRUE = _of(_TRIED, "ph = 'ret' AND out = 1")
-_CANCELLED = _of("timer_cancel", "ph = 'ret' AND coalesce(out, 1) <> 0")
+_CANCELLED = _of("timer_cancel", "ph <> 'call' AND coalesce(out, 1) <> 0")
+_LOST = _of(_FORCED, "ph = 'ret' AND out = 0")
 
 _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "calls": ("count(*)", _CALL),
     "rets": ("count(*)", _RET),
-    "sum_call": ("sum(i)", _CALL),
-    "sum_c": ("sum(c)", _RET),
+    "unpaired": ("bit_xor(pair)", "ph <> 'at'"),
     "errors": ("count(err)", "TRUE"),
+    "wild": (
+        "count(*)",
+        f"greatest(t, t_call, deadline_t, delay_ns) >= {LIMIT} OR "
+        f"least(t, t_call, deadline_t, delay_ns) <= -{LIMIT}",
+    ),
+    "points": ("count(*)", f"ph = 'at' AND f IN ('{_REGISTERED}', '{_FORCED}', '{_TRIED}')"),
     "reg_n": ("count(*)", _of(_REGISTERED, _CALL)),
     "reg_call": ("min(i)", _of(_REGISTERED, _CALL)),
     "reg_t": ("min(t)", _of(_REGISTERED, _CALL)),
@@ -65,13 +76,17 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "reg_keys": ("max(n_keys)", _of(_REGISTERED, _CALL)),
     "reg_ret": ("min(i)", _of(_REGISTERED, _RET)),
     "reg_out": ("max(out)", _of(_REGISTERED, _RET)),
+    "reg_no": ("count(*)", _of(_REGISTERED, "ph = 'ret' AND out <> 1")),
     "reg_th": ("max(thread)", _of(_REGISTERED, _CALL)),
     "force_n": ("count(*)", _of(_FORCED, _CALL)),
     "win_n": ("count(*)", _WON),
+    "win_first": ("min(c)", _WON),
     "win_call": ("max(c)", _WON),
     "win_ret": ("max(i)", _WON),
     "win_t": ("max(t)", _WON),
     "win_th": ("max(thread)", _WON),
+    "lost_call": ("min(c)", _LOST),
+    "lost_ret": ("max(i)", _LOST),
     "try_n": ("count(*)", _of(_TRIED, _CALL)),
     "try_answers": ("count(out)", _of(_TRIED, _RET)),
     "true_n": ("count(*)", _TRUE),
@@ -99,7 +114,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "add_ret_t": ("max(t)", _of("timer_add", "ph <> 'call'")),
     "add_delay": ("max(delay_ns)", _of("timer_add", "ph <> 'ret'")),
     "deadline_t": ("max(deadline_t)", "f = 'timer_add'"),
-    "deadlines": ("count(DISTINCT deadline_t)", "f = 'timer_add'"),
+    "deadline_least_t": ("min(deadline_t)", "f = 'timer_add'"),
     "cancel_n": ("count(*)", _of("timer_cancel", "ph <> 'ret'")),
     "cancel_call": ("min(i)", _of("timer_cancel", "ph <> 'ret'")),
     "cancel_ret": ("max(i)", _of("timer_cancel", "ph <> 'call'")),
@@ -111,7 +126,13 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "ready_t": ("max(t_call)", "f = 'ready'"),
     "cut_n": ("count(*)", "f = 'cancelled'"),
 }
-del _AGGREGATES["deadlines"]  # a distinct count would cost a second shuffle; `add_n` says as much
+
+
+_TIMES: Final = ("t", "delay_ns", "deadline_t", "t_call")
+
+
+def _limited(name: str) -> str:
+    return f"CASE WHEN {name} > {LIMIT} THEN {LIMIT} WHEN {name} < -{LIMIT} THEN -{LIMIT} ELSE {name} END AS {name}"
 
 
 def operations_sql(dialect: Dialect, events: str = "events") -> str:
@@ -123,8 +144,9 @@ def operations_sql(dialect: Dialect, events: str = "events") -> str:
 SELECT run_key, id,
   {columns}
 FROM (
-  SELECT run_key, id, i, t, ph, f, c, delay_ns, deadline_t, t_call, out, err,
-    {dialect.thread.format("th")} AS thread, {dialect.length.format("keys")} AS n_keys
+  SELECT run_key, id, i, ph, f, c, out, err, {", ".join(_limited(name) for name in _TIMES)},
+    {dialect.hash.format("th")} AS thread, {dialect.length.format("keys")} AS n_keys,
+    {dialect.hash.format("th, f, coalesce(c, i)")} AS pair
   FROM {events} WHERE id IS NOT NULL
 ) AS e GROUP BY run_key, id"""
 
@@ -165,11 +187,13 @@ _BY_EXPIRY = "(fire_n = 1 AND win_th = fire_th AND fire_call < win_call AND win_
 _DUE = "coalesce({0} <= rest_t, FALSE) OR {0} + grace_ns < end_t"
 _IN_TIME = "deadline_t - early_ns"
 
-_RULES: Final[dict[str, tuple[str, str]]] = {
-    # clause: (occasion, may be broken); both for a plain operation
+Rules = Mapping[str, tuple[str, str]]
+
+RULES: Final[Rules] = {
     "O1": (
         "force_n > 0 OR done_n > 0",
-        f"win_n <> done_n OR (win_n = 1 AND NOT ({_CONTAINED}))",
+        f"win_n <> done_n OR (win_n = 1 AND NOT ({_CONTAINED})) "
+        "OR coalesce(lost_call < done_call AND done_ret < lost_ret, FALSE)",
     ),
     "O2": (
         "done_n > 0 OR true_n > 0",
@@ -221,18 +245,31 @@ _RULES: Final[dict[str, tuple[str, str]]] = {
     ),
     "T4": (
         f"fire_n = 0 AND deadline_t IS NOT NULL AND (coalesce(win_t < {_IN_TIME}, FALSE) OR (stopped_n = 1 AND "
-        f"cancel_call > add_call AND (barrier OR stopped_t < {_IN_TIME})))",
+        f"cancel_call > add_ret AND (barrier OR stopped_t < {_IN_TIME})))",
         "fire_n > 0 AND (stopped_n > 0 OR win_n > 0) AND NOT (win_n = 0 AND stopped_n = 0) AND NOT coalesce("
         f"(win_n = 0 OR {_BY_EXPIRY}) AND (stopped_n = 0 OR (cancel_th = fire_th AND fire_call < cancel_call "
         "AND cancel_ret <= fire_ret)), FALSE)",
     ),
 }
 
-_NOT_PLAIN: Final = (
-    "calls <> rets OR coalesce(sum_call, 0) <> coalesce(sum_c, 0) OR errors > 0 OR reg_n > 1 OR win_n > 1 "
-    "OR done_n > 1 OR exp_n > 1 OR fire_n > 1 OR add_n > 1 OR ready_n > 1 OR cancel_n > 1 "
-    "OR (cut_n > 0 AND ready_n > 0)"
-)
+"""By clause: when a plain operation is an occasion for it, and when it may have broken it."""
+
+NOT_PLAIN: Final[Mapping[str, str]] = {
+    "a call without its return, or a return without its call": "calls <> rets OR unpaired <> 0",
+    "an exception": "errors > 0",
+    "a time beyond the limit": "wild > 0",
+    "a call recorded as a point": "points > 0",
+    "registered twice": "reg_n > 1",
+    "won twice": "win_n > 1",
+    "completed without a winner": "done_n > win_n",
+    "expired twice": "exp_n > 1",
+    "fired twice": "fire_n > 1",
+    "added twice": "add_n > 1",
+    "two deadlines": "coalesce(deadline_least_t < deadline_t, FALSE)",
+    "timer cancelled twice": "cancel_n > 1",
+    "cancelled by key though ready": "cut_n > 0 AND ready_n > 0",
+}
+"""When an operation is not plain."""
 
 _SUMMARY: Final[dict[str, str]] = {
     "registered_call_i": f"coalesce(reg_call, {NEVER})",
@@ -253,49 +290,63 @@ _SUMMARY: Final[dict[str, str]] = {
 """`purgatorio_spec.history.summary.Summary` of a plain operation."""
 
 
-def marks_sql(operations: str = "operations", first: str = "first_returns", runs: str = "runs") -> str:
-    """One row an operation: `marked`, the occasions of each clause, and its summary. `runs` holds the constants."""
-    broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in _RULES.items())
+_TURNS_ON_THREADS: Final = (
+    "(NOT claimed_on_return AND ready_n > 0) "
+    "OR coalesce(reg_no > 0 AND reg_call < win_call AND (reg_n > 1 OR win_first < coalesce(reg_ret, win_first + 1)), FALSE)"
+)
+"""Whether the judgement of a marked operation may turn on what its threads did around it: O4's retry loop, and a
+registration that answered false with a completion inside (O7)."""
+
+
+def marks_sql(*, rules: Rules = RULES, not_plain: Mapping[str, str] = NOT_PLAIN) -> str:
+    """One row an operation from `operations`, `first_returns` and `runs`: `marked`, `on_threads`, the occasions of each
+    clause, and its summary. `rules` and `not_plain` are parameters for the tests that leave one out."""
+    broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in rules.items())
+    odd = " OR ".join(f"({condition})" for condition in not_plain.values())
     occasions = ",\n  ".join(
         f"CASE WHEN judges_{name} AND ({occasion}) THEN 1 ELSE 0 END AS occ_{name}"
-        for name, (occasion, _) in _RULES.items()
+        for name, (occasion, _) in rules.items()
     )
     summary = ",\n  ".join(f"{text} AS s_{name}" for name, text in _SUMMARY.items())
     return f"""
 SELECT o.run_key, o.id,
-  coalesce(dropped OR {_NOT_PLAIN} OR {broken}, TRUE) AS marked,
+  coalesce(dropped OR {odd} OR {broken}, TRUE) AS marked,
+  {_TURNS_ON_THREADS} AS on_threads,
   {occasions},
   {summary}
-FROM {operations} o
-JOIN {runs} r ON o.run_key = r.run_key
-LEFT JOIN {first} k ON o.run_key = k.run_key AND o.id = k.id"""
+FROM operations o
+JOIN runs r ON o.run_key = r.run_key
+LEFT JOIN first_returns k ON o.run_key = k.run_key AND o.id = k.id"""
 
 
 def checks_sql(dialect: Dialect, events: str = "events") -> str:
-    """O7's counting half: each returned check with what it answered, how many tries of its thread returned true inside
-    it, and how many purgatory calls and tries within tries were
-    nested in it. (run_key, i, out, completed, nested)."""
+    """O7's counting half: each answered check with whether its count may be wrong. (run_key, i, ret_i, doubtful).
+
+    Simple is a check whose thread made nothing but tries inside it, one after the other, each returned: its count is
+    the number of those that returned true. Whatever is nested or unpaired is doubtful: a try counts 1 as odd, its
+    return takes that back if nothing came between the two.
+    """
     return f"""
-SELECT run_key, c AS i, out, trues - trues_before AS completed, nested - nested_before AS nested FROM (
-  SELECT run_key, c, out, ph, trues, nested,
-    lag(trues) OVER w AS trues_before, lag(nested) OVER w AS nested_before
+SELECT run_key, c AS i, i AS ret_i,
+  NOT coalesce(ph_before = 'call' AND i_before = c AND odd = odd_before AND trues - trues_before = out, FALSE) AS doubtful
+FROM (
+  SELECT run_key, i, c, ph, out, trues, odd, lag(i) OVER w AS i_before, lag(ph) OVER w AS ph_before,
+    lag(trues) OVER w AS trues_before, lag(odd) OVER w AS odd_before
   FROM (
-    SELECT run_key, i, c, out, f, ph, coalesce(c, i) AS pair,
-      sum(CASE WHEN f = '{_TRIED}' AND out = 1 THEN 1 ELSE 0 END) OVER v AS trues,
-      sum(CASE WHEN ph = 'call' OR (f = '{_TRIED}' AND c < latest_try) THEN 1 ELSE 0 END) OVER v AS nested
+    SELECT run_key, thread, i, c, f, ph, out,
+      sum(CASE WHEN f = '{_TRIED}' AND ph = 'ret' AND out = 1 THEN 1 ELSE 0 END) OVER v AS trues,
+      sum(CASE WHEN f = 'check_and_complete' THEN 0 WHEN ph = 'ret' AND call_before = c THEN -1 ELSE 1 END) OVER v AS odd
     FROM (
-      SELECT run_key, i, c, out, f, ph, thread,
-        max(CASE WHEN f = '{_TRIED}' THEN c END) OVER (PARTITION BY run_key, thread ORDER BY i) AS latest_try
+      SELECT run_key, thread, i, c, f, ph, out, lag(CASE WHEN f = '{_TRIED}' AND ph = 'call' THEN i END) OVER (
+        PARTITION BY run_key, thread ORDER BY i) AS call_before
       FROM (
-        SELECT run_key, i, c, out, f, ph, {dialect.thread.format("th")} AS thread FROM {events}
-        WHERE (f = '{_TRIED}' AND ph = 'ret') OR f = 'check_and_complete'
-          OR (f = '{_REGISTERED}' AND ph = 'call')
+        SELECT run_key, {dialect.hash.format("th")} AS thread, i, c, f, ph, out FROM {events}
+        WHERE f IN ('{_TRIED}', 'check_and_complete', '{_REGISTERED}')
       ) AS e
-    ) AS l
-    WINDOW v AS (PARTITION BY run_key, thread ORDER BY i)
+    ) AS l WINDOW v AS (PARTITION BY run_key, thread ORDER BY i)
   ) AS s WHERE f = 'check_and_complete'
-  WINDOW w AS (PARTITION BY run_key, pair ORDER BY i)
-) AS p WHERE ph = 'ret' AND out IS NOT NULL AND trues_before IS NOT NULL"""
+  WINDOW w AS (PARTITION BY run_key, thread ORDER BY i)
+) AS p WHERE ph = 'ret' AND out IS NOT NULL"""
 
 
 def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:

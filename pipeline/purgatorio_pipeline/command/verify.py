@@ -16,6 +16,8 @@ from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_o
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress.subject.registry import SUBJECTS, record_runs, subjects_named
 
+RECORDERS = 8
+"""Runs recorded at a time: they mostly sleep."""
 DEFAULT_REPORT = Path("report/index.html")
 
 
@@ -57,7 +59,7 @@ def command(
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
     try:
         with note(f"recording {len(chosen)} runs of {', '.join(names)}", output):
-            records = record_runs(chosen, folder, seed, operations, workers=4)
+            records = record_runs(chosen, folder, seed, operations, workers=RECORDERS)
         paths = [record.path for record in records if record.path is not None]
         for record in records:
             if record.failure is not None:
