@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,19 @@ def test_every_command_has_help(name: str) -> None:
     done = run(name, "--help")
     assert done.exit_code == 0, done.output
     assert len(done.output.splitlines()) > 6
+
+
+def test_the_printed_replay_line_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line under a counterexample, taken from the output and run, shows the same counterexample."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    Path("t.jsonl").write_text(HEADER + FIRED.replace("TIME", "4") + END)
+    first = run("check", "t.jsonl", "--engine", "process")
+    assert first.exit_code == 1
+    text = first.stdout.split("replay", 1)[1].split("\n\n", 1)[0].replace("\\\n", " ")
+    words = shlex.split(text)
+    assert words[:2] == ["purgatorio", "check"]
+    again = run(*words[1:])
+    assert again.exit_code == 1
+    shown = first.stdout.split("T1  not early", 1)[1].split("replay", 1)[0]
+    assert shown in again.stdout
