@@ -243,6 +243,15 @@ def test_nested_try_complete_on_one_thread_is_no_overlap() -> None:
     kept(made, "O6")
 
 
+@pytest.mark.parametrize(("dropped", "verdict"), [(1, Verdict.UNKNOWN), (0, Verdict.VIOLATED)])
+def test_a_lost_return_makes_no_overlap(dropped: int, verdict: Verdict) -> None:
+    """A `try_complete` whose return was dropped seems to run for ever; where nothing was dropped, it does."""
+    made = Trace()
+    made.start("try_complete", "a", th="one")
+    made.complete("a", th="two")
+    assert made.judge(dropped=dropped)["O6"].verdict == verdict
+
+
 def test_a_check_made_by_a_callback_within_a_registration_counts_for_itself() -> None:
     """The registration of `a` returns false: not it, but the check that it ran into, completed `a`."""
     made = Trace()

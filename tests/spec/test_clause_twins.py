@@ -49,7 +49,11 @@ def test_every_cause_in_the_clauses_has_twins() -> None:
 def _causes() -> Iterator[str]:
     for path in Path(purgatorio_spec.clause.__path__[0]).glob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("_broken", "Violation"):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in (
+                "_broken",
+                "_miscounted",
+                "Violation",
+            ):
                 for argument in call.args:
                     if isinstance(argument, ast.Constant | ast.IfExp):
                         yield from _kebab(argument)
@@ -68,6 +72,13 @@ def test_every_clause_has_twins() -> None:
 
 
 ABSENCE = {
+    "ready-before-registration",
+    "unclaimed-on-return",
+    "left-to-the-time-out",
+    "garbage",
+    "watched-out-of-bounds",
+    "delayed-above-live",
+    "size-wrong",
     "winner-without-callback",
     "loser-ran-callback",
     "callback-without-force",
@@ -92,7 +103,7 @@ ABSENCE = {
     ids=[cause for _, cause, _ in TWINS if cause in ABSENCE],
 )
 def test_dropped_records_make_absence_unknown(clause: str, cause: str, make: Maker) -> None:
-    """What a recorder dropped may be the very record whose absence would be the violation."""
+    """What a recorder dropped may be the very record whose absence would be the violation, or a bound's summand."""
     for broken in (True, False):
         result = make(broken).judge(dropped=1)[clause]
         assert result.verdict in (Verdict.UNKNOWN, Verdict.PASS)

@@ -138,13 +138,16 @@ def no_overlap(run: Run, history: OperationHistory) -> Judgement:
     """O6. An occasion is an operation with both a `try_complete` and an `on_complete`.
 
     Both are recorded inside the callback, that is, under the operation's lock where there is one; so intervals of two
-    threads that overlap in the recorder's order did overlap. Nesting on one thread is the normal case.
+    threads that overlap in the recorder's order did overlap. Nesting on one thread is the normal case. Where records
+    were dropped, a call without its return may have ended long ago.
     """
     if not history.completes or not history.tries:
         return NO_OCCASION
     for done in history.completes:
         for attempt in history.tries:
             if attempt.th != done.th and attempt.call_i < done.end_i and done.call_i < attempt.end_i:
+                if run.dropped and (attempt.ret_i is None or done.ret_i is None):
+                    return UNDECIDED
                 return _broken(
                     history,
                     "overlap",

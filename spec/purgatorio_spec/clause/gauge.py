@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, Judgement, Violation
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+
+
+def _miscounted(run: Run, clause: str, reading: Reading, cause: str, allowed: str, seen: str) -> Judgement:
+    """Broken, unless records were dropped: then the bounds were counted from what was left."""
+    return UNDECIDED if run.dropped else _broken(clause, reading, cause, allowed, seen)
 
 
 def _broken(clause: str, reading: Reading, cause: str, allowed: str, seen: str) -> Judgement:
@@ -19,7 +24,8 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Judgement:
     most = (run.purge_interval + reading.live) * reading.most_keys
     if reading.watched <= most:
         return KEPT
-    return _broken(
+    return _miscounted(
+        run,
         "P1",
         reading,
         "garbage",
@@ -37,7 +43,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Judgement:
     if not reading.at_rest and not reading.bounded:
         return NO_OCCASION
     if reading.watched is not None and not reading.watched_least <= reading.watched <= reading.watched_most:
-        return _broken(
+        return _miscounted(
+            run,
             "P2",
             reading,
             "watched-out-of-bounds",
@@ -45,7 +52,8 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Judgement:
             f"watched = {reading.watched}",
         )
     if reading.delayed is not None and reading.at_rest and reading.delayed > reading.live:
-        return _broken(
+        return _miscounted(
+            run,
             "P2",
             reading,
             "delayed-above-live",
@@ -72,7 +80,8 @@ def size_is_exact(run: Run, reading: Reading) -> Judgement:
     least = reading.tasks_least - (0 if reading.quiesce else 1)
     if least <= reading.delayed <= reading.tasks_most:
         return KEPT
-    return _broken(
+    return _miscounted(
+        run,
         "T5",
         reading,
         "size-wrong",

@@ -173,7 +173,7 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
 def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[str]:
     problems: list[str] = []
     if facts.header is None:
-        empty = facts.events == 0 and facts.broken == 0
+        empty = facts.events == 0 and facts.broken == 0 and facts.cut is None
         what = "the file is empty" if empty else "no usable header"
         problems.append(f"{what}: line 1 of a trace is its header, see `purgatorio check --help`")
     elif run is None:

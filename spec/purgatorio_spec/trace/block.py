@@ -41,7 +41,10 @@ _JSON_SCHEMA: Final = pa.schema([pa.field("kind", pa.string()), *EVENT_FIELDS])
 
 @dataclass(frozen=True, slots=True)
 class BrokenLine:
-    """A line (or row) that is no record: where, which field, why, what to do, and the start of its text."""
+    """A line (or row) that is no record: where, which field, why, what to do, and the start of its text.
+
+    Line 0 stands for the file as a whole.
+    """
 
     file: str
     line: int
@@ -51,7 +54,8 @@ class BrokenLine:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: field {self.field!r}: {self.why}; {self.hint}"
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: field {self.field!r}: {self.why}; {self.hint}"
 
 
 @dataclass(frozen=True, slots=True)

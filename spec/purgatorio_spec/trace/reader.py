@@ -61,6 +61,8 @@ class TraceReader:
             self.events += kept.num_rows
             if kept.num_rows:
                 yield kept
+        # A cut last line is met when its block is read, before the lines of that block are looked at.
+        self.broken.sort(key=lambda broken: broken.line)
         self._check_count()
 
     def _jsonl(self) -> Iterator[pa.RecordBatch]:
