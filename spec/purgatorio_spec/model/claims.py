@@ -320,14 +320,12 @@ WHEEL_FLAWS = {
 }
 
 
-def wheel_world(tick: int, size: int, tasks: int, wide: bool) -> World:
-    """A world whose delays stand at the edges of the levels and reach the third; `wide` has more of them."""
+def wheel_world(tick: int, size: int, tasks: int, delays: int) -> World:
+    """A world with the first `delays` of the delays that stand at the edges of the levels and reach the third."""
     second, third = size * tick, size * size * tick
-    delays = {tick, second - 1, third - 1, third + tick - 1}
-    if wide:
-        delays |= {0, second, third}
+    edges = (tick, second - 1, third + tick - 1, third - 1, 0, second, third)
     ticks = size * size + 1
-    return World(tick, size, tick, tuple(sorted(delays)), tasks, ticks, cancels=False)
+    return World(tick, size, tick, tuple(sorted(set(edges[:delays]))), tasks, ticks, cancels=False)
 
 
 def _wheel_claim(claim: str, world: World, twins: tuple[Flaw, ...], deep: bool = False) -> Claim:
@@ -353,11 +351,12 @@ def _wheels() -> list[Claim]:
     any_size = (Flaw.CURRENT_TICK_OFF_BY_ONE, Flaw.FIRE_ON_FLUSH)
     claims = [_wheel_claim("W0", _SMALL, tuple(WHEEL_FLAWS))]
     for number, (size, tick) in enumerate(((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)), 1):
-        world = wheel_world(tick, size, tasks=4, wide=size == 2)
+        delays = 7 if size == 2 else 4
+        world = wheel_world(tick, size, 4, delays)
         claims.append(_wheel_claim(f"W{number}", world, any_size))
         if size == 3:
-            wide = wheel_world(tick, size, tasks=4, wide=True)
-            claims.append(_wheel_claim(f"W{number}d", wide, any_size, deep=True))
+            more = wheel_world(tick, size, 4, 7 if tick == 1 else 5)
+            claims.append(_wheel_claim(f"W{number}d", more, any_size, deep=True))
     return claims
 
 

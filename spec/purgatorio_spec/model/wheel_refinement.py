@@ -15,14 +15,14 @@ FLOORS = "every overflow clock is the floor of the clock below"
 MONOTONE = "no clock goes back"
 CASCADES = "T7 a flush moves tasks to strictly lower levels"
 
-_ADD, _CANCEL, _CLOCK, _FLUSH, _DRAINED = (
-    kind.value for kind in (Kind.ADD, Kind.CANCEL, Kind.CLOCK, Kind.FLUSH, Kind.DRAINED)
+_ADD, _CANCEL, _CLOCK, _DRAIN, _FLUSH = (
+    kind.value for kind in (Kind.ADD, Kind.CANCEL, Kind.CLOCK, Kind.DRAIN, Kind.FLUSH)
 )
 
 
 def abstract(state: WheelState) -> Deadlines:
     """The abstraction function: forget levels, buckets and the queue."""
-    return Deadlines(state.now, tuple(deadline for deadline, _, _ in state.tasks))
+    return Deadlines(state.now, tuple([task[0] for task in state.tasks]))
 
 
 def refinement(world: World) -> Model[WheelState]:
@@ -31,21 +31,19 @@ def refinement(world: World) -> Model[WheelState]:
 
     def refines(before: WheelState, action: int, after: WheelState) -> bool:
         kind, index = action & 7, action >> 3
+        if kind in (_CLOCK, _DRAIN):
+            return after.tasks == before.tasks and after.now >= before.now
         was, now = abstract(before), abstract(after)
         if kind == _ADD:
             deadline = before.now + world.delays[index]
             return now == added(was, deadline) or (now == was and may_fire(promise, was, deadline))
         if kind == _CANCEL:
             return now == removed(was, before.tasks[index][0])
-        if kind == _CLOCK:
-            return now.pending == was.pending and now.now >= was.now
         if kind == _FLUSH:
             fired = Counter(was.pending) - Counter(now.pending)
             invented = Counter(now.pending) - Counter(was.pending)
             return not invented and all(may_fire(promise, was, deadline) for deadline in fired)
-        if kind == _DRAINED:
-            return now == was and not overdue(promise, now)
-        return now == was
+        return now == was and not overdue(promise, now)
 
     def in_order(before: WheelState, action: int, after: WheelState) -> bool:
         if action & 7 != _FLUSH or before.fired_tick == NEVER:
@@ -54,12 +52,16 @@ def refinement(world: World) -> Model[WheelState]:
         return all(deadline // world.tick >= before.fired_tick for deadline in fired)
 
     def monotone(before: WheelState, action: int, after: WheelState) -> bool:
+        if after.clocks is before.clocks:
+            return True
         return all(old <= new for old, new in zip(before.clocks, after.clocks, strict=False))
 
     def cascades(before: WheelState, action: int, after: WheelState) -> bool:
         if action & 7 != _FLUSH:
             return True
-        level = before.queue[action >> 3][1]
+        _, level, slot = before.queue[action >> 3]
+        if any(task[1:] == (level, slot) for task in after.tasks):
+            return False
         return all(task[1] < level for task in Counter(after.tasks) - Counter(before.tasks))
 
     def one_tick(state: WheelState) -> bool:

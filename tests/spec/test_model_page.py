@@ -1,0 +1,63 @@
+"""The page about models says what the code says: diagram, stories, claims and kills are generated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.model.campaign import chosen, judge_claim
+from purgatorio_spec.model.kills import kills
+from purgatorio_spec.model.page import block, claim_row, kill_block, machine_block, replace_block, story_block
+
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+LARGE = {"W2", "W3", "W4", "W5", "W6"}
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("machine", machine_block), ("stories", story_block), ("kills", kill_block)],
+    ids=["machine", "stories", "kills"],
+)
+def test_a_generated_block_is_up_to_date(request: pytest.FixtureRequest, name: str, make: object) -> None:
+    """Refresh with --refresh-golden and read the diff."""
+    assert callable(make)
+    text = str(make())
+    if request.config.getoption("--refresh-golden"):
+        PAGE.write_text(replace_block(PAGE.read_text(), name, text))
+    assert block(PAGE.read_text(), name) == text
+
+
+@pytest.mark.parametrize("name", [name for name in chosen(deep=False) if name not in LARGE])
+def test_the_claims_table_holds_the_row_of_a_claim(name: str) -> None:
+    """Bound and state count on the page are those of the search."""
+    assert claim_row(judge_claim(name)) in block(PAGE.read_text(), "claims").splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(chosen(deep=True)) - (set(chosen(deep=False)) - LARGE)))
+def test_the_claims_table_holds_the_row_of_a_large_claim(name: str) -> None:
+    """The same for the large ones."""
+    assert claim_row(judge_claim(name)) in block(PAGE.read_text(), "claims").splitlines()
+
+
+def test_every_claim_has_one_row() -> None:
+    """A claim that was dropped must not stay on the page."""
+    rows = block(PAGE.read_text(), "claims").splitlines()[2:]
+    assert [row.split(" | ")[0].strip("| ") for row in rows] == chosen(deep=True)
+
+
+def test_the_kills_cover_the_protocol_and_the_wheel() -> None:
+    """The registry that the kill matrix reads: these rows must not be lost unnoticed."""
+    by_model = {kill.number for kill in kills() if kill.layer == "model"}
+    protocol = {1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13, 14, 17, 18, 19, 21, 22, 24, 27, 40}
+    wheel = {49, 51, 53, 55, 56, 57, 61, 63, 64, 65, 66, 67, 69, 70, 83, 94}
+    assert by_model == protocol | wheel
+    by_proof = {kill.number for kill in kills() if kill.layer == "proof"}
+    assert by_proof == {63, 65, 66, 69, 70, 72, 80}
+
+
+def test_a_page_without_the_markers_is_an_error() -> None:
+    """Silence here would let a block be compared with nothing."""
+    with pytest.raises(ValueError, match="exactly one"):
+        block("no markers", "machine")

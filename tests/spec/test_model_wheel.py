@@ -1,0 +1,83 @@
+"""The wheel model beside the set of deadlines: the specification alone, and the model's own arithmetic."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from purgatorio_spec.model.checker import check
+from purgatorio_spec.model.timer_spec import (
+    Deadlines,
+    Rounding,
+    TimerPromise,
+    added,
+    may_fire,
+    overdue,
+    removed,
+)
+from purgatorio_spec.model.wheel import Flaw, World, initial, steps
+from purgatorio_spec.model.wheel_refinement import CASCADES, REFINES, abstract, refinement
+from purgatorio_spec.verdict import Verdict
+
+TICKS = st.integers(1, 1000)
+TIMES = st.integers(-(10**12), 10**12)
+
+
+@given(TICKS, TIMES)
+@settings(max_examples=200, deadline=None)
+def test_the_two_formulas_leave_room_for_one_tick(tick: int, deadline: int) -> None:
+    """A task may fire at most T - 1 early (Kafka) or must fire at most T - 1 late (the others)."""
+    early, late = TimerPromise(tick), TimerPromise(tick, Rounding.LATE)
+    assert 0 <= deadline - early.earliest(deadline) < tick
+    assert early.earliest(deadline) == early.latest(deadline)
+    assert late.earliest(deadline) == deadline
+    assert 0 <= late.latest(deadline) - deadline < tick
+
+
+def test_the_set_of_deadlines_is_a_multiset() -> None:
+    """Two tasks may share a deadline; removing one leaves the other."""
+    state = added(added(Deadlines(0, ()), 5), 5)
+    assert removed(state, 5).pending == (5,)
+    assert not may_fire(TimerPromise(1), state, 5)
+    assert overdue(TimerPromise(1), state._replace(now=5)) == (5, 5)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_random_walks_of_larger_wheels_refine_the_set(data: st.DataObject) -> None:
+    """Beyond the complete bound: random worlds, random walks, every step judged."""
+    tick, size = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 4))
+    delays = tuple(sorted(data.draw(st.sets(st.integers(0, tick * size**3), min_size=2, max_size=5))))
+    world = World(tick, size, data.draw(st.integers(0, 50)), delays, tasks=8, ticks=30)
+    model = refinement(world)
+    state = initial(world)
+    for _ in range(60):
+        found = steps(world, state)
+        action, after = found[data.draw(st.integers(0, len(found) - 1))]
+        for name, holds in model.always_step.items():
+            assert holds(state, action, after), name
+        for name, always in model.always.items():
+            assert always(after), name
+        state = after
+
+
+def test_interval_inclusive_needs_three_tasks_to_be_late() -> None:
+    """A bound that is too small hides the bug: two tasks pass, three do not."""
+    world = World(1, 2, 1, (0, 1, 2, 3, 4), tasks=2, ticks=6, cancels=False, flaw=Flaw.INTERVAL_INCLUSIVE)
+    two = check(refinement(world)).finding(REFINES).verdict
+    three = check(refinement(World(1, 2, 1, (0, 1, 2, 3, 4), 3, 6, False, Flaw.INTERVAL_INCLUSIVE)))
+    assert three.finding(REFINES).verdict is Verdict.VIOLATED
+    assert two is Verdict.PASS
+
+
+def test_a_clock_that_stands_still_makes_a_task_circle() -> None:
+    """no-overflow-advance beyond the second level: the flushed task goes back to where it came from."""
+    world = World(1, 2, 0, (7,), tasks=1, ticks=8, cancels=False, flaw=Flaw.NO_OVERFLOW_ADVANCE)
+    assert check(refinement(world)).finding(CASCADES).verdict is Verdict.VIOLATED
+
+
+def test_the_abstraction_forgets_only_places() -> None:
+    """The abstraction function keeps the time and every deadline."""
+    world = World(2, 2, 3, (5, 9), tasks=1, ticks=2)
+    after = steps(world, initial(world))[-1][1]
+    assert abstract(after) == Deadlines(3, (12,))

@@ -1,0 +1,115 @@
+"""The contracts beside the reference's arithmetic, and the commands that run them."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline.command.model import command as model_command
+from purgatorio_pipeline.command.prove import command as prove_command
+from purgatorio_spec.claim_result import ClaimResult, TwinResult, overall
+from purgatorio_spec.proof.campaign import judge_contract
+from purgatorio_spec.proof.contracts import CONTRACTS, Contract, kernel_file, read_report
+from purgatorio_spec.verdict import Verdict
+
+
+def assert_confirmed(contract: Contract) -> None:
+    result = judge_contract(contract, budget_s=20)
+    assert result.verdict is Verdict.PASS, result.shown
+    assert result.twin is Verdict.VIOLATED
+    assert contract.function in result.twins[0].shown
+
+
+def test_a_contract_is_confirmed_and_its_seeded_bug_found() -> None:
+    """One in the fast set, through the whole way: file, copy, process, report."""
+    assert_confirmed(next(contract for contract in CONTRACTS if contract.function == "is_expired"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: str(contract.function))
+def test_every_contract_is_confirmed_and_its_seeded_bug_found(contract: Contract) -> None:
+    """All of them; `purgatorio prove` runs the same."""
+    assert_confirmed(contract)
+
+
+def test_every_function_of_the_kernel_has_a_contract_that_is_searched() -> None:
+    """A function that is added without a seeded bug would be believed."""
+    tree = ast.parse(kernel_file().read_text())
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert {contract.function for contract in CONTRACTS} == functions
+    source = kernel_file().read_text()
+    for contract in CONTRACTS:
+        assert source.count(contract.right) == 1, contract.function
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("f.py:1: info: Confirmed over all paths.\n", Verdict.PASS),
+        ("f.py:1: info: Confirmed over all paths.\nf.py:2: info: Not confirmed.\n", Verdict.UNKNOWN),
+        ("f.py:1: error: false when calling f(0)\n", Verdict.VIOLATED),
+        ("", Verdict.UNKNOWN),
+    ],
+)
+def test_silence_and_not_confirmed_are_no_pass(text: str, verdict: Verdict) -> None:
+    """CrossHair that crashed, or that ran out of its budget, has shown nothing."""
+    assert read_report(text, "", 0.0).verdict is verdict
+
+
+def result(verdict: Verdict, *twins: Verdict) -> ClaimResult:
+    made = tuple(TwinResult("twin", None, "property", twin, "") for twin in twins)
+    return ClaimResult("C", "claim", "bound", verdict, 1, 0.0, made)
+
+
+def test_a_claim_without_a_failing_twin_is_unknown() -> None:
+    """A check that cannot fail shows nothing."""
+    assert result(Verdict.PASS, Verdict.VIOLATED).judged is Verdict.PASS
+    assert result(Verdict.PASS, Verdict.VIOLATED, Verdict.PASS).judged is Verdict.UNKNOWN
+    assert result(Verdict.PASS).judged is Verdict.UNKNOWN
+    assert result(Verdict.VIOLATED, Verdict.VIOLATED).judged is Verdict.VIOLATED
+    assert overall([]) is Verdict.UNKNOWN
+
+
+def test_model_prints_the_agreed_json() -> None:
+    """The shape is public: verdict, and a claim's id, verdict, bound, states, seconds and twin."""
+    ran = CliRunner().invoke(model_command, ["C1", "L1", "--processes", "1", "--json"])
+    assert ran.exit_code == 0
+    report = json.loads(ran.stdout)
+    assert report["verdict"] == "PASS"
+    assert [claim["id"] for claim in report["claims"]] == ["C1", "L1"]
+    for claim in report["claims"]:
+        assert {"id", "verdict", "bound", "states", "seconds", "twin"} <= claim.keys()
+        assert claim["twin"] == "VIOLATED"
+
+
+def test_model_shows_the_stories_as_text() -> None:
+    """`--stories` prints the shortest path of each mistake."""
+    ran = CliRunner().invoke(model_command, ["C1", "--processes", "1", "--stories"])
+    assert ran.exit_code == 0
+    assert "try-lock-give-up breaks: O4" in ran.stdout
+    assert "try_lock: held by another thread" in ran.stdout
+
+
+def test_an_unknown_claim_is_a_usage_error() -> None:
+    """Exit status 2, and the ids that exist."""
+    ran = CliRunner().invoke(model_command, ["C99"])
+    assert ran.exit_code == 2
+    assert "C1" in ran.output
+
+
+def test_prove_explains_itself() -> None:
+    """The help teaches; running it whole belongs to the slow set."""
+    ran = CliRunner().invoke(prove_command, ["--help"])
+    assert ran.exit_code == 0
+    assert "Not proved" in ran.output
+
+
+@pytest.mark.slow
+def test_prove_passes_as_a_whole() -> None:
+    """Every lemma and contract through the command, as JSON."""
+    ran = CliRunner().invoke(prove_command, ["--json"])
+    assert ran.exit_code == 0, ran.stdout
+    assert json.loads(ran.stdout)["verdict"] == "PASS"
