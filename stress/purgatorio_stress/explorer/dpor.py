@@ -153,24 +153,23 @@ class Dpor:
     ) -> int:
         """Note the races of this step with earlier ones; returns the mask with what it depends on."""
         kinds, chosen = self._kind, self.chosen
-        if kind == READ:
-            for at in reversed(accesses):
-                if kinds[at] != READ:
-                    if not mask >> at & 1 and chosen[at] != index:
-                        self._race(run, at, index, depth, mask)
-                    return mask | self._mask[at]
-            return mask
-        if kind == ACQUIRE:
+        if kind == READ or kind == ACQUIRE:
+            # Neither is enabled before a RELEASE that it waits for: the race is with what that one gives back.
             own = mask
-            joined = False
             if oid <= END_OF_TASK:
                 mask |= self._after_task.get(END_OF_TASK - oid, 0)
+            joined = False
             for at in reversed(accesses):
                 other = kinds[at]
-                if not joined and other != READ:
+                if other == READ:
+                    if kind == ACQUIRE and not joined:
+                        mask |= self._mask[at]
+                    continue
+                if not joined:
                     mask |= self._mask[at]
                     joined = True
-                if other == READ or other == RELEASE:
+                if other == RELEASE or (kind == READ and other == ACQUIRE):
+                    # (A reader is kept out by the writer's arrival, not by its entry.)
                     continue
                 if not own >> at & 1 and chosen[at] != index:
                     self._race(run, at, index, depth, own)
@@ -258,7 +257,7 @@ def explore_dpor(
     """Explore completely, or up to the limits."""
     result = Exploration("dpor", f"all classes of interleavings, marked loops up to {program.turns} turns")
     search = Dpor()
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), time.process_time()
     schedule: list[int] | None = []
     while schedule is not None:
         if result.schedules >= limits.schedules:
@@ -288,4 +287,5 @@ def explore_dpor(
         schedule = search.next_schedule()
     result.complete = schedule is None
     result.seconds = time.perf_counter() - start
+    result.cpu_seconds = time.process_time() - start_cpu
     return result

@@ -10,13 +10,16 @@ from types import TracebackType
 from purgatorio.sync import ExecutorClosed
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.run import END_OF_TASK, Run, Shared, Stop, Task
-from purgatorio_stress.explorer.step import ACQUIRE, RELEASE, WRITE
+from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
 
 __all__ = ["ControlledCondition", "ControlledExecutor", "ControlledReadWriteLock", "ControlledWorker"]
 
 
 class ControlledReadWriteLock(Shared):
-    """`read_write_lock()`: a writer announces itself in a step of its own, and from then on holds back new readers."""
+    """`read_write_lock()`: a writer announces itself in a step of its own, and from then on holds back new readers.
+
+    Taking and giving back the read side are steps of the kind READ: readers do not order one another.
+    """
 
     __slots__ = ("_readers", "_waiting", "_writer", "_writes", "read", "write")
 
@@ -56,11 +59,11 @@ class ControlledReadWriteLock(Shared):
             return True
         if self._writer is not task and task not in self._readers:
             if not blocking:
-                run.point(self.oid, WRITE)
+                run.point(self.oid, READ)
                 if not self.is_open(task):
                     return False
             else:
-                run.point(self.oid, ACQUIRE, self)
+                run.point(self.oid, READ, self)
             take(run, self)
         self._readers[task] = self._readers.get(task, 0) + 1
         return True
@@ -76,7 +79,7 @@ class ControlledReadWriteLock(Shared):
             self._readers[task] -= 1
             return
         if self._writer is not task:
-            run.point(self.oid, RELEASE)
+            run.point(self.oid, READ)
             let_go(run, self)
         del self._readers[task]
 

@@ -1,0 +1,347 @@
+"""Completion: registration, events, expiry and `force_complete` against one another. Time-outs never pass here."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.world import Operation, World
+
+__all__ = ["COMPLETION"]
+
+
+def _registration_against_event(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    answers: dict[str, int] = {}
+
+    def register() -> None:
+        answers["registration"] = purgatory.register(operation)
+
+    def event() -> None:
+        answers["check"] = world.event(purgatory, operation)
+
+    world.task("registrar", register)
+    world.task("event", event)
+
+    def final() -> Iterator[Broken]:
+        world.mark("completed by the registration", answers["registration"] == 1)
+        world.mark("completed by the event", answers["check"] == 1)
+        purgatory.inner.check()
+        yield from world.left_waiting(operation)
+
+    return final
+
+
+def _two_events(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    purgatory.register(operation)
+    completed: dict[str, int] = {}
+
+    def early() -> None:
+        completed["early"] = purgatory.check("k")
+
+    def event() -> None:
+        completed["event"] = world.event(purgatory, operation)
+
+    world.task("early", early)
+    world.task("event", event)
+
+    def final() -> Iterator[Broken]:
+        world.mark("the early event saw it ready", completed["early"] == 1)
+        world.mark("the event completed it", completed["event"] == 1)
+        yield from world.left_waiting(operation)
+
+    return final
+
+
+def _three_events(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    purgatory.register(operation)
+    completed: dict[str, int] = {}
+    for name in ("early", "earlier"):
+
+        def early(name: str = name) -> None:
+            completed[name] = operation.try_from_event()
+
+        world.task(name, early)
+
+    def event() -> None:
+        completed["event"] = world.event(purgatory, operation)
+
+    world.task("event", event)
+
+    def final() -> Iterator[Broken]:
+        world.mark("an early event completed it", completed["event"] == 0)
+        yield from world.left_waiting(operation)
+
+    return final
+
+
+def _not_completable(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    purgatory.register(operation)
+    for name in ("one", "two"):
+        world.task(name, lambda: purgatory.check("k"))
+
+    def final() -> Iterator[Broken]:
+        world.mark("nobody completed it", not operation.is_completed())
+        return iter(())
+
+    return final
+
+
+def _force_against_force(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    purgatory.register(operation)
+    won: dict[str, bool] = {}
+    for name in ("one", "two"):
+
+        def force(name: str = name) -> None:
+            won[name] = operation.force_complete()
+
+        world.task(name, force)
+
+    def final() -> Iterator[Broken]:
+        world.mark("one won", won["one"])
+        world.mark("two won", won["two"])
+        if sum(won.values()) != 1:
+            yield Broken("O1", "op", f"force_complete answered True to {sum(won.values())} callers")
+
+    return final
+
+
+def _event_against_expiry(world: World) -> Final_:
+    """The operation takes a resource when tried, and gives it back when completed: `on_complete` must find it whole."""
+    purgatory = world.purgatory()
+    resource = world.sync.atomic_int(0, "resource")
+
+    def trying() -> None:
+        resource.add(1)
+        resource.add(-1)
+
+    seen: list[int] = []
+
+    def completing() -> None:
+        seen.append(resource.get())
+
+    operation = world.operation("op", "k", delay_ms=0, trying=trying, completing=completing)
+    purgatory.register(operation)
+    world.task("event", lambda: world.event(purgatory, operation))
+    world.task("expiry", operation.run)
+
+    def final() -> Iterator[Broken]:
+        expired = any(row[3] == "on_expiration" for row in world.log.rows)
+        world.mark("expired", expired)
+        world.mark("completed by the event", not expired)
+        if world.dialect.name == "locked" and any(seen):
+            yield Broken("O6", "op", "on_complete saw the resource that a try_complete held")
+
+    return final
+
+
+def _emptying_key(world: World) -> Final_:
+    purgatory = world.purgatory()
+    first, second = world.operation("first", "k"), world.operation("second", "k")
+    purgatory.register(first)
+
+    def register() -> None:
+        purgatory.register(second)
+        world.event(purgatory, second)
+
+    world.task("check", lambda: world.event(purgatory, first))
+    world.task("registrar", register)
+
+    def final() -> Iterator[Broken]:
+        world.mark("both completed", first.is_completed() and second.is_completed())
+        purgatory.inner.check()
+        yield from world.left_waiting(first, second)
+
+    return final
+
+
+def _purge_against_watch(world: World) -> Final_:
+    purgatory = world.purgatory(purge_interval=0)
+    garbage, second = world.operation("garbage", "k"), world.operation("second", "k")
+    purgatory.register(garbage)
+    garbage.force_complete()
+    purged: list[int] = []
+
+    def register() -> None:
+        purgatory.register(second)
+        world.event(purgatory, second)
+
+    world.task("purge", lambda: purged.append(purgatory.inner.purge_if_needed()))
+    world.task("registrar", register)
+
+    def final() -> Iterator[Broken]:
+        world.mark("the purge unlinked one", purged == [1])
+        purgatory.inner.check()
+        yield from world.left_waiting(second)
+        purgatory.inner.purge_if_needed()
+        if purgatory.inner.watched():
+            yield Broken("P1", "k", f"{purgatory.inner.watched()} entries are left after a purge")
+
+    return final
+
+
+def _key_cancel_against_completion(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    purgatory.register(operation)
+    given_back: list[Operation] = []
+
+    def cancel() -> None:
+        given_back.extend(one for one in purgatory.cancel_for_key("k") if isinstance(one, Operation))
+
+    world.task("cancel", cancel)
+    world.task("event", lambda: world.event(purgatory, operation))
+
+    def final() -> Iterator[Broken]:
+        world.mark("given back", bool(given_back))
+        world.mark("completed", operation.is_completed())
+        if not given_back and not operation.is_completed():
+            yield Broken("O4", "op", "neither completed nor given back by the cancel")
+        if purgatory.inner.watched():
+            yield Broken("P1", "k", "an entry is left")
+
+    return final
+
+
+def _reentrant_completion(world: World) -> Final_:
+    """The callback of the first checks its own key, where the second waits; and the other way round."""
+    purgatory = world.purgatory()
+    first = world.operation("first", "k", completing=lambda: purgatory.check("k"))
+    second = world.operation("second", "k", completing=lambda: purgatory.check("k"))
+    purgatory.register(first)
+    purgatory.register(second)
+    first.become_ready(0)
+    second.become_ready(0)
+    world.task("one", lambda: purgatory.check("k"))
+    world.task("other", first.force_complete)
+
+    def final() -> Iterator[Broken]:
+        world.mark("both completed", first.is_completed() and second.is_completed())
+        yield from world.left_waiting(first, second)
+
+    return final
+
+
+def _completed_while_watching(world: World) -> Final_:
+    purgatory = world.purgatory()
+    operation = world.operation("op", "a", "b", "c")
+    at_completion: list[int] = []
+
+    def force() -> None:
+        operation.force_complete()
+        at_completion.append(purgatory.inner.watched())
+
+    world.task("registrar", lambda: purgatory.register(operation))
+    world.task("force", force)
+
+    def final() -> Iterator[Broken]:
+        later = purgatory.inner.watched() - at_completion[0]
+        world.mark("completed between two keys", later == 1 and at_completion[0] in (0, 1))
+        if later > 1:
+            yield Broken("P1", "op", f"it was put on {later} lists after it had been completed")
+
+    return final
+
+
+COMPLETION: Final = (
+    Scenario(
+        "registration-against-event",
+        "an operation registers while the event that it waits for comes",
+        2,
+        ("O1", "O4", "O7", "P3"),
+        _registration_against_event,
+        marks=("completed by the registration", "completed by the event"),
+    ),
+    Scenario(
+        "two-events",
+        "a thread evaluates in vain while another makes the operation ready and checks (KAFKA-6653)",
+        2,
+        ("O1", "O4", "O7", "P3"),
+        _two_events,
+        marks=("the early event saw it ready", "the event completed it"),
+    ),
+    Scenario(
+        "three-events",
+        "two threads evaluate in vain while a third makes it ready and checks",
+        3,
+        ("O1", "O4", "O7", "P3"),
+        _three_events,
+        marks=("an early event completed it",),
+        strategy="states",
+    ),
+    Scenario(
+        "not-completable",
+        "two events for an operation that is not ready: both must leave",
+        2,
+        ("P3",),
+        _not_completable,
+        marks=("nobody completed it",),
+    ),
+    Scenario(
+        "force-against-force",
+        "two callers of force_complete: one wins",
+        2,
+        ("O1",),
+        _force_against_force,
+        marks=("one won", "two won"),
+    ),
+    Scenario(
+        "event-against-expiry",
+        "an event and the time-out complete the same operation",
+        2,
+        ("O1", "O2", "O3", "O6"),
+        _event_against_expiry,
+        marks=("expired", "completed by the event"),
+    ),
+    Scenario(
+        "emptying-key",
+        "a check leaves a key's list empty while another operation is put on it (KAFKA-2253)",
+        2,
+        ("O4", "P3", "P1"),
+        _emptying_key,
+        marks=("both completed",),
+    ),
+    Scenario(
+        "purge-against-watch",
+        "a purge leaves a key's list empty while an operation is put on it",
+        2,
+        ("O4", "P1", "P3"),
+        _purge_against_watch,
+        marks=("the purge unlinked one",),
+    ),
+    Scenario(
+        "key-cancel-against-completion",
+        "the operations of a key are cancelled while an event completes them",
+        2,
+        ("O1", "O4", "P1"),
+        _key_cancel_against_completion,
+        marks=("given back", "completed"),
+    ),
+    Scenario(
+        "re-entrant-completion",
+        "callbacks check the key whose check called them",
+        2,
+        ("O1", "O4", "P3"),
+        _reentrant_completion,
+        marks=("both completed",),
+    ),
+    Scenario(
+        "completed-while-watching",
+        "an operation is completed between two of its keys (KAFKA-18027)",
+        2,
+        ("P1",),
+        _completed_while_watching,
+        dialects=("pending-flag",),
+        marks=("completed between two keys",),
+    ),
+)
+"""Scenarios without a clock."""

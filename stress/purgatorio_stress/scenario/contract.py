@@ -1,0 +1,136 @@
+"""A scenario, and the program that the explorer makes of it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio import InvariantBroken
+from purgatorio_spec.history.run import Run as SpecRun
+from purgatorio_spec.history.run import run_of
+from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
+from purgatorio_stress.explorer.history_judge import HistoryJudge
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.recorded import RECORDED
+from purgatorio_stress.scenario.world import World
+
+__all__ = ["BOTH", "Final_", "Scenario", "ScenarioProgram", "header_of"]
+
+BOTH: Final = ("pending-flag", "locked")
+
+Final_ = Callable[[], Iterable[Broken]]
+"""What looks at the structures when the run has ended."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A named program. `build` makes its tasks in a world and returns the look at the end.
+
+    `clauses`: what it can break. `marks`: the branches that its exploration must reach, or it shows nothing.
+    `strategy`: the one that covers it (`dpor`, `states`: completely; `bounded`: up to `preemptions`).
+    `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops.
+    """
+
+    name: str
+    about: str
+    threads: int
+    clauses: tuple[str, ...]
+    build: Callable[[World], Final_ | None]
+    dialects: tuple[str, ...] = BOTH
+    marks: tuple[str, ...] = ()
+    strategy: str = "dpor"
+    preemptions: int = 2
+    turns: int = 4
+    horizon_ms: int = 0
+    tick_ms: int = 1
+    late_ms: int | None = None
+    start_ms: int = 0
+    step_clock: bool = False
+    purge_interval: int = 1000
+
+
+def header_of(scenario: Scenario, dialect: str) -> Header:
+    """The header of a trace of it: the constants that the clauses need."""
+    return Header(
+        run=f"{scenario.name}/{dialect}",
+        implementation=Implementation("purgatorio reference", "source", "Python"),
+        profile=dialect,
+        timer=TimerConstants(
+            tick_ns=scenario.tick_ms * 1_000_000,
+            early_ns=(scenario.tick_ms - 1) * 1_000_000,
+            late_ns=None if scenario.late_ms is None else scenario.late_ms * 1_000_000,
+        ),
+        purge_interval=scenario.purge_interval,
+        clock=TraceClock("manual", "ns"),
+        recorded=RECORDED,
+    )
+
+
+def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
+    rest_t = (scenario.start_ms + scenario.horizon_ms) * 1_000_000
+    return run_of(header_of(scenario, dialect), whole=True, end_t=rest_t, rest_t=rest_t)
+
+
+@dataclass
+class ScenarioProgram:
+    """A `Program`; counts the marks that its runs reached."""
+
+    scenario: Scenario
+    dialect: str
+    marks: Counter[str] = field(default_factory=Counter)
+    world: World | None = None
+
+    def __post_init__(self) -> None:
+        self.histories = HistoryJudge(_spec_run(self.scenario, self.dialect))
+        self._final: Final_ | None = None
+
+    @property
+    def name(self) -> str:
+        """`scenario/dialect`."""
+        return f"{self.scenario.name}/{self.dialect}"
+
+    @property
+    def turns(self) -> int:
+        """See `Program`."""
+        return self.scenario.turns
+
+    @property
+    def horizon_ms(self) -> int:
+        """See `Program`."""
+        return self.scenario.horizon_ms
+
+    def set_up(self, run: Run, /) -> None:
+        """See `Program`."""
+        scenario = self.scenario
+        self.world = World(run, self.dialect, start_ms=scenario.start_ms, step_clock=scenario.step_clock)
+        self._final = scenario.build(self.world)
+
+    def judge(self, run: Run, /) -> Sequence[Broken]:
+        """Errors of tasks, the structures at the end, and the clauses over the recorded history."""
+        world = self.world
+        assert world is not None, "a run is judged after its set-up"
+        broken: list[Broken] = []
+        if run.stop.kind == "end":
+            broken += _errors(run)
+            if self._final is not None:
+                broken += _looked_at(self._final)
+            broken += self.histories.judge(world.log.rows)
+        for mark in world.marks:
+            self.marks[mark] += 1
+        return broken
+
+
+def _errors(run: Run) -> Iterator[Broken]:
+    for task in run.tasks:
+        if task.error is not None:
+            yield Broken("O8", task.name, f"ended by {type(task.error).__name__}: {task.error}")
+
+
+def _looked_at(final: Final_) -> list[Broken]:
+    try:
+        return list(final())
+    except InvariantBroken as error:
+        return [Broken("CHECK", "structure", str(error))]
+    except AssertionError as error:
+        return [Broken("CHECK", "structure", f"assertion: {error}")]

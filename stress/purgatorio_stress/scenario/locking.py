@@ -1,0 +1,172 @@
+"""Locks of the caller: shared by operations, held around events, chained through readers and writers.
+
+The rule that these scenarios keep is Kafka's since KAFKA-8334: nobody checks a key with a lock in hand; the check is put
+on an `ActionQueue` and run when the locks are back.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from purgatorio import ActionQueue
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.world import World
+
+__all__ = ["LOCKING"]
+
+
+def _foreign_lock_holder(world: World) -> Final_:
+    """The operation's lock is the group's, which others hold for their own ends."""
+    purgatory = world.purgatory()
+    group = world.sync.rlock("group")
+    members = world.sync.atomic_int(0, "members")
+    operation = world.operation("op", "k", lock=group)
+    purgatory.register(operation)
+
+    def hold() -> None:
+        with group:
+            members.add(1)
+
+    world.task("holder", hold)
+    world.task("event", lambda: world.event(purgatory, operation))
+
+    def final() -> Iterator[Broken]:
+        world.mark("completed", operation.is_completed())
+        yield from world.left_waiting(operation)
+
+    return final
+
+
+def _two_groups(world: World) -> Final_:
+    """Each thread changes its group under the group's lock, which makes the other group's operation ready."""
+    purgatory = world.purgatory()
+    actions = ActionQueue(faults=world.faults, sync=world.sync)
+    groups = {name: world.sync.rlock(f"group-{name}") for name in ("a", "b")}
+    operations = {name: world.operation(f"op-{name}", name, lock=groups[name]) for name in groups}
+    for operation in operations.values():
+        purgatory.register(operation)
+    for mine, others in (("a", "b"), ("b", "a")):
+
+        def act(mine: str = mine, others: str = others) -> None:
+            with groups[mine]:
+                operations[others].become_ready(world.log.now_ns())
+                actions.add(lambda: purgatory.check(others))
+            actions.run_all()
+
+        world.task(f"thread-{mine}", act)
+
+    def final() -> Iterator[Broken]:
+        world.mark("both completed", all(one.is_completed() for one in operations.values()))
+        # An action that was added during the run_all of another thread is left to the next one.
+        actions.run_all()
+        yield from world.left_waiting(*operations.values())
+
+    return final
+
+
+def _callback_needs_group(world: World) -> Final_:
+    """Callbacks take the other group's lock: allowed only where no lock is held when completing."""
+    purgatory = world.purgatory()
+    actions = ActionQueue(faults=world.faults, sync=world.sync)
+    group = world.sync.rlock("group")
+    answered = world.sync.atomic_int(0, "answered")
+
+    def completing() -> None:
+        with group:
+            answered.add(1)
+
+    operation = world.operation("op", "k", completing=completing)
+    purgatory.register(operation)
+    operation.become_ready(world.log.now_ns())
+
+    def act() -> None:
+        with group:
+            actions.add(lambda: purgatory.check("k"))
+        actions.run_all()
+
+    world.task("under-group", act)
+    world.task("event", lambda: purgatory.check("k"))
+
+    def final() -> Iterator[Broken]:
+        actions.run_all()
+        world.mark("answered", answered.get() == 1)
+        yield from world.left_waiting(operation)
+
+    return final
+
+
+def _reader_writer_chain(world: World) -> Final_:
+    """Two partitions, two readers that complete what the other partition guards, two writers that queue between."""
+    purgatory = world.purgatory()
+    actions = ActionQueue(faults=world.faults, sync=world.sync)
+    partitions = {name: world.sync.read_write_lock(f"partition-{name}") for name in ("1", "2")}
+    operations = {}
+    for name, other in (("1", "2"), ("2", "1")):
+
+        def trying(other: str = other) -> None:
+            with partitions[other].read:
+                pass
+
+        operations[name] = world.operation(f"op-{name}", name, trying=trying)
+        purgatory.register(operations[name])
+        operations[name].become_ready(0)
+    for name in partitions:
+
+        def read(name: str = name) -> None:
+            with partitions[name].read:
+                actions.add(lambda: purgatory.check(name))
+            actions.run_all()
+
+        def write(name: str = name) -> None:
+            with partitions[name].write:
+                pass
+
+        world.task(f"reader-{name}", read)
+        world.task(f"writer-{name}", write)
+
+    def final() -> Iterator[Broken]:
+        actions.run_all()
+        world.mark("both completed", all(one.is_completed() for one in operations.values()))
+        yield from world.left_waiting(*operations.values())
+
+    return final
+
+
+LOCKING: Final = (
+    Scenario(
+        "foreign-lock-holder",
+        "the operation's lock is held by a thread that does not try it (KAFKA-8334)",
+        2,
+        ("O4",),
+        _foreign_lock_holder,
+        dialects=("locked",),
+        marks=("completed",),
+    ),
+    Scenario(
+        "two-groups",
+        "two groups' locks are their operations' locks, and each group completes the other's (KAFKA-5970)",
+        2,
+        ("P3", "O4"),
+        _two_groups,
+        dialects=("locked",),
+        marks=("both completed",),
+    ),
+    Scenario(
+        "callback-needs-group",
+        "on_complete takes a lock that a thread with an event may hold (KAFKA-6042)",
+        2,
+        ("P3", "O4"),
+        _callback_needs_group,
+        marks=("answered",),
+    ),
+    Scenario(
+        "reader-writer-chain",
+        "readers of two locks complete each other's operations while writers queue (KAFKA-7697)",
+        4,
+        ("P3", "O4"),
+        _reader_writer_chain,
+        marks=("both completed",),
+        strategy="bounded",
+    ),
+)
+"""Scenarios with locks of the caller's own."""

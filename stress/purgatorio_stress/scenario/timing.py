@@ -1,0 +1,279 @@
+"""Timers under threads: cancel, add and re-add against a flush, levels made twice, a reaper's sleep, shutdown."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from purgatorio import QueuedExecutor, ReaperTimer, SystemTimer
+from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.world import Task, World
+
+__all__ = ["TIMING", "walk"]
+
+
+def walk(world: World, timer: SystemTimer, executor: QueuedExecutor, until_ms: int) -> None:
+    """Let time pass by single milliseconds, draining at each; for the quiet end of a run."""
+    while world.run.now_ms < until_ms:
+        world.virtual.advance(1)
+        timer.advance_clock(0)
+        executor.run_all()
+
+
+def _not_once(*tasks: Task) -> Iterator[Broken]:
+    for task in tasks:
+        if len(task.fired_at_ms) != 1:
+            yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
+
+
+def _size_is(timer: SystemTimer, size: int) -> Iterator[Broken]:
+    if timer.size() != size:
+        yield Broken("T5", "timer", f"size() is {timer.size()}, and {size} tasks wait")
+
+
+def _cancel_against_flush(world: World) -> Final_:
+    """At 2 ms the task moves from the upper level to the lower one, where it is due at 3 ms."""
+    executor = QueuedExecutor(sync=world.sync)
+    timer = world.timer(executor=executor)
+    task = Task(world, "task", 3)
+    task.add_to(timer)
+    world.virtual.advance(2)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("cancel", task.cancel_recorded)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        yield from _size_is(timer, 0)
+        walk(world, timer, executor, 8)
+        world.mark("did not fire", not task.fired_at_ms)
+        if task.fired_at_ms:
+            yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
+        yield from _size_is(timer, 0)
+
+    return final
+
+
+def _add_against_flush(world: World) -> Final_:
+    """One bucket, without the timer's gate: whoever changes its expiration must offer it."""
+    counter = world.sync.atomic_int(0, "tasks")
+    bucket = TimerTaskList(counter, world.sync)
+    entries = [TimerTaskEntry(Task(world, f"task-{n}", 1), 1, world.sync) for n in (0, 1)]
+    bucket.add(entries[0])
+    bucket.set_expiration(1)
+    flushed: list[TimerTaskEntry] = []
+    offered: list[int] = []
+
+    def add() -> None:
+        bucket.add(entries[1])
+        if bucket.set_expiration(1):
+            offered.append(1)
+
+    world.task("flush", lambda: bucket.flush(flushed.append))
+    world.task("add", add)
+
+    def final() -> Iterator[Broken]:
+        world.mark("flushed both", len(flushed) == 2)
+        world.mark("added after the flush", len(flushed) == 1)
+        if bucket.entries() and not offered:
+            yield Broken("T3", "bucket", "it holds an entry and is in no queue")
+
+    return final
+
+
+def _overflow_twice(world: World) -> Final_:
+    executor = QueuedExecutor(sync=world.sync)
+    timer = world.timer(executor=executor)
+    tasks = [Task(world, f"task-{delay}", delay) for delay in (2, 3)]
+    for task in tasks:
+        world.task(task.id, partial(task.add_to, timer))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        yield from _size_is(timer, 2)
+        walk(world, timer, executor, 10)
+        world.mark("both fired", all(task.fired_at_ms for task in tasks))
+        yield from _not_once(*tasks)
+
+    return final
+
+
+def _add_against_drain(world: World) -> Final_:
+    executor = QueuedExecutor(sync=world.sync)
+    timer = world.timer(executor=executor)
+    due, later = Task(world, "due", 1), Task(world, "later", 1)
+    due.add_to(timer)
+    world.virtual.advance(1)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("add", lambda: later.add_to(timer))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        executor.run_all()
+        walk(world, timer, executor, 6)
+        world.mark("both fired", bool(due.fired_at_ms and later.fired_at_ms))
+        yield from _not_once(due, later)
+
+    return final
+
+
+def _moved_twice(world: World) -> Final_:
+    """A waiting task is added again by two threads: it moves, and is there once."""
+    executor = QueuedExecutor(sync=world.sync)
+    timer = world.timer(wheel_size=3, executor=executor)
+    task = Task(world, "task", 2)
+    timer.add(task)
+    for name in ("one", "two"):
+        world.task(name, lambda: timer.add(task))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        yield from _size_is(timer, 1)
+        walk(world, timer, executor, 6)
+        world.mark("fired", bool(task.fired_at_ms))
+        yield from _not_once(task)
+
+    return final
+
+
+def _completed_before_timer(world: World) -> Final_:
+    executor = QueuedExecutor(sync=world.sync)
+    timer = world.timer(executor=executor)
+    purgatory = world.purgatory(timer)
+    operation = world.operation("op", "k", delay_ms=1)
+    world.task("registrar", lambda: purgatory.register(operation))
+    world.task("event", lambda: world.event(purgatory, operation))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.mark("completed", operation.is_completed())
+        yield from world.left_waiting(operation)
+        yield from _size_is(timer, 0)
+
+    return final
+
+
+def _shutdown_against_registration(world: World) -> Final_:
+    executor = QueuedExecutor(sync=world.sync)
+    timer = world.timer(executor=executor)
+    purgatory = world.purgatory(timer)
+    operation = world.operation("op", "k", delay_ms=3)
+    world.task("registrar", lambda: purgatory.register(operation))
+    world.task("shutdown", purgatory.inner.shutdown)
+
+    def final() -> Iterator[Broken]:
+        world.mark("completed", operation.is_completed())
+        if not operation.is_completed():
+            yield Broken("O5", "op", "left behind by the shutdown")
+
+    return final
+
+
+def _add_against_sleep(world: World) -> Final_:
+    """The reaper is about to sleep for 200 ms when a task comes that is due in 2."""
+    timer = world.timer(wheel_size=20)
+    ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
+    task = Task(world, "task", 2)
+    world.task("add", lambda: task.add_to(timer))
+
+    def final() -> Iterator[Broken]:
+        world.mark("fired", bool(task.fired_at_ms))
+        if task.fired_at_ms != [2]:
+            yield Broken("T2", "task", f"due at 2 ms, fired at {task.fired_at_ms} ms")
+
+    return final
+
+
+def _earlier_against_sleep(world: World) -> Final_:
+    """The reaper sleeps for a task at 9 ms when one comes that is due at 2."""
+    timer = world.timer(wheel_size=20)
+    late = Task(world, "late", 9)
+    timer.add(late)
+    ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
+    task = Task(world, "task", 2)
+    world.task("add", lambda: task.add_to(timer))
+
+    def final() -> Iterator[Broken]:
+        world.mark("both fired", bool(task.fired_at_ms and late.fired_at_ms))
+        if task.fired_at_ms != [2] or late.fired_at_ms != [9]:
+            yield Broken(
+                "T2", "task", f"due at 2 and 9 ms, fired at {task.fired_at_ms}, {late.fired_at_ms} ms"
+            )
+
+    return final
+
+
+def _timer(name: str, about: str, build_clauses: tuple[str, ...]) -> tuple[str, str, int, tuple[str, ...]]:
+    return name, about, 2, build_clauses
+
+
+_ONE: Final = ("pending-flag",)
+
+TIMING: Final = (
+    Scenario(
+        *_timer("cancel-against-flush", "a task is cancelled while it moves between levels", ("T4", "T5")),
+        _cancel_against_flush,
+        dialects=_ONE,
+        marks=("did not fire",),
+        horizon_ms=8,
+    ),
+    Scenario(
+        *_timer("add-against-flush", "a bucket is filled while it is flushed", ("T3",)),
+        _add_against_flush,
+        dialects=_ONE,
+        marks=("flushed both", "added after the flush"),
+    ),
+    Scenario(
+        *_timer("overflow-twice", "two adders need the level above for the first time", ("T3", "T5")),
+        _overflow_twice,
+        dialects=_ONE,
+        marks=("both fired",),
+        horizon_ms=10,
+        late_ms=0,
+    ),
+    Scenario(
+        *_timer("add-against-drain", "a task is added while the timer is drained", ("T3", "T5")),
+        _add_against_drain,
+        dialects=_ONE,
+        marks=("both fired",),
+        horizon_ms=6,
+    ),
+    Scenario(
+        *_timer("moved-twice", "a waiting task is added again by two threads", ("T3", "T5")),
+        _moved_twice,
+        dialects=_ONE,
+        marks=("fired",),
+        horizon_ms=6,
+    ),
+    Scenario(
+        *_timer("completed-before-timer", "completed before its timer starts (KAFKA-2226)", ("T5", "O4")),
+        _completed_before_timer,
+        marks=("completed",),
+    ),
+    Scenario(
+        *_timer("shutdown-against-registration", "registering while the purgatory closes", ("O5",)),
+        _shutdown_against_registration,
+        marks=("completed",),
+    ),
+    Scenario(
+        "add-against-sleep",
+        "a task comes while the reaper goes to sleep",
+        3,
+        ("T2", "P3"),
+        _add_against_sleep,
+        dialects=_ONE,
+        marks=("fired",),
+        horizon_ms=20,
+    ),
+    Scenario(
+        "earlier-against-sleep",
+        "a task comes that is due before the one the reaper sleeps for",
+        3,
+        ("T2", "P3"),
+        _earlier_against_sleep,
+        dialects=_ONE,
+        marks=("both fired",),
+        horizon_ms=20,
+    ),
+)
+"""Scenarios with a timer."""

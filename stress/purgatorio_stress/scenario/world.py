@@ -1,0 +1,226 @@
+"""What a scenario is made of: the reference on the run's `Sync`, recorded, in virtual time. One world a run."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from purgatorio import (
+    LOCKED,
+    PENDING_FLAG,
+    DelayedOperation,
+    MockTimer,
+    Purgatory,
+    SystemTimer,
+    Timer,
+    TimerTask,
+)
+from purgatorio.delayed.dialect import Dialect
+from purgatorio.faults import FaultPolicy
+from purgatorio.sync import Executor, Lock, Sync
+from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
+from purgatorio_stress.explorer.history_log import HistoryLog
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.recorded import (
+    RecordedOperation,
+    RecordedPurgatory,
+    RecordedTimer,
+    RecordingClock,
+)
+
+__all__ = ["DIALECTS", "FOREVER_MS", "Operation", "Task", "World"]
+
+FOREVER_MS: Final = 1 << 40
+"""A time-out that does not pass: where a lost completion is at stake, an expiry would hide it."""
+
+DIALECTS: Final[dict[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked": LOCKED}
+
+
+class _Clock(RecordingClock):
+    """Remembers each task's last reading."""
+
+    def __init__(self, run: Run, clock: VirtualClock) -> None:
+        super().__init__(clock)
+        self._run = run
+        self._read: dict[int, int] = {}
+
+    def now_ms(self) -> int:
+        now_ms = super().now_ms()
+        self._read[self._run.current.index] = now_ms
+        return now_ms
+
+    def last_ms(self) -> int:
+        return self._read.get(self._run.current.index, 0)
+
+
+class _Contain:
+    """Contained faults are kept for the judge."""
+
+    def __init__(self) -> None:
+        self.caught_errors: list[Exception] = []
+
+    def caught(self, error: Exception, where: str, subject: object) -> None:
+        self.caught_errors.append(error)
+
+
+class Operation(RecordedOperation):
+    """A recorded operation that a scenario can give a lock, and callbacks."""
+
+    def __init__(
+        self,
+        world: "World",
+        id: str,  # noqa: A002 - the trace format's name of the field
+        keys: tuple[str, ...],
+        delay_ms: int,
+        *,
+        lock: Lock | None = None,
+        completing: Callable[[], object] | None = None,
+        expiring: Callable[[], object] | None = None,
+        trying: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(world.log, id, keys, delay_ms, dialect=world.dialect, sync=world.sync)
+        self.faults = world.faults
+        if lock is not None:
+            self.lock = lock
+        self._completing = completing
+        self._expiring = expiring
+        self._trying = trying
+
+    def evaluate(self) -> bool:
+        if self._trying is not None:
+            self._trying()
+        return super().evaluate()
+
+    def on_complete(self) -> None:
+        c = self._recording.call("on_complete", self.id)
+        try:
+            if self._completing is not None:
+                self._completing()
+        finally:
+            self._recording.ret("on_complete", c, self.id)
+
+    def on_expiration(self) -> None:
+        super().on_expiration()
+        if self._expiring is not None:
+            self._expiring()
+
+    def __repr__(self) -> str:
+        return self.id
+
+
+class Task(TimerTask):
+    """A recorded timer task without an operation around it."""
+
+    def __init__(self, world: "World", id: str, delay_ms: int) -> None:  # noqa: A002 - as above
+        super().__init__(delay_ms, sync=world.sync)
+        self.id = id
+        self.fired_at_ms: list[int] = []
+        self._world = world
+
+    def run(self) -> None:
+        log = self._world.log
+        self.fired_at_ms.append(self._world.run.now_ms)
+        log.ret("timer_fire", log.call("timer_fire", self.id), self.id)
+
+    def add_to(self, timer: Timer) -> None:
+        """Add it, recorded."""
+        log = self._world.log
+        c = log.call("timer_add", self.id, delay_ns=self.delay_ms * 1_000_000)
+        timer.add(self)
+        log.ret("timer_add", c, self.id, deadline_t=(self._world.last_ms() + self.delay_ms) * 1_000_000)
+
+    def cancel_recorded(self) -> None:
+        """Cancel it, recorded."""
+        log = self._world.log
+        c = log.call("timer_cancel", self.id)
+        self.cancel()
+        log.ret("timer_cancel", c, self.id)
+
+
+class World:
+    """One run's parts. `step_clock`: tasks of the scenario move the time."""
+
+    def __init__(self, run: Run, dialect: str, *, start_ms: int = 0, step_clock: bool = False) -> None:
+        self.run = run
+        self.sync: Sync = ControlledSync(run)
+        self.dialect = DIALECTS[dialect]
+        self.start_ms = start_ms
+        self.log = HistoryLog(run, start_ms)
+        self.virtual = VirtualClock(run, start_ms, steps=step_clock)
+        self.clock = _Clock(run, self.virtual)
+        self.contained = _Contain()
+        self.faults: FaultPolicy = self.contained
+        self.marks: set[str] = set()
+        self.executors: list[Executor] = []
+
+    def last_ms(self) -> int:
+        """What the clock last told the present task."""
+        return self.clock.last_ms()
+
+    def mark(self, name: str, holds: bool = True) -> None:
+        """A branch of interest has been reached in this run."""
+        if holds:
+            self.marks.add(name)
+
+    def task(self, name: str, body: Callable[[], object]) -> None:
+        """A thread of the scenario."""
+        self.run.spawn(name, body)
+
+    def operation(
+        self,
+        id: str,  # noqa: A002 - the trace format's name of the field
+        *keys: str,
+        delay_ms: int = FOREVER_MS,
+        lock: Lock | None = None,
+        completing: Callable[[], object] | None = None,
+        expiring: Callable[[], object] | None = None,
+        trying: Callable[[], object] | None = None,
+    ) -> Operation:
+        """An operation to be registered under `keys`."""
+        return Operation(
+            self, id, keys, delay_ms, lock=lock, completing=completing, expiring=expiring, trying=trying
+        )
+
+    def timer(self, tick_ms: int = 1, wheel_size: int = 2, executor: Executor | None = None) -> SystemTimer:
+        """A hierarchical wheel in virtual time."""
+        return SystemTimer(
+            "timer",
+            tick_ms=tick_ms,
+            wheel_size=wheel_size,
+            clock=self.clock,
+            executor=executor,
+            faults=self.faults,
+            sync=self.sync,
+        )
+
+    def purgatory(
+        self,
+        timer: Timer | None = None,
+        *,
+        purge_interval: int = 1000,
+        reaper: bool = False,
+        complete_at_shutdown: bool = True,
+    ) -> RecordedPurgatory:
+        """A purgatory with one shard; without `timer` its operations never expire."""
+        inner: Purgatory[RecordedOperation] = Purgatory(
+            "purgatory",
+            MockTimer(sync=self.sync) if timer is None else RecordedTimer(timer, self.clock, self.log),
+            purge_interval=purge_interval,
+            shards=1,
+            reaper=reaper,
+            timer_enabled=timer is not None,
+            complete_at_shutdown=complete_at_shutdown,
+            faults=self.faults,
+            sync=self.sync,
+        )
+        return RecordedPurgatory(inner, self.log)
+
+    def event(self, purgatory: RecordedPurgatory, operation: Operation, key: str | None = None) -> int:
+        """Make it ready, then check a key: what an event does."""
+        operation.become_ready(self.log.now_ns())
+        return purgatory.check(operation.keys[0] if key is None else key)
+
+    def left_waiting(self, *operations: Operation) -> Iterable[Broken]:
+        """Operations that are ready and not completed when nothing happens any more (O4)."""
+        for operation in operations:
+            if operation.is_ready() and not operation.is_completed():
+                yield Broken("O4", operation.id, "ready and not completed at the end")
