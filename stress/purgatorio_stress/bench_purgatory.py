@@ -1,6 +1,6 @@
 """The memory of a purgatory: a million operations pending at once, 99 % of them completed by events.
 
-Each operation waits under a key of its own and under one of many shared ones, for 30 s. Over the first 20 s 99 of 100
+Each operation waits under a key of its own and under one of many shared ones, for 30 s. Over the first 4 s 99 of 100
 get the event on their own key, so that their entries under the shared key stay behind as garbage; every 200 ms the
 timer is drained and the purge given its chance, as a reaper does. At 30 s the rest expires. Time is virtual, the
 code is the reference's own.
@@ -26,7 +26,7 @@ from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL
 __all__ = ["PurgatoryBench", "bench_purgatory"]
 
 TIMEOUT_MS: Final = 30_000
-_EVENTS_UNTIL_MS: Final = 20_000
+_EVENTS_UNTIL_MS: Final = 4_000
 _TURN_MS: Final = 200
 _SHARED_KEYS: Final = 10_000
 _BLOCKS_EACH: Final = 30
