@@ -55,6 +55,7 @@ class ClaimResult:
             "bound": self.bound,
             "states": self.states,
             "seconds": round(self.seconds, 3),
+            "states_per_second": round(self.states / self.seconds) if self.states and self.seconds else 0,
             "twin": self.twin.value,
             "twins": [
                 {

@@ -71,7 +71,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search says: one finding a property, and how far the search went."""
+    """What a search says: one finding a property, and how far the search went. `seconds` are of CPU time."""
 
     model: str
     bound: str
