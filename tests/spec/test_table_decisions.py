@@ -11,6 +11,7 @@ from purgatorio_spec.table import fetch, produce
 from purgatorio_spec.table.decision import Case, DecisionTable, TableUnsound
 from purgatorio_spec.table.delete_records import DELETE_RECORDS
 from purgatorio_spec.table.fetch import FETCH
+from purgatorio_spec.table.group import HEARTBEAT, JOIN, JOIN_TIMEOUT, SYNC
 from purgatorio_spec.table.produce import PRODUCE
 
 
@@ -19,12 +20,17 @@ def test_tables_are_sound() -> None:
     assert sum(PRODUCE.check().values()) == len(PRODUCE.situations)
     assert sum(FETCH.check().values()) == len(FETCH.situations)
     assert sum(DELETE_RECORDS.check().values()) == len(DELETE_RECORDS.situations)
+    assert sum(JOIN.check().values()) == sum(JOIN_TIMEOUT.check().values()) == len(JOIN.situations)
+    assert sum(SYNC.check().values()) == len(SYNC.situations)
+    assert sum(HEARTBEAT.check().values()) == len(HEARTBEAT.situations)
 
 
 def test_ids_are_unique_over_all_tables() -> None:
     """A clause id is an address: it names one promise."""
     cases = chain(
         (c.id for c in PRODUCE.cases), (c.id for c in FETCH.cases), (c.id for c in DELETE_RECORDS.cases),
+        (c.id for c in JOIN.cases), (c.id for c in JOIN_TIMEOUT.cases), (c.id for c in SYNC.cases),
+        (c.id for c in HEARTBEAT.cases),
         produce.REQUEST_CLAUSES, fetch.REQUEST_CLAUSES,
     )  # fmt: skip
     ids = list(cases)

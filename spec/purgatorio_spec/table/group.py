@@ -1,0 +1,187 @@
+"""The waiting of a consumer group (Kafka's DelayedJoin, DelayedSync, DelayedHeartbeat). Clauses B401 to B608.
+
+The answer of JOIN is what happens to the rebalance; of SYNC and HEARTBEAT whether the operation completes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from typing import Final
+
+from purgatorio_spec.table.decision import Case, DecisionTable
+
+__all__ = [
+    "HEARTBEAT",
+    "JOIN",
+    "JOIN_TIMEOUT",
+    "SYNC",
+    "GroupPhase",
+    "Join",
+    "Joining",
+    "Outcome",
+    "Session",
+    "Syncing",
+]
+
+
+class GroupPhase(Enum):
+    """The states of the classic protocol."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class Outcome(Enum):
+    """Of a rebalance that is looked at."""
+
+    WAITS = "the operation goes on waiting"
+    GENERATION = "a generation begins, with those that joined and the static members"
+    EMPTY = "the group is empty, in a new generation"
+    AGAIN = "the rebalance waits for another time-out"
+    NOTHING = "nothing"
+
+
+class Join(Enum):
+    """A member while the rebalance is being prepared."""
+
+    JOINED = "awaits its join"
+    MISSING = "has not rejoined, and is dynamic"
+    STATIC = "has not rejoined, and is static"
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """`members`, the leader first; `pending`: somebody has an id and has not joined."""
+
+    members: tuple[Join, ...]
+    pending: bool
+    dead: bool
+
+
+_JOINING = tuple(
+    Joining(members, pending, dead)
+    for size in range(4)
+    for members in product(Join, repeat=size)
+    for pending, dead in product((False, True), repeat=2)
+)
+
+_ALL_JOINED: Final = "every member awaits its join and nobody is pending: the rebalance ends"
+
+JOIN: Final[DecisionTable[Joining, bool]] = DecisionTable(
+    "DelayedJoin, at an event",
+    _JOINING,
+    (
+        Case("B401", "a pending member is waited for", lambda s: s.pending, lambda s: False),
+        Case(
+            "B402", _ALL_JOINED, lambda s: all(member is Join.JOINED for member in s.members), lambda s: True
+        ),
+        Case("B403", "else it waits for the time-out", lambda s: True, lambda s: False),
+    ),
+)
+
+JOIN_TIMEOUT: Final[DecisionTable[Joining, Outcome]] = DecisionTable(
+    "DelayedJoin, completed",
+    _JOINING,
+    (
+        Case("B404", "a dead group: nothing", lambda s: s.dead, lambda s: Outcome.NOTHING),
+        Case(
+            "B405",
+            "dynamic members that did not rejoin are removed; nobody is left: Empty, and stored",
+            lambda s: all(member is Join.MISSING for member in s.members),
+            lambda s: Outcome.EMPTY,
+        ),
+        Case(
+            "B406",
+            "somebody is left, but nobody who rejoined can lead: another DelayedJoin",
+            lambda s: Join.JOINED not in s.members,
+            lambda s: Outcome.AGAIN,
+        ),
+        Case(
+            "B407",
+            "else the next generation begins with all that are left, and every join is answered",
+            lambda s: True,
+            lambda s: Outcome.GENERATION,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Syncing:
+    """`same_generation`: no later one has begun; `missing`: how many members have not synced."""
+
+    same_generation: bool
+    phase: GroupPhase
+    missing: int
+
+
+SYNC: Final[DecisionTable[Syncing, bool]] = DecisionTable(
+    "DelayedSync",
+    tuple(Syncing(same, phase, n) for same, phase, n in product((True, False), GroupPhase, (0, 1, 2))),
+    (
+        Case("B501", "another generation: complete", lambda s: not s.same_generation, lambda s: True),
+        Case(
+            "B502",
+            "the group is dead, empty or preparing a rebalance: complete",
+            lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE),
+            lambda s: True,
+        ),
+        Case("B503", "nobody's sync is missing: complete", lambda s: s.missing == 0, lambda s: True),
+        Case(
+            "B504",
+            "else it waits; at the time-out the missing members are removed and a rebalance begins",
+            lambda s: True,
+            lambda s: False,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`pending`: the operation is of a member that has an id and has not joined."""
+
+    dead: bool
+    pending: bool
+    is_member: bool
+    is_new: bool
+    awaiting_join: bool
+    awaiting_sync: bool
+    satisfied: bool
+
+
+_SESSIONS = tuple(
+    Session(*values)
+    for values in product((False, True), repeat=7)
+    # Only a member can be new, wait or be satisfied, and a new one cannot await a sync.
+    if (values[2] or not any(values[3:])) and not (values[3] and values[5])
+)
+
+HEARTBEAT: Final[DecisionTable[Session, bool]] = DecisionTable(
+    "DelayedHeartbeat",
+    _SESSIONS,
+    (
+        Case("B601", "a dead group: complete", lambda s: s.dead, lambda s: True),
+        Case("B602", "a pending member has joined: complete", lambda s: s.pending and s.is_member, lambda s: True),
+        Case("B603", "a pending member has not: wait", lambda s: s.pending, lambda s: False),
+        Case("B604", "the member is gone: complete", lambda s: not s.is_member, lambda s: True),
+        Case("B605", "it has been heard of: complete", lambda s: s.satisfied, lambda s: True),
+        Case(
+            "B606", "a new member: nothing else counts, not even a join that it awaits",
+            lambda s: s.is_new,
+            lambda s: False,
+        ),
+        Case(
+            "B607",
+            "it awaits a join or a sync: complete",
+            lambda s: s.awaiting_join or s.awaiting_sync,
+            lambda s: True,
+        ),
+        Case("B608", "else it waits; at the time-out the member is removed", lambda s: True, lambda s: False),
+    ),
+)  # fmt: skip
