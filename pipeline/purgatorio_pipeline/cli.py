@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
         "Prove the wheel's arithmetic (z3), search its contracts (CrossHair).",
         "spec",
     ),
+    "bench": Command("purgatorio_pipeline.command.bench", "Benchmarks, peers side by side.", "stress"),
 }
 
 

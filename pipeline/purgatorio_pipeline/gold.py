@@ -48,7 +48,8 @@ _LATE_SQL: Final = """
 SELECT run_key, CASE WHEN fire_t < deadline_t THEN fire_t - deadline_t
   ELSE greatest(0, fire_t - greatest(deadline_t, add_ret_t)) END AS late_ns
 FROM operations
-WHERE add_n = 1 AND fire_n = 1 AND cancel_n = 0 AND deadline_t IS NOT NULL AND add_ret_t IS NOT NULL
+WHERE add_n = 1 AND fire_n = 1 AND NOT coalesce(cancel_call < fire_call, FALSE)
+  AND deadline_t IS NOT NULL AND add_ret_t IS NOT NULL
   AND NOT coalesce(win_call < fire_call, FALSE)
 """
 """Lateness of each task that counts: the definition of `purgatorio_spec.history.lateness`, over the screen's rows."""

@@ -1,0 +1,1 @@
+"""The benchmarks of `purgatorio bench`: one module each, exposing `command`."""

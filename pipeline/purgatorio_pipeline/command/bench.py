@@ -1,0 +1,41 @@
+"""`purgatorio bench`: one command a benchmark, each imported when it runs."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+import click
+
+BENCHES: Final[dict[str, tuple[str, str]]] = {
+    "purgatory": (
+        "purgatorio_pipeline.bench.purgatory",
+        "Memory and cost of a million pending operations of the reference.",
+    ),
+}
+"""Module and summary by name; a module exposes `command`."""
+
+
+class LazyBenches(click.Group):
+    """The benchmarks, imported on first use: none needs what only another one needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(BENCHES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in BENCHES:
+            return None
+        loaded: click.Command = importlib.import_module(BENCHES[cmd_name][0]).command
+        return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in BENCHES.items()])
+
+
+@click.group(cls=LazyBenches)
+def command() -> None:
+    """Benchmarks, peers side by side in the same run.
+
+    Every figure comes from the run that prints it. On a shared machine trust CPU seconds and ratios, not wall time.
+    """
