@@ -9,8 +9,11 @@ from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Vio
 
 
 def _broken(
-    clause: str, history: OperationHistory, cause: str, events: list[int], allowed: str, seen: str
+    run: Run, clause: str, history: OperationHistory, cause: str, events: list[int], allowed: str, seen: str
 ) -> Judgement:
+    """A violation, unless records were dropped: an add that is missing would excuse any of these."""
+    if run.dropped:
+        return UNDECIDED
     return Judgement(1, Violation(clause, history.id, cause, tuple(sorted(events)), allowed, seen))
 
 
@@ -35,6 +38,7 @@ def not_early(run: Run, history: OperationHistory) -> Judgement:
         earliest_t = min(deadlines) - early_ns
         if fire.call_t < earliest_t:
             return _broken(
+                run,
                 "T1",
                 history,
                 "early",
@@ -68,6 +72,7 @@ def not_late(run: Run, history: OperationHistory) -> Judgement:
     if fire.call_t <= due_t + late_ns:
         return KEPT
     return _broken(
+        run,
         "T2",
         history,
         "late",
@@ -86,9 +91,8 @@ def exactly_once(run: Run, history: OperationHistory) -> Judgement:
     if not adds:
         return NO_OCCASION
     if len(history.fires) > len(adds):
-        if run.dropped:
-            return UNDECIDED
         return _broken(
+            run,
             "T3",
             history,
             "fired-twice",
@@ -108,6 +112,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Judgement:
     if last.ret_i is None or not due_by_the_end(run, deadline_t):
         return NO_OCCASION
     return _broken(
+        run,
         "T3",
         history,
         "never-fired",
@@ -133,6 +138,7 @@ def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Judgement:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, in_time, fire)), None)
         if wrong is not None:
             return _broken(
+                run,
                 "T4",
                 history,
                 "fired-after-cancel" if stop.f == "timer_cancel" else "fired-though-completed",
