@@ -22,7 +22,7 @@ import greenlet
 
 from purgatorio_stress.explorer.step import READ, TIME
 
-__all__ = ["CUT", "END_OF_TASK", "Chooser", "Gate", "Place", "Run", "RunTooLong", "Shared", "Stop", "Task"]
+__all__ = ["CUT", "END_OF_TASK", "Chooser", "Gate", "Place", "Run", "Shared", "Stop", "Task"]
 
 CUT: Final = -2
 """A chooser's answer: end this run here; it is redundant or beyond a bound."""
@@ -33,11 +33,8 @@ END_OF_TASK: Final = -10
 SOLO_TURNS: Final = 2_000
 """So many turns of a marked loop while nobody else can go on, and no time passes, are a livelock."""
 
-MAX_STEPS: Final = 200_000
-
-
-class RunTooLong(RuntimeError):
-    """A run took more than MAX_STEPS steps: a loop without a `loop_head`."""
+MAX_STEPS: Final = 100_000
+"""A run that takes more steps is in a loop without a mark."""
 
 
 class Shared:
@@ -265,7 +262,8 @@ class Run:
         """Follow the schedule or ask the chooser; None where the run has ended. Lets time pass on the way."""
         while True:
             if self.depth > MAX_STEPS:
-                raise RunTooLong(f"more than {MAX_STEPS} steps")
+                self.stop = Stop("livelock", f"no end after {MAX_STEPS} steps")
+                return None
             index = self.schedule[self.depth] if self.depth < self.known else self.chooser.choose(self)
             if index >= 0:
                 self.depth += 1

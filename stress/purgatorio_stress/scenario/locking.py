@@ -95,6 +95,61 @@ def _callback_needs_group(world: World) -> Final_:
     return final
 
 
+def _registration_under_group(world: World) -> Final_:
+    """Registering under a lock that another operation's callback takes: allowed, for no list is locked meanwhile."""
+    purgatory = world.purgatory()
+    group = world.sync.rlock("group")
+
+    def completing() -> None:
+        with group:
+            pass
+
+    first, second = world.operation("first", "k", completing=completing), world.operation("second", "k")
+    purgatory.register(first)
+
+    def register() -> None:
+        with group:
+            purgatory.register(second)
+
+    world.task("event", lambda: world.event(purgatory, first))
+    world.task("registrar", register)
+
+    def final() -> Iterator[Broken]:
+        world.mark("completed", first.is_completed())
+        yield from world.left_waiting(first)
+
+    return final
+
+
+def _try_needs_group(world: World) -> Final_:
+    purgatory = world.purgatory()
+    actions = ActionQueue(faults=world.faults, sync=world.sync)
+    group = world.sync.rlock("group")
+
+    def trying() -> None:
+        with group:
+            pass
+
+    operation = world.operation("op", "k", trying=trying)
+    purgatory.register(operation)
+    operation.become_ready(world.log.now_ns())
+
+    def act() -> None:
+        with group:
+            actions.add(lambda: purgatory.check("k"))
+        actions.run_all()
+
+    world.task("under-group", act)
+    world.task("event", lambda: purgatory.check("k"))
+
+    def final() -> Iterator[Broken]:
+        actions.run_all()
+        world.mark("completed", operation.is_completed())
+        yield from world.left_waiting(operation)
+
+    return final
+
+
 def _reader_writer_chain(world: World) -> Final_:
     """Two partitions, two readers that complete what the other partition guards, two writers that queue between."""
     purgatory = world.purgatory()
@@ -158,6 +213,22 @@ LOCKING: Final = (
         ("P3", "O4"),
         _callback_needs_group,
         marks=("answered",),
+    ),
+    Scenario(
+        "registration-under-group",
+        "a thread registers under a lock that a callback takes (KAFKA-3994)",
+        2,
+        ("P3", "O4"),
+        _registration_under_group,
+        marks=("completed",),
+    ),
+    Scenario(
+        "try-needs-group",
+        "try_complete takes a lock that a thread with an event has held (KAFKA-8334)",
+        2,
+        ("P3", "O4"),
+        _try_needs_group,
+        marks=("completed",),
     ),
     Scenario(
         "reader-writer-chain",

@@ -1,0 +1,1 @@
+"""Mutants: bugs that were really made, each brought back into the reference in memory, and who finds them."""

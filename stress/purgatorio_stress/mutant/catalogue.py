@@ -1,0 +1,51 @@
+"""All known bugs: the mutants, and the rows whose mechanism this reference does not have."""
+
+from typing import Final
+
+from purgatorio_stress.mutant.completion_mutants import COMPLETION_MUTANTS
+from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.mutant.timer_mutants import TIMER_MUTANTS
+
+__all__ = ["EQUIVALENT", "MUTANTS", "NOT_APPLICABLE"]
+
+MUTANTS: Final[dict[int, Mutant]] = {
+    mutant.number: mutant
+    for mutant in sorted((*COMPLETION_MUTANTS, *TIMER_MUTANTS), key=lambda mutant: mutant.number)
+}
+"""By number."""
+
+_CONCRETE: Final = (
+    "belongs to a concrete operation of a broker; this package has the purgatory under them only"
+)
+
+NOT_APPLICABLE: Final[dict[int, tuple[str, str]]] = {
+    16: ("skip-actions-on-expiry", "who drains an ActionQueue at expiry is the user's on_expiration"),
+    25: ("ignore-force-complete-result", f"a try_complete that takes a resource: {_CONCRETE}"),
+    27: ("true-without-complete", f"try_complete is the user's; clause O2 judges it in traces: {_CONCRETE}"),
+    28: ("stale-satisfied-rearm", f"heartbeats: {_CONCRETE}"),
+    30: ("leave-op-armed-on-remove", f"group members: {_CONCRETE}"),
+    31: ("missing-trigger", f"who must check which key: {_CONCRETE}"),
+    32: ("trigger-before-update", f"who must check which key, and when: {_CONCRETE}"),
+    43: ("watched-counter-missed-dec", "there is no separate counter: the gauge counts the lists"),
+    47: (
+        "get-and-set-lost-increment",
+        "tolerated: an increment lost in a purge delays the next one by an operation",
+    ),
+    48: ("interrupt-to-purge", "nothing here interrupts a thread"),
+    86: ("run-after-cancel", "not promised: exactly once is the operation's business, as in Kafka"),
+    89: ("empty-bit-before-unlink", "there is no occupancy bitmap"),
+    91: ("finest-level-first", "there is one queue over the buckets of all levels"),
+    96: ("parked-params-dropped", f"options of a request: {_CONCRETE}"),
+    97: ("predicate-is-not-result", f"what on_complete answers: {_CONCRETE}"),
+    98: ("alias-clear-before-release", f"partitions held by a share fetch: {_CONCRETE}"),
+    100: ("periodic-rearm-in-past", "there are no periodic tasks"),
+}
+"""Number: name, reason."""
+
+EQUIVALENT: Final = (
+    "offer a bucket to the queue only if it is empty",
+    "do not reset a bucket's expiration when it is flushed",
+    "start an overflow wheel at the original start instead of the present clock",
+    "`expiration <= clock` for `expiration < clock + tick` at a tick of 1",
+)
+"""Changes that no promise can tell from the reference; they are no mutants."""

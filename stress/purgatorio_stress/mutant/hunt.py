@@ -1,0 +1,41 @@
+"""The explorer against one mutant."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_stress.explorer.bounded import explore_bounded
+from purgatorio_stress.explorer.result import Found, Limits
+from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+__all__ = ["HUNT", "Hunt", "hunt"]
+
+HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
+"""At most so much for one mutant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """`killed`: a clause that the mutant is known to break was reported. `clause` is what was reported, if anything."""
+
+    mutant: Mutant
+    killed: bool
+    clause: str
+    schedules: int
+    seconds: float
+    found: Found | None
+
+
+def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
+    """Explore the mutant's scenario, fewest preemptions first, until something is broken."""
+    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    with mutant.applied():
+        result = explore_bounded(program, limits)
+    if not result.found:
+        return Hunt(mutant, False, "", result.schedules, result.seconds, None)
+    found = result.found[0]
+    reported = [broken.clause for broken in found.broken]
+    expected = [clause for clause in reported if clause in mutant.clauses]
+    clause = expected[0] if expected else reported[0]
+    return Hunt(mutant, bool(expected), clause, result.schedules, result.seconds, found)

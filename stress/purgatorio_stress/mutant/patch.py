@@ -1,0 +1,66 @@
+"""A mutant: a patch of one function or class of the reference, applied in memory, for as long as a `with` lasts."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+__all__ = ["Mutant", "Patch"]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """`owner.attribute` becomes `replacement`; the owner is a class or a module."""
+
+    owner: object
+    attribute: str
+    replacement: object
+
+    @property
+    def target(self) -> str:
+        """What it changes, as `Class.method` or `module.function`."""
+        return f"{getattr(self.owner, '__name__', self.owner)}.{self.attribute}"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A known bug. `number` and `name` are those of the list of bugs (docs/kill-matrix.md), `source` the public issue.
+
+    `scenario` and `dialect`: where the explorer looks for it. `clauses`: any of them may be the one that reports it.
+    `interleaving`: it takes two threads. `reset` forgets what patched functions remember, before every run.
+    """
+
+    number: int
+    name: str
+    source: str
+    what: str
+    scenario: str
+    clauses: tuple[str, ...]
+    patches: tuple[Patch, ...]
+    dialect: str = "pending-flag"
+    interleaving: bool = False
+    reset: Callable[[], None] | None = None
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The reference has the bug inside."""
+        kept = [(patch, _own(patch.owner, patch.attribute)) for patch in self.patches]
+        try:
+            for patch in self.patches:
+                setattr(patch.owner, patch.attribute, patch.replacement)
+            if self.reset is not None:
+                self.reset()
+            yield
+        finally:
+            for patch, before in reversed(kept):
+                if before is _ABSENT:
+                    delattr(patch.owner, patch.attribute)
+                else:
+                    setattr(patch.owner, patch.attribute, before)
+
+
+_ABSENT = object()
+
+
+def _own(owner: object, attribute: str) -> object:
+    """As it stands in the owner itself: a `staticmethod` stays one, what is inherited is absent."""
+    return vars(owner).get(attribute, _ABSENT)

@@ -1,0 +1,16 @@
+"""All scenarios, by name."""
+
+from typing import Final
+
+from purgatorio_stress.scenario.completion import COMPLETION
+from purgatorio_stress.scenario.contract import Scenario
+from purgatorio_stress.scenario.locking import LOCKING
+from purgatorio_stress.scenario.sequences import SEQUENCES
+from purgatorio_stress.scenario.timing import TIMING
+
+__all__ = ["SCENARIOS"]
+
+SCENARIOS: Final[dict[str, Scenario]] = {
+    scenario.name: scenario for scenario in (*COMPLETION, *LOCKING, *TIMING, *SEQUENCES)
+}
+"""In the order in which they are shown."""
