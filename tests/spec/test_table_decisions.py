@@ -13,6 +13,7 @@ from purgatorio_spec.table.delete_records import DELETE_RECORDS
 from purgatorio_spec.table.fetch import FETCH
 from purgatorio_spec.table.group import HEARTBEAT, JOIN, JOIN_TIMEOUT, SYNC
 from purgatorio_spec.table.produce import PRODUCE
+from purgatorio_spec.table.topics import CREATE, DELETE, ELECT
 
 
 def test_tables_are_sound() -> None:
@@ -22,6 +23,9 @@ def test_tables_are_sound() -> None:
     assert sum(DELETE_RECORDS.check().values()) == len(DELETE_RECORDS.situations)
     assert sum(JOIN.check().values()) == sum(JOIN_TIMEOUT.check().values()) == len(JOIN.situations)
     assert sum(SYNC.check().values()) == len(SYNC.situations)
+    assert sum(CREATE.check().values()) == len(CREATE.situations)
+    assert sum(DELETE.check().values()) == len(DELETE.situations)
+    assert sum(ELECT.check().values()) == len(ELECT.situations)
     assert sum(HEARTBEAT.check().values()) == len(HEARTBEAT.situations)
 
 
@@ -30,7 +34,8 @@ def test_ids_are_unique_over_all_tables() -> None:
     cases = chain(
         (c.id for c in PRODUCE.cases), (c.id for c in FETCH.cases), (c.id for c in DELETE_RECORDS.cases),
         (c.id for c in JOIN.cases), (c.id for c in JOIN_TIMEOUT.cases), (c.id for c in SYNC.cases),
-        (c.id for c in HEARTBEAT.cases),
+        (c.id for c in HEARTBEAT.cases), (c.id for c in CREATE.cases), (c.id for c in DELETE.cases),
+        (c.id for c in ELECT.cases),
         produce.REQUEST_CLAUSES, fetch.REQUEST_CLAUSES,
     )  # fmt: skip
     ids = list(cases)

@@ -1,0 +1,78 @@
+"""`Deferred`: a value that comes later, once (Kafka's CompletableFuture, as far as it is needed here).
+
+Promise: the first of `complete`, `fail` and `cancel` decides, and is True; every action of `when_done` runs once, on
+the thread that decided or, where that has happened, on the caller; never under the deferred's lock.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from purgatorio.sync import Cell, Lock, Sync
+
+__all__ = ["Cancelled", "Deferred", "Outcome"]
+
+T = TypeVar("T")
+
+
+class Cancelled(Exception):
+    """The error of a deferred that was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """Either an `error`, or a value that `get` gives."""
+
+    value: T | None
+    error: Exception | None
+
+
+class Deferred(Generic[T]):
+    """See the module."""
+
+    __slots__ = ("_actions", "_lock", "_outcome")
+
+    def __init__(self, sync: Sync) -> None:
+        self._lock: Lock = sync.lock("deferred")
+        self._outcome: Cell[Outcome[T] | None] = sync.cell(None, "deferred.outcome")
+        self._actions: Cell[list[Callable[[], object]]] = sync.cell([], "deferred.actions")
+
+    def complete(self, value: T) -> bool:
+        """Decide by a value."""
+        return self._decide(Outcome(value, None))
+
+    def fail(self, error: Exception) -> bool:
+        """Decide by an error."""
+        return self._decide(Outcome(None, error))
+
+    def cancel(self) -> bool:
+        """Decide by `Cancelled`: whoever works on it need not go on."""
+        return self.fail(Cancelled())
+
+    def outcome(self) -> Outcome[T] | None:
+        """What was decided; None so far."""
+        with self._lock:
+            return self._outcome.get()
+
+    def is_done(self) -> bool:
+        """Whether it is decided."""
+        return self.outcome() is not None
+
+    def when_done(self, action: Callable[[], object]) -> None:
+        """Run `action` when it is decided; at once where it is."""
+        with self._lock:
+            if self._outcome.get() is None:
+                self._actions.mutate().append(action)
+                return
+        action()
+
+    def _decide(self, outcome: Outcome[T]) -> bool:
+        with self._lock:
+            if self._outcome.get() is not None:
+                return False
+            self._outcome.set(outcome)
+            actions = list(self._actions.get())
+            self._actions.mutate().clear()
+        for action in actions:
+            action()
+        return True

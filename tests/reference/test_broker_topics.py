@@ -1,0 +1,226 @@
+"""Topics, elections, futures and thresholds: what waits for something other than a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from purgatorio.broker.deferred import Cancelled, Deferred
+from purgatorio.broker.delayed_future import DelayedFuturePurgatory
+from purgatorio.broker.error import Error
+from purgatorio.broker.key import TopicPartition
+from purgatorio.broker.runtime import VirtualRuntime
+from purgatorio.broker.threshold_purgatory import ThresholdPurgatory
+from purgatorio.broker.topics import Topics
+from purgatorio.executors import QueuedExecutor
+from purgatorio.faults import PROPAGATE
+from purgatorio.threads import THREADS
+from purgatorio_spec.table.produce import request_is_complete
+from purgatorio_spec.table.topics import CREATE, DELETE, ELECT, Created
+from reference.broker_scene import Answers
+
+NAMES = ("a", "b")
+
+
+def scene() -> tuple[VirtualRuntime, Topics]:
+    """A broker without topics."""
+    runtime = VirtualRuntime(3, faults=PROPAGATE)
+    return runtime, Topics(runtime)
+
+
+def show(topics: Topics, name: str, situation: Created) -> None:
+    """The metadata follows the controller as far as said."""
+    for number, has_leader in enumerate(situation.leaders):
+        topics.metadata.set_leader(TopicPartition(name, number), 1 if has_leader else None)
+
+
+def assert_answered(
+    runtime: VirtualRuntime,
+    answers: Answers[Mapping[str, Error]],
+    decided: list[str | None],
+    situations: object,
+) -> None:
+    """Answered now if no topic waits, else at the time-out; each as decided."""
+    assert bool(answers) is request_is_complete(decided), situations
+    runtime.advance(30)
+    got = [error.value for error in answers.only().values()]
+    assert got == [answer or "REQUEST_TIMED_OUT" for answer in decided]
+
+
+def test_creations() -> None:
+    """B701 to B703, for every pair of topics."""
+    for situations in product(CREATE.situations, repeat=2):
+        runtime, topics = scene()
+        answers: Answers[Mapping[str, Error]] = Answers()
+        wanted = {name: 2 if s.accepted else 0 for name, s in zip(NAMES, situations, strict=True)}
+        topics.create(30, wanted, answers)
+        for name, situation in zip(NAMES, situations, strict=True):
+            show(topics, name, situation)
+        assert_answered(runtime, answers, [CREATE.decide(s).answer for s in situations], situations)
+
+
+def test_deletions() -> None:
+    """B711 to B713, for every pair of topics."""
+    for situations in product(DELETE.situations, repeat=2):
+        runtime, topics = scene()
+        for name, situation in zip(NAMES, situations, strict=True):
+            if situation.accepted:
+                topics.metadata.set_leader(TopicPartition(name, 0), 1)
+        answers: Answers[Mapping[str, Error]] = Answers()
+        topics.delete(30, NAMES, answers)
+        for name, situation in zip(NAMES, situations, strict=True):
+            if not situation.there:
+                topics.metadata.remove(name)
+        assert_answered(runtime, answers, [DELETE.decide(s).answer for s in situations], situations)
+
+
+def test_elections() -> None:
+    """B721 to B723, for every pair of partitions; a leader that was seen once counts though it is gone again."""
+    partitions = [TopicPartition(name, 0) for name in NAMES]
+    for situations in product(ELECT.situations, repeat=2):
+        runtime, topics = scene()
+        for partition, situation in zip(partitions, situations, strict=True):
+            topics.metadata.set_leader(partition, 1 if situation.accepted else 2)
+        answers: Answers[Mapping[TopicPartition, Error]] = Answers()
+        topics.elect(30, dict.fromkeys(partitions, 2), answers)
+        for partition, situation in zip(partitions, situations, strict=True):
+            if situation.before:
+                topics.metadata.set_leader(partition, 2)
+        early = bool(answers)
+        for partition, situation in zip(partitions, situations, strict=True):
+            topics.metadata.set_leader(partition, 2 if situation.shown else 3)
+        decided = [ELECT.decide(situation).answer for situation in situations]
+        assert bool(answers) is (early or request_is_complete(decided)), situations
+        runtime.advance(30)
+        got = [answers.only()[partition].value for partition in partitions]
+        assert got == [answer or "REQUEST_TIMED_OUT" for answer in decided]
+
+
+def test_no_time_to_wait() -> None:
+    """A time-out of 0 is answered at once, with what is there."""
+    _, topics = scene()
+    answers: Answers[Mapping[str, Error]] = Answers()
+    topics.create(0, {"a": 1}, answers)
+    assert answers.only() == {"a": Error.REQUEST_TIMED_OUT}
+
+
+class Futures:
+    """A purgatory of futures, whose executor runs when told."""
+
+    def __init__(self) -> None:
+        self.runtime = VirtualRuntime(3, faults=PROPAGATE)
+        self.executor = QueuedExecutor(faults=PROPAGATE)
+        self.purgatory = DelayedFuturePurgatory("AlterAcls", self.executor, self.runtime)
+        self.called: list[str] = []
+
+    def wait(self, *futures: Deferred[object]) -> None:
+        """Wait for these, up to 20 ms."""
+        self.purgatory.try_complete_else_watch(20, futures, lambda: self.called.append("called"))
+
+
+def done(value: object) -> Deferred[object]:
+    """A future that is done."""
+    future: Deferred[object] = Deferred(THREADS)
+    future.complete(value)
+    return future
+
+
+def undone() -> Deferred[object]:
+    """A future that is not."""
+    return Deferred(THREADS)
+
+
+def test_futures_that_are_done_are_not_waited_for() -> None:
+    """B751: called back on the caller, at once; nothing is left behind."""
+    futures = Futures()
+    futures.wait(done(1), done(2))
+    assert (futures.called, futures.purgatory.num_delayed(), futures.executor.run_all()) == (["called"], 0, 0)
+
+
+def test_the_last_future_calls_back_on_the_executor() -> None:
+    """B752: not on the thread that completes it."""
+    futures = Futures()
+    one, two = undone(), undone()
+    futures.wait(one, done(0), two)
+    one.complete(1)
+    two.complete(2)
+    assert futures.called == []
+    futures.executor.run_all()
+    assert futures.called == ["called"]
+    futures.runtime.advance(20)
+    assert futures.called == ["called"]
+
+
+def test_futures_that_are_late_fail() -> None:
+    """B753: not before the time-out; the one that is done keeps its value."""
+    futures = Futures()
+    kept, late = done("kept"), undone()
+    futures.wait(kept, late)
+    futures.runtime.advance(19)
+    assert not late.is_done()
+    futures.runtime.advance(1)
+    outcome, other = late.outcome(), kept.outcome()
+    assert outcome is not None
+    assert isinstance(outcome.error, TimeoutError)
+    assert other is not None
+    assert other.value == "kept"
+    assert futures.called == ["called"]
+
+
+def threshold() -> tuple[VirtualRuntime, ThresholdPurgatory]:
+    """Nobody waits."""
+    runtime = VirtualRuntime(3, faults=PROPAGATE)
+    return runtime, ThresholdPurgatory(runtime.timer("raft"), runtime.sync)
+
+
+def test_a_threshold_is_reached_by_its_own_value() -> None:
+    """B761: at most, not smaller than; several wait for the same, and a higher value completes all below."""
+    _, purgatory = threshold()
+    futures = [purgatory.await_threshold(value, 100) for value in (2, 1, 3, 1)]
+    order: list[int] = []
+    for number, future in enumerate(futures):
+        future.when_done(lambda number=number: order.append(number))  # type: ignore[misc]  # binds the loop's number
+    assert purgatory.maybe_complete(0) == 0
+    assert purgatory.maybe_complete(1) == 2
+    assert (order, purgatory.num_waiting()) == ([1, 3], 2)
+    assert purgatory.maybe_complete(9) == 2
+    assert (order, purgatory.num_waiting()) == ([1, 3, 0, 2], 0)
+
+
+def test_a_threshold_expires_at_its_time() -> None:
+    """B762: not a millisecond earlier; whoever expired is not counted, and a later value does not reach it."""
+    runtime, purgatory = threshold()
+    future = purgatory.await_threshold(5, 100)
+    runtime.advance(99)
+    assert (future.is_done(), purgatory.num_waiting()) == (False, 1)
+    runtime.advance(1)
+    outcome = future.outcome()
+    assert outcome is not None
+    assert isinstance(outcome.error, TimeoutError)
+    assert (purgatory.num_waiting(), purgatory.maybe_complete(9)) == (0, 0)
+
+
+def test_all_thresholds_at_once() -> None:
+    """B763: complete all, or fail all; no timer task is left behind."""
+    runtime, purgatory = threshold()
+    one = purgatory.await_threshold(5, 100)
+    assert purgatory.complete_all(0) == 1
+    two = purgatory.await_threshold(5, 100)
+    assert purgatory.fail_all(RuntimeError("resigned")) == 1
+    outcome, other = one.outcome(), two.outcome()
+    assert outcome is not None
+    assert outcome.value == 0
+    assert other is not None
+    assert isinstance(other.error, RuntimeError)
+    assert runtime.advance(100) == 0
+
+
+def test_a_future_completed_by_somebody_else_leaves() -> None:
+    """B764: cancelled from outside it is not counted, and its time-out is gone."""
+    runtime, purgatory = threshold()
+    future = purgatory.await_threshold(5, 100)
+    assert future.cancel()
+    outcome = future.outcome()
+    assert outcome is not None
+    assert isinstance(outcome.error, Cancelled)
+    assert (purgatory.num_waiting(), runtime.advance(100)) == (0, 0)
