@@ -22,6 +22,7 @@ from purgatorio_stress.explorer.primitives import (
     ControlledLock,
     ControlledQueue,
     ControlledRef,
+    SteppingCell,
 )
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
@@ -38,12 +39,13 @@ T = TypeVar("T")
 
 
 class ControlledSync:
-    """One run's `Sync`."""
+    """One run's `Sync`. Cells with one of the names in `stepping` are used in steps."""
 
-    __slots__ = ("_run",)
+    __slots__ = ("_run", "_stepping")
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, stepping: frozenset[str] = frozenset()) -> None:
         self._run = run
+        self._stepping = stepping
 
     def lock(self, name: str = "lock") -> Lock:
         return ControlledLock(self._run, name, reentrant=False)
@@ -74,7 +76,8 @@ class ControlledSync:
         return ControlledRef(self._run, value, name)
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
-        return ControlledCell(self._run, value, name)
+        made = SteppingCell if name in self._stepping else ControlledCell
+        return made(self._run, value, name)
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:
         return ControlledQueue[T](self._run, name)

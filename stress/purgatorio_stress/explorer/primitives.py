@@ -20,6 +20,7 @@ __all__ = [
     "ControlledLock",
     "ControlledQueue",
     "ControlledRef",
+    "SteppingCell",
     "stamp",
     "take",
 ]
@@ -260,6 +261,27 @@ class ControlledCell(Shared, Generic[T]):
         """As `ControlledRef.state`."""
         value = self._value
         return value if value is None or isinstance(value, bool | int | str) else (self.token,)
+
+
+class SteppingCell(ControlledCell[T]):
+    """A cell whose uses are steps, for programs that doubt whether one lock really guards it."""
+
+    __slots__ = ()
+
+    def get(self) -> T:
+        if self.run.live:
+            self.run.point(self.oid, READ)
+        return super().get()
+
+    def set(self, value: T, /) -> None:
+        if self.run.live:
+            self.run.point(self.oid, WRITE)
+        super().set(value)
+
+    def mutate(self) -> T:
+        if self.run.live:
+            self.run.point(self.oid, WRITE)
+        return super().mutate()
 
 
 class _Node(Generic[T]):

@@ -47,6 +47,7 @@ class Scenario:
     late_ms: int | None = None
     start_ms: int = 0
     step_clock: bool = False
+    stepping: frozenset[str] = frozenset()
     purge_interval: int = 1000
 
 
@@ -103,7 +104,13 @@ class ScenarioProgram:
     def set_up(self, run: Run, /) -> None:
         """See `Program`."""
         scenario = self.scenario
-        self.world = World(run, self.dialect, start_ms=scenario.start_ms, step_clock=scenario.step_clock)
+        self.world = World(
+            run,
+            self.dialect,
+            start_ms=scenario.start_ms,
+            step_clock=scenario.step_clock,
+            stepping=scenario.stepping,
+        )
         self._final = scenario.build(self.world)
 
     def judge(self, run: Run, /) -> Sequence[Broken]:
@@ -123,7 +130,9 @@ class ScenarioProgram:
 
 def _errors(run: Run) -> Iterator[Broken]:
     for task in run.tasks:
-        if task.error is not None:
+        if isinstance(task.error, InvariantBroken):
+            yield Broken("CHECK", task.name, str(task.error))
+        elif task.error is not None:
             yield Broken("O8", task.name, f"ended by {type(task.error).__name__}: {task.error}")
 
 

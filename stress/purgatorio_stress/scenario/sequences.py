@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio import ActionQueue, HashedWheel, QueuedExecutor, ReaperTimer, SystemTimer
+from purgatorio import ActionQueue, HashedWheel, InvariantBroken, QueuedExecutor, ReaperTimer, SystemTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.world import Task, World
@@ -26,6 +26,7 @@ class _Walk:
     tick_ms: int
     drains_ms: list[int] = field(default_factory=list)
     added: list[tuple[Task, int, int]] = field(default_factory=list)
+    broken_structure: str = ""
 
     def add(self, *delays_ms: int) -> None:
         for delay_ms in delays_ms:
@@ -44,7 +45,11 @@ class _Walk:
         self.drains_ms.append(self.now_ms())
         self.timer.advance_clock(0)
         self.executor.run_all()
-        self.timer.check()
+        try:
+            self.timer.check()
+        except InvariantBroken as error:
+            # Noted, not raised: what the wheel promises is judged first.
+            self.broken_structure = self.broken_structure or str(error)
 
     def wrong(self) -> Iterator[Broken]:
         for task, deadline_ms, drains_before in self.added:
@@ -60,6 +65,8 @@ class _Walk:
                     continue
             clause = "T3" if len(fired) != 1 else "T1" if expected is None or fired[0] < expected else "T2"
             yield Broken(clause, task.id, f"due in the drain at {expected} ms, fired at {fired}")
+        if self.broken_structure:
+            yield Broken("CHECK", "timer", self.broken_structure)
 
 
 def _walks(

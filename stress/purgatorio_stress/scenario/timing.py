@@ -81,6 +81,28 @@ def _add_against_flush(world: World) -> Final_:
     return final
 
 
+def _remove_against_move(world: World) -> Final_:
+    """Two buckets; one moves its entry to the other, which gets one more, while the moved one is removed."""
+    counter = world.sync.atomic_int(0, "tasks")
+    source, target = (TimerTaskList(counter, world.sync) for _ in range(2))
+    entries = [TimerTaskEntry(Task(world, f"task-{n}", n), n, world.sync) for n in (1, 2)]
+    source.add(entries[0])
+    target.set_expiration(0)
+    world.task("remove", entries[0].remove)
+    world.task("move", lambda: source.flush(target.add))
+    world.task("add", lambda: target.add(entries[1]))
+
+    def final() -> Iterator[Broken]:
+        inside = target.entries()
+        world.mark("removed after the move", inside == [entries[1]])
+        world.mark("removed before the move", not source.entries())
+        target.check(10**6)
+        if len(inside) != counter.get() or entries[1] not in inside:
+            yield Broken("T5", "bucket", f"{len(inside)} entries are linked, {counter.get()} are counted")
+
+    return final
+
+
 def _overflow_twice(world: World) -> Final_:
     executor = QueuedExecutor(sync=world.sync)
     timer = world.timer(executor=executor)
@@ -222,6 +244,17 @@ TIMING: Final = (
         _add_against_flush,
         dialects=_ONE,
         marks=("flushed both", "added after the flush"),
+    ),
+    Scenario(
+        "remove-against-move",
+        "an entry is removed while it moves from bucket to bucket; uses of links are steps",
+        3,
+        ("T5",),
+        _remove_against_move,
+        dialects=_ONE,
+        marks=("removed after the move", "removed before the move"),
+        strategy="bounded",
+        stepping=frozenset({"link.next", "link.previous"}),
     ),
     Scenario(
         *_timer("overflow-twice", "two adders need the level above for the first time", ("T3", "T5")),

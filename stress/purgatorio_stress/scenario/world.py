@@ -137,11 +137,19 @@ class Task(TimerTask):
 
 
 class World:
-    """One run's parts. `step_clock`: tasks of the scenario move the time."""
+    """One run's parts. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`."""
 
-    def __init__(self, run: Run, dialect: str, *, start_ms: int = 0, step_clock: bool = False) -> None:
+    def __init__(
+        self,
+        run: Run,
+        dialect: str,
+        *,
+        start_ms: int = 0,
+        step_clock: bool = False,
+        stepping: frozenset[str] = frozenset(),
+    ) -> None:
         self.run = run
-        self.sync: Sync = ControlledSync(run)
+        self.sync: Sync = ControlledSync(run, stepping)
         self.dialect = DIALECTS[dialect]
         self.start_ms = start_ms
         self.log = HistoryLog(run, start_ms)
