@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import TypeVar
 
 from purgatorio_spec.model.shape import Model, Step
 from purgatorio_spec.model.timer_spec import Deadlines, TimerPromise, added, may_fire, overdue, removed
 from purgatorio_spec.model.wheel import NEVER, Kind, WheelState, World, initial, steps
+
+S = TypeVar("S", bound=Hashable)
 
 REFINES = "T1-T4 refines the set of deadlines"
 IN_ORDER = "T6 within a drain no tick is fired after a later one"
@@ -25,6 +30,12 @@ def abstract(state: WheelState) -> Deadlines:
     return Deadlines(state.now, tuple([task[0] for task in state.tasks]))
 
 
+@lru_cache(maxsize=1 << 17)
+def _less(more: tuple[S, ...], fewer: tuple[S, ...]) -> tuple[S, ...]:
+    """Multiset difference, remembered: the same few sets meet again and again."""
+    return tuple((Counter(more) - Counter(fewer)).elements())
+
+
 def refinement(world: World) -> Model[WheelState]:
     """The model of `world` with the refinement and the invariants as properties."""
     promise = TimerPromise(world.tick)
@@ -40,15 +51,14 @@ def refinement(world: World) -> Model[WheelState]:
         if kind == _CANCEL:
             return now == removed(was, before.tasks[index][0])
         if kind == _FLUSH:
-            fired = Counter(was.pending) - Counter(now.pending)
-            invented = Counter(now.pending) - Counter(was.pending)
+            fired, invented = _less(was.pending, now.pending), _less(now.pending, was.pending)
             return not invented and all(may_fire(promise, was, deadline) for deadline in fired)
         return now == was and not overdue(promise, now)
 
     def in_order(before: WheelState, action: int, after: WheelState) -> bool:
         if action & 7 != _FLUSH or before.fired_tick == NEVER:
             return True
-        fired = Counter(abstract(before).pending) - Counter(abstract(after).pending)
+        fired = _less(abstract(before).pending, abstract(after).pending)
         return all(deadline // world.tick >= before.fired_tick for deadline in fired)
 
     def monotone(before: WheelState, action: int, after: WheelState) -> bool:
@@ -62,7 +72,7 @@ def refinement(world: World) -> Model[WheelState]:
         _, level, slot = before.queue[action >> 3]
         if any(task[1:] == (level, slot) for task in after.tasks):
             return False
-        return all(task[1] < level for task in Counter(after.tasks) - Counter(before.tasks))
+        return all(task[1] < level for task in _less(after.tasks, before.tasks))
 
     def one_tick(state: WheelState) -> bool:
         due = {(level, slot): expiration for expiration, level, slot in state.queue}
