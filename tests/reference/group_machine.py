@@ -1,0 +1,146 @@
+"""A group's day as a Hypothesis state machine: members come, sync, beat, fall silent and leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from purgatorio.broker.error import Error
+from purgatorio.broker.group import GroupState, JoinResult, SyncResult
+from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
+from reference.broker_scene import Answers
+from reference.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
+
+__all__ = ["GroupMachine"]
+
+
+@dataclass
+class Client:
+    """A member as it sees itself; `heard_ms`: when it last gave a sign of life that counts."""
+
+    member: str
+    generation: int
+    leads: tuple[str, ...]
+    heard_ms: int
+
+
+class GroupMachine(RuleBasedStateMachine):
+    """One group; every call's answer falls into a box."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scene = GroupScene()
+        self.clients: dict[str, Client] = {}
+        self.joins: list[Answers[JoinResult]] = []
+        self.syncs: list[Answers[SyncResult]] = []
+        self.generations: dict[int, set[str]] = {}
+
+    def now_ms(self) -> int:
+        """The present time."""
+        return self.scene.runtime.clock.now_ms()
+
+    def collect(self) -> None:
+        """Read the answers that have come."""
+        for box in self.joins:
+            for result in box.got:
+                if result.error is Error.NONE:
+                    self.clients[result.member] = Client(
+                        result.member, result.generation, result.members, self.now_ms()
+                    )
+                    self.generations.setdefault(result.generation, set()).add(result.member)
+                elif result.error is not Error.REBALANCE_IN_PROGRESS:
+                    self.clients.pop(result.member, None)
+        assert all(len(box.got) <= 1 for box in self.joins)
+        assert all(len(box.got) <= 1 for box in self.syncs)
+        self.joins = [box for box in self.joins if not box]
+        self.syncs = [box for box in self.syncs if not box]
+
+    def pick(self, number: int) -> Client:
+        """One of the clients."""
+        return list(self.clients.values())[number % len(self.clients)]
+
+    @rule()
+    def come(self) -> None:
+        """A new member joins."""
+        if len(self.scene.group.members()) < 4:
+            self.joins.append(self.scene.join())
+        self.collect()
+
+    @precondition(lambda self: self.clients)
+    @rule(number=st.integers(0, 3))
+    def rejoin(self, number: int) -> None:
+        """A member joins again."""
+        self.joins.append(self.scene.join(self.pick(number).member))
+        self.collect()
+
+    @precondition(lambda self: self.clients)
+    @rule(number=st.integers(0, 3))
+    def sync(self, number: int) -> None:
+        """A member syncs."""
+        client = self.pick(number)
+        box = self.scene.sync(JoinResult(Error.NONE, client.member, client.generation, members=client.leads))
+        if box.got and box.only().error is Error.NONE:
+            client.heard_ms = self.now_ms()
+        self.syncs.append(box)
+        self.collect()
+
+    @precondition(lambda self: self.clients)
+    @rule(number=st.integers(0, 3))
+    def beat(self, number: int) -> None:
+        """A member's heartbeat."""
+        client = self.pick(number)
+        error = self.scene.coordinator.heartbeat("g", client.generation, client.member)
+        if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
+            client.heard_ms = self.now_ms()
+        elif error is Error.UNKNOWN_MEMBER_ID:
+            del self.clients[client.member]
+
+    @precondition(lambda self: self.clients)
+    @rule(number=st.integers(0, 3))
+    def leave(self, number: int) -> None:
+        """A member goes."""
+        client = self.pick(number)
+        self.scene.coordinator.leave("g", client.member)
+        self.clients.pop(client.member, None)
+        self.collect()
+
+    @rule(by_ms=st.sampled_from((1, 20, 50, SESSION_MS - 1, SESSION_MS)))
+    def pass_time(self, by_ms: int) -> None:
+        """Time passes; whoever was heard of in time, in a group that is settled, is still there."""
+        group = self.scene.group
+        settled = group.state() is GroupState.STABLE and not group.pending_sync()
+        end_ms = self.now_ms() + by_ms
+        safe = [
+            c.member
+            for c in self.clients.values()
+            if group.get(c.member) and c.heard_ms + SESSION_MS > end_ms
+        ]
+        self.scene.advance(by_ms)
+        # Somebody else's session may have ended, and the rebalance that follows leaves its time to all.
+        if settled and by_ms < REBALANCE_MS:
+            assert all(group.get(member) is not None for member in safe), "expelled, though heard of in time"
+        self.collect()
+
+    @invariant()
+    def a_generation_has_all_its_members(self) -> None:
+        """The leader is told exactly those that were answered; nobody of a generation is forgotten."""
+        for client in self.clients.values():
+            if client.leads and self.scene.group.generation() == client.generation:
+                assert self.generations[client.generation] >= set(client.leads)
+
+    @invariant()
+    def structures_are_sound(self) -> None:
+        """The coordinator's own invariants; nobody waits in vain."""
+        self.scene.coordinator.check()
+        group = self.scene.group
+        waiting = [m for m in group.members() if m.awaiting_join is not None]
+        assert not waiting or group.state() is GroupState.PREPARING
+
+    def teardown(self) -> None:
+        """Without a sign of life everybody goes in the end, and nobody waits for an answer."""
+        self.scene.advance(NEW_MEMBER_TIMEOUT_MS + 3 * REBALANCE_MS)
+        self.collect()
+        assert (self.joins, self.syncs, self.scene.group.members()) == ([], [], [])
+        assert self.scene.coordinator.waiting() == (0, 0)
