@@ -51,6 +51,8 @@ class Shared:
         self.oid: int = maker.index * 100_000 + maker.made
         if run.objects is not None:
             run.objects[self.oid] = self
+        if run.names is not None:
+            run.names[self.oid] = name
 
 
 class Gate(Protocol):
@@ -148,6 +150,7 @@ class Run:
         "in_vain",
         "known",
         "live",
+        "names",
         "now_ms",
         "objects",
         "orders",
@@ -176,6 +179,7 @@ class Run:
         self.objects: dict[int, Shared] | None = {} if track_state else None
         self.extra_state: Callable[[], object] | None = None
         self.places: list[Place] | None = None
+        self.names: dict[int, str] | None = None
         self.depth = 0
         self.live = False
         self.now_ms = 0

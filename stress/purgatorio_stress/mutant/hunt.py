@@ -37,5 +37,7 @@ def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
     found = result.found[0]
     reported = [broken.clause for broken in found.broken]
     expected = [clause for clause in reported if clause in mutant.clauses]
+    # A broken promise says more than a broken structure.
+    expected.sort(key=lambda clause: clause == "CHECK")
     clause = expected[0] if expected else reported[0]
     return Hunt(mutant, bool(expected), clause, result.schedules, result.seconds, found)

@@ -1,0 +1,112 @@
+"""Tokens, and runs that follow one.
+
+A token names a program and the whole schedule, run-length encoded: `two-events/locked/0/1x9-2x14-1x3` is scenario,
+dialect, number of the mutant (0: none), then 9 steps of task 1, 14 of task 2, 3 of task 1; `T` is time passing. It
+fits the version of the code that printed it: where a step is not possible any more, the replay says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from purgatorio_stress.explorer.program import Broken, Program, carry_out
+from purgatorio_stress.explorer.run import CUT, Place, Run
+from purgatorio_stress.explorer.step import KIND_NAMES, TIME
+
+__all__ = ["BadToken", "Replay", "Token", "replay"]
+
+
+class BadToken(ValueError):
+    """A token that cannot be read, or does not fit the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a token says."""
+
+    scenario: str
+    dialect: str
+    mutant: int
+    schedule: tuple[int, ...]
+
+    def __str__(self) -> str:
+        runs = [(task, len(list(steps))) for task, steps in groupby(self.schedule)]
+        text = "-".join(
+            "T" if task == TIME else f"{task}x{count}" for task, count in runs for _ in _times(task, count)
+        )
+        return f"{self.scenario}/{self.dialect}/{self.mutant}/{text}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Token":
+        """The token of a text; BadToken where it is none."""
+        parts = text.strip().split("/")
+        if len(parts) != 4 or not parts[2].isdigit():
+            raise BadToken(f"a token is scenario/dialect/mutant/schedule, not {text!r}")
+        schedule: list[int] = []
+        for part in parts[3].split("-"):
+            task, _, count = part.partition("x")
+            if part == "T":
+                schedule.append(TIME)
+            elif task.isdigit() and count.isdigit() and int(count) <= 100_000:
+                schedule += [int(task)] * int(count)
+            else:
+                raise BadToken(f"{part!r} is no part of a schedule")
+        return cls(parts[0], parts[1], int(parts[2]), tuple(schedule))
+
+
+def _times(task: int, count: int) -> range:
+    """Time passing is written once each time, the steps of a task once for all."""
+    return range(count if task == TIME else 1)
+
+
+class _Follower:
+    """Goes by a schedule as long as it is possible."""
+
+    def __init__(self, schedule: Sequence[int]) -> None:
+        self._schedule = schedule
+        self.diverged_at = -1
+
+    def choose(self, run: Run, /) -> int:
+        able = [task.index for task in run.tasks if run.is_enabled(task)]
+        if run.depth >= len(self._schedule):
+            if not able:
+                return TIME
+            return run.current.index if run.current.index in able else able[0]
+        index = self._schedule[run.depth]
+        if index not in able and not (index == TIME and not able):
+            self.diverged_at = run.depth
+            return CUT
+        return index
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run that was repeated: its steps with their places, the names of the objects, the tasks, what it broke."""
+
+    places: tuple[Place, ...]
+    names: dict[int, str]
+    tasks: tuple[str, ...]
+    broken: tuple[Broken, ...]
+
+    def words(self, place: Place) -> str:
+        """A step in words, such as `try operation`."""
+        if not place.task:
+            return place.function
+        if place.obj < 0:
+            return "start" if place.kind == 0 else "join"
+        return f"{KIND_NAMES[place.kind]} {self.names.get(place.obj, '?')}"
+
+
+def replay(program: Program, schedule: Sequence[int]) -> Replay:
+    """Repeat a run. BadToken where the schedule does not fit."""
+    follower = _Follower(schedule)
+
+    def note_all(run: Run) -> None:
+        run.places = []
+        run.names = {}
+
+    run, broken = carry_out(program, follower, [], prepare=note_all)
+    if follower.diverged_at >= 0:
+        raise BadToken(f"step {follower.diverged_at} is not possible: the token is of another version")
+    tasks = tuple(task.name for task in run.tasks[1:])
+    return Replay(tuple(run.places or ()), dict(run.names or {}), tasks, tuple(broken))

@@ -1,0 +1,119 @@
+"""Exploring scenarios by name: the strategy that covers each, the counterexample made small, the report."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.minimise import minimise
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
+from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.lock_order import out_of_order
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+__all__ = ["STRATEGIES", "Explored", "explore", "replay_token"]
+
+STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What became of one scenario. `counterexample` is the small one, with its token and its run."""
+
+    program: ScenarioProgram
+    exploration: Exploration
+    unreached: tuple[str, ...]
+    counterexample: Found | None = None
+    token: Token | None = None
+    run: Replay | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """A complete exploration that missed a mark shows nothing: UNKNOWN."""
+        if self.exploration.verdict is Verdict.PASS and self.unreached:
+            return Verdict.UNKNOWN
+        return self.exploration.verdict
+
+    def as_json(self) -> dict[str, object]:
+        """The shape of `purgatorio explore --json`."""
+        done = self.exploration
+        found = self.counterexample
+        violations: list[dict[str, object]] = []
+        if found is not None:
+            violations.append(
+                {
+                    "clause": found.clause,
+                    "seen": found.broken[0].seen,
+                    "token": str(self.token),
+                    "preemptions": found.preemptions,
+                    "steps": len(found.schedule),
+                }
+            )
+        return {
+            "scenario": self.program.name,
+            "verdict": str(self.verdict),
+            "complete": done.complete,
+            "strategy": done.strategy,
+            "bound": done.bound,
+            "limit": done.limit,
+            "schedules": done.schedules,
+            "redundant": done.redundant,
+            "beyond_turns": done.beyond,
+            "states": done.states,
+            "histories": self.program.histories.distinct,
+            "seconds": round(done.seconds, 3),
+            "unreached": list(self.unreached),
+            "violations": violations,
+        }
+
+
+def explore(
+    name: str, dialect: str, limits: Limits, *, strategy: str | None = None, seed: int = 0, mutant: int = 0
+) -> Explored:
+    """Explore one scenario, with a mutant inside if its number is given. KeyError for unknown names."""
+    scenario = SCENARIOS[name]
+    program = ScenarioProgram(scenario, dialect)
+    with MUTANTS[mutant].applied() if mutant else nullcontext():
+        done = _explore(program, limits, strategy or scenario.strategy, seed)
+        done.found += _lock_order(done)
+        unreached = tuple(mark for mark in scenario.marks if not program.marks[mark])
+        if not done.found or not done.found[0].schedule:
+            return Explored(program, done, unreached, done.found[0] if done.found else None)
+        small = minimise(program, done.found[0])
+        token = Token(name, dialect, mutant, small.schedule)
+        return Explored(program, done, unreached, small, token, replay(program, small.schedule))
+
+
+def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
+    if strategy == "pct":
+        return explore_pct(program, limits, seed)
+    if strategy == "random":
+        return explore_random(program, limits, seed)
+    search = {"dpor": explore_dpor, "states": explore_states, "bounded": explore_bounded}[strategy]
+    return search(program, limits)
+
+
+def _lock_order(done: Exploration) -> list[Found]:
+    """A pair of locks in the wrong order is a deadlock that waits for its moment: it counts even if none was met."""
+    if done.found:
+        return []
+    return [
+        Found((Broken("P3", "lock order", text),), (), 0, done.schedules)
+        for text in out_of_order(done.orders)
+    ][:1]
+
+
+def replay_token(token: Token) -> Replay:
+    """Repeat the run of a token. BadToken where it names what is not there, or does not fit."""
+    if token.scenario not in SCENARIOS or token.dialect not in SCENARIOS[token.scenario].dialects:
+        raise BadToken(f"no scenario {token.scenario}/{token.dialect}")
+    if token.mutant and token.mutant not in MUTANTS:
+        raise BadToken(f"no mutant {token.mutant}")
+    program = ScenarioProgram(SCENARIOS[token.scenario], token.dialect)
+    with MUTANTS[token.mutant].applied() if token.mutant else nullcontext():
+        return replay(program, token.schedule)
