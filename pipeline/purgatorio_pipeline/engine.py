@@ -166,16 +166,12 @@ class _Screened(_Full):
         return _explain(spark, lake, self.runs, chosen, threads, summarised)
 
     def _followed(self) -> frozenset[int]:
-        """Runs whose threads must be followed: a count that may be wrong, or a marked operation whose judgement may
-        turn on what its thread did around it."""
-        rows = self.lake.read(self.spark, "silver/checks").where("doubtful > 0").select("run_key").collect()
-        marked = self.spark.sql(
-            "SELECT DISTINCT run_key FROM selected WHERE marked AND ready_i IS NOT NULL"
-        ).collect()
-        waiting = {
-            row["run_key"] for row in marked if not self.runs[row["run_key"]].profile.claimed_on_return
-        }
-        return frozenset(row["run_key"] for row in rows) | waiting
+        """Runs whose threads must be followed: a count that may be wrong or that nobody can know, or a marked operation
+        whose judgement may turn on what its threads did around it."""
+        counts = self.lake.read(self.spark, "silver/checks").where("doubtful > 0").select("run_key")
+        marked = self.spark.sql("SELECT DISTINCT run_key FROM marks WHERE marked AND on_threads")
+        dropped = {key for key, run in self.runs.items() if run.dropped}
+        return frozenset(row["run_key"] for row in counts.union(marked).distinct().collect()) | dropped
 
     def add_sums(self, tallies: dict[int, RunTally]) -> None:
         """The occasions of the operations that were left to the screen, and of the checks that it could count."""

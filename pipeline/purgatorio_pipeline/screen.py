@@ -292,7 +292,8 @@ _SUMMARY: Final[dict[str, str]] = {
 
 _TURNS_ON_THREADS: Final = (
     "(NOT claimed_on_return AND ready_n > 0) "
-    "OR coalesce(reg_no > 0 AND reg_call < win_call AND (reg_n > 1 OR win_first < coalesce(reg_ret, win_first + 1)), FALSE)"
+    "OR coalesce(reg_no > 0 AND reg_call < win_call "
+    "AND (reg_n > 1 OR win_first < coalesce(reg_ret, win_first + 1)), FALSE)"
 )
 """Whether the judgement of a marked operation may turn on what its threads did around it: O4's retry loop, and a
 registration that answered false with a completion inside (O7)."""
@@ -328,14 +329,16 @@ def checks_sql(dialect: Dialect, events: str = "events") -> str:
     """
     return f"""
 SELECT run_key, c AS i, i AS ret_i,
-  NOT coalesce(ph_before = 'call' AND i_before = c AND odd = odd_before AND trues - trues_before = out, FALSE) AS doubtful
+  NOT coalesce(ph_before = 'call' AND i_before = c AND odd = odd_before AND trues - trues_before = out, FALSE)
+    AS doubtful
 FROM (
   SELECT run_key, i, c, ph, out, trues, odd, lag(i) OVER w AS i_before, lag(ph) OVER w AS ph_before,
     lag(trues) OVER w AS trues_before, lag(odd) OVER w AS odd_before
   FROM (
     SELECT run_key, thread, i, c, f, ph, out,
       sum(CASE WHEN f = '{_TRIED}' AND ph = 'ret' AND out = 1 THEN 1 ELSE 0 END) OVER v AS trues,
-      sum(CASE WHEN f = 'check_and_complete' THEN 0 WHEN ph = 'ret' AND call_before = c THEN -1 ELSE 1 END) OVER v AS odd
+      sum(CASE WHEN f = 'check_and_complete' THEN 0 WHEN ph = 'ret' AND call_before = c THEN -1 ELSE 1 END)
+        OVER v AS odd
     FROM (
       SELECT run_key, thread, i, c, f, ph, out, lag(CASE WHEN f = '{_TRIED}' AND ph = 'call' THEN i END) OVER (
         PARTITION BY run_key, thread ORDER BY i) AS call_before

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from purgatorio_spec.trace.record import FUNCTIONS, OF_AN_OPERATION
+
 NEVER: Final = 1 << 62
 """Stands for the `i` or `t` of what has not happened: above every real one."""
 
@@ -162,12 +164,17 @@ class OperationHistory:
         return None if first is None or first.delay_ns is None else first.call_t + first.delay_ns
 
 
+_OF_NO_OPERATION: Final = frozenset(FUNCTIONS) - OF_AN_OPERATION
+
+
 def operation_history(operation: str, rows: Iterable[Row]) -> OperationHistory:
     """The history of the rows of one id, given in the order of `i`."""
     history = OperationHistory(operation)
     by_function = history._by_function()
     open_calls: dict[int, Call] = {}
     for i, th, t, ph, f, c, keys, delay_ns, deadline_t, t_call, out, err in rows:
+        if f in _OF_NO_OPERATION:
+            continue  # a check or a reading that carries an id as well: it is no part of the operation
         if ph == "call":
             call = Call(f, th, i, t, keys or (), delay_ns, deadline_t)
             open_calls[i] = call

@@ -139,6 +139,8 @@ def thread_context(table: pa.Table, next_i: Ints) -> ThreadContext:
     for (th, ph, f, i, c, operation, keys, out), after in zip(
         zip(*columns, strict=True), following, strict=True
     ):
+        if ph == "at":
+            continue  # nothing can be made from within a point
         stack = stacks.setdefault(th, [])
         if ph == "call":
             if f == "check_and_complete":

@@ -1,0 +1,259 @@
+"""Spoiling a history: one small change after the other, each kept inside what the trace format allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from pipeline.generated_run import KEYS, Cell, Plan, play
+from purgatorio_spec.trace.record import FUNCTIONS, OF_AN_OPERATION, POINTS, WITH_KEYS, WITH_STATE, Event
+
+INTERVALS: Final = tuple(f for f in FUNCTIONS if f in OF_AN_OPERATION and f not in POINTS)
+RARE: Final = ("timer_add", "timer_cancel", "timer_fire", "on_expiration")
+HUGE: Final = (1 << 63) - 1
+TIMES: Final = (-4_000_000_000, -700, -1, 0, 1, 700, 4_000_000_000, HUGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """`kind` picks what is done, `at` where (modulo the length), `value` how."""
+
+    kind: int
+    at: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """A plan, and what is done to its history."""
+
+    plan: Plan
+    mutations: tuple[Mutation, ...] = ()
+
+
+Change = Callable[[list[Cell], int, Random], None]
+
+
+def _delete(cells: list[Cell], at: int, random: Random) -> None:
+    del cells[at]
+
+
+def _repeat(cells: list[Cell], at: int, random: Random) -> None:
+    cells.insert(random.randrange(at, len(cells)) + 1, replace(cells[at]))
+
+
+def _move(cells: list[Cell], at: int, random: Random) -> None:
+    cells.insert(random.randrange(len(cells)), cells.pop(at))
+
+
+def _answer(cells: list[Cell], at: int, random: Random) -> None:
+    answered = [cell for cell in cells if cell.ph == "ret" and cell.f != "gauge"]
+    if answered:
+        answered[at % len(answered)].out = random.choice((0, 1, None, 2))
+
+
+def _thread(cells: list[Cell], at: int, random: Random) -> None:
+    cell = cells[at]
+    th = random.choice([other.th for other in cells])
+    for one in cells:
+        if one is cell or (random.random() < 0.7 and one.call is cell):
+            one.th = th
+
+
+def _time(cells: list[Cell], at: int, random: Random) -> None:
+    shift = random.choice(TIMES)
+    cells[at].t = shift if shift == HUGE else cells[at].t + shift
+    if random.random() < 0.3:
+        for cell in cells[at + 1 :]:
+            cell.t = min(cell.t + abs(shift), HUGE)
+
+
+def _deadline(cells: list[Cell], at: int, random: Random) -> None:
+    timed = [cell for cell in cells if cell.f in ("timer_add", "try_complete_else_watch")]
+    if not timed:
+        return
+    adds = [cell for cell in timed if cell.f == "timer_add"]
+    cell = (adds or timed)[at % len(adds or timed)]
+    shift = random.choice(TIMES)
+    if random.random() < 0.5:
+        cell.deadline_t = None if random.random() < 0.2 else min((cell.deadline_t or cell.t) + shift, HUGE)
+    else:
+        cell.delay_ns = random.choice((None, shift))
+
+
+def _raise(cells: list[Cell], at: int, random: Random) -> None:
+    cells[at].err = "IllegalStateException"
+
+
+def _other_operation(cells: list[Cell], at: int, random: Random) -> None:
+    named = [cell.id for cell in cells if cell.id is not None]
+    if cells[at].id is not None or (named and random.random() < 0.3):
+        cells[at].id = random.choice(named)
+
+
+def _other_call(cells: list[Cell], at: int, random: Random) -> None:
+    returns = [cell for cell in cells if cell.ph == "ret"]
+    calls = [cell for cell in cells if cell.ph == "call"]
+    if not returns or not calls:
+        return
+    one = returns[at % len(returns)]
+    same = [cell for cell in returns if cell is not one and cell.id == one.id]
+    if same and random.random() < 0.6:
+        two = random.choice(same)
+        one.call, two.call = two.call, one.call
+    else:
+        one.call = random.choice(calls)
+
+
+def _other_function(cells: list[Cell], at: int, random: Random) -> None:
+    cell = cells[at]
+    if cell.f not in INTERVALS:
+        return
+    f = random.choice(INTERVALS)
+    for one in cells:
+        if one is cell or one.call is cell:
+            one.f = f
+
+
+def _point(cells: list[Cell], at: int, random: Random) -> None:
+    cell = cells[at]
+    if cell.ph != "call" or cell.f in WITH_STATE:
+        return
+    returns = [one for one in cells if one.call is cell]
+    cell.ph = "at"
+    for one in returns:
+        cell.out = one.out
+        cells.remove(one)
+
+
+def _cut(cells: list[Cell], at: int, random: Random) -> None:
+    cell = replace(cells[at], ph="at", f="cancelled", call=None, out=None, t_call=None)
+    cell.id = cell.id or "op-0"
+    cell.keys = random.choice((None, (random.choice(KEYS),), KEYS))
+    cells.insert(at, cell)
+
+
+def _ready(cells: list[Cell], at: int, random: Random) -> None:
+    cell = replace(cells[at], ph="at", f="ready", call=None, out=None, keys=None)
+    cell.id = cell.id or "op-0"
+    cell.t_call = random.choice((None, cell.t, cell.t - 500))
+    cells.insert(at, cell)
+
+
+def _pair(cells: list[Cell], at: int, random: Random) -> None:
+    """A call from here to there, around whatever its thread does meanwhile."""
+    f = random.choice((*INTERVALS, "try_complete", "check_and_complete"))
+    start = replace(
+        cells[at], ph="call", f=f, call=None, out=None, keys=None, err=None, state=None, t_call=None
+    )
+    start.th = random.choice((start.th, start.th, "other"))
+    start.id = None if f == "check_and_complete" else start.id or "op-0"
+    if f in WITH_KEYS:
+        start.keys = random.choice((KEYS[:1], KEYS))
+    start.delay_ns = random.choice((None, 500))
+    last = random.randrange(at, len(cells))
+    stop = replace(cells[last], ph="ret", f=f, call=start, keys=None, err=None, state=None, t_call=None)
+    stop.id, stop.th, stop.delay_ns = start.id, start.th, None
+    stop.out = random.choice((0, 1, None))
+    stop.deadline_t = start.t + 500 if f == "timer_add" else None
+    cells.insert(last + 1, stop)
+    cells.insert(at, start)
+
+
+def _keys(cells: list[Cell], at: int, random: Random) -> None:
+    keyed = [cell for cell in cells if cell.ph == "call" and cell.f in WITH_KEYS]
+    if keyed:
+        keyed[at % len(keyed)].keys = random.choice((KEYS[:1], KEYS[1:], KEYS, ("k1", "k1")))
+
+
+def _forget(cells: list[Cell], at: int, random: Random) -> None:
+    """One whole call is not recorded: its call and its return."""
+    calls = [cell for cell in cells if cell.ph == "call"]
+    if calls:
+        gone = calls[at % len(calls)]
+        cells[:] = [cell for cell in cells if cell is not gone and cell.call is not gone]
+
+
+def _late(cells: list[Cell], at: int, random: Random) -> None:
+    """One whole call moves, with all that its thread does inside it, behind another event."""
+    calls = [cell for cell in cells if cell.ph == "call" and any(one.call is cell for one in cells)]
+    if not calls:
+        return
+    moved = calls[at % len(calls)]
+    first = cells.index(moved)
+    last = next(n for n, one in enumerate(cells) if one.call is moved)
+    block = [cell for cell in cells[first : last + 1] if cell.th == moved.th]
+    rest = [cell for cell in cells if all(cell is not one for one in block)]
+    place = random.randrange(len(rest) + 1)
+    cells[:] = rest[:place] + block + rest[place:]
+
+
+def _again(cells: list[Cell], at: int, random: Random) -> None:
+    """One whole call is there a second time, later."""
+    calls = [cell for cell in cells if cell.ph == "call" and any(one.call is cell for one in cells)]
+    if not calls:
+        return
+    rare = [cell for cell in calls if cell.f in RARE]
+    first = (rare or calls)[at % len(rare or calls)]
+    last = next(one for one in cells if one.call is first)
+    call = replace(first)
+    place = random.randrange(cells.index(last), len(cells)) + 1
+    cells[place:place] = [call, replace(last, call=call)]
+
+
+def _ready_earlier(cells: list[Cell], at: int, random: Random) -> None:
+    """An operation was ready long before it says so: what looked too early for a completion was in time."""
+    points = [cell for cell in cells if cell.f == "ready"]
+    if points:
+        moved = points[at % len(points)]
+        place = random.randrange(cells.index(moved) + 1)
+        cells.remove(moved)
+        cells.insert(place, replace(moved, t=cells[place].t if place < len(cells) else moved.t, t_call=None))
+
+
+CHANGES: Final[tuple[Change, ...]] = (
+    _delete, _repeat, _move, _answer, _thread, _time, _deadline, _raise, _other_operation, _other_call,
+    _other_function, _point, _cut, _ready, _pair, _keys, _forget, _late, _again, _ready_earlier,
+    _late, _answer, _forget, _pair, _time, _time, _again, _deadline, _ready_earlier, _pair,
+)  # fmt: skip
+
+
+def spoil(spoilt: Spoilt) -> list[Event]:
+    """The events of the spoilt history."""
+    cells = play(spoilt.plan)
+    for mutation in spoilt.mutations:
+        if cells:
+            change = CHANGES[mutation.kind % len(CHANGES)]
+            change(cells, mutation.at % len(cells), Random(mutation.value))
+    return number(cells)
+
+
+def _kept(t: int) -> int:
+    return max(-HUGE, min(HUGE, t))
+
+
+def number(cells: list[Cell]) -> list[Event]:
+    """Positions for cells. A return whose call does not come before it names a position below its own instead, and
+    one that comes first of all is left out: the format refuses it."""
+    place: dict[int, int] = {}
+    events: list[Event] = []
+    for cell in cells:
+        i = len(events)
+        c: int | None = None
+        if cell.ph == "ret":
+            c = place.get(id(cell.call), i - 1)
+            if c < 0:
+                continue
+        place.setdefault(id(cell), i)
+        t = _kept(cell.t)
+        t_call = None if cell.t_call is None else min(_kept(cell.t_call), t)
+        deadline_t = None if cell.deadline_t is None else _kept(cell.deadline_t)
+        events.append(
+            Event(
+                i, cell.th, t, cell.ph, cell.f, cell.id, c, cell.keys, cell.delay_ns, deadline_t,
+                t_call, cell.out, cell.err, cell.state,
+            )
+        )  # fmt: skip
+    return events
