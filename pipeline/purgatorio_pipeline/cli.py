@@ -34,6 +34,16 @@ COMMANDS: dict[str, Command] = {
         "Convert a trace between JSON lines, gzip, zstd and Parquet.",
         "spec",
     ),
+    "explore": Command(
+        "purgatorio_pipeline.command.explore",
+        "Search the interleavings of the reference's own code.",
+        "stress",
+    ),
+    "mutants": Command(
+        "purgatorio_pipeline.command.mutants",
+        "The kill matrix: every known bug against every layer.",
+        "stress",
+    ),
     "model": Command(
         "purgatorio_pipeline.command.model",
         "Search the models of the protocols and the wheel completely.",
