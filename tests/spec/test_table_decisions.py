@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
+
 from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES, page
 from purgatorio_spec.table.decision import Case, DecisionTable, TableUnsound
 from purgatorio_spec.table.fetch import FETCH

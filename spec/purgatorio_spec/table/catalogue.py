@@ -9,6 +9,7 @@ from purgatorio_spec.table.delete_records import DELETE_RECORDS
 from purgatorio_spec.table.fetch import FETCH
 from purgatorio_spec.table.group import HEARTBEAT, JOIN, JOIN_TIMEOUT, SYNC
 from purgatorio_spec.table.produce import PRODUCE
+from purgatorio_spec.table.remote import REMOTE_ANSWER, REMOTE_FETCH, REMOTE_OFFSETS
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT
 
 __all__ = ["OTHER_CLAUSES", "TABLES", "page"]
@@ -39,6 +40,9 @@ TABLES: Final[tuple[Table, ...]] = (
     CREATE,
     DELETE,
     ELECT,
+    REMOTE_FETCH,
+    REMOTE_ANSWER,
+    REMOTE_OFFSETS,
 )
 
 OTHER_CLAUSES: Final[dict[str, str]] = {
