@@ -1,4 +1,4 @@
-"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation beside one of each kind, and what happens at the time-out."""
+"""DelayedRemoteFetch and DelayedRemoteListOffsets: every situation beside one of each kind, and the time-outs."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixe
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
     """Answered exactly once and in time, nothing acknowledged or shown too early, nobody expelled who was in time."""
-    run(machine, 60, 25, fixed=True)
+    run(machine, 150, 30, fixed=True)
 
 
 @pytest.mark.slow
