@@ -37,9 +37,9 @@ class Generated:
     unrecorded: frozenset[str] = frozenset()
     ending: str = NOTHING_LOST
 
-    def run(self, events: Sequence[Event]) -> Run:
-        """The run, with the outer facts that reading its events would give."""
-        header = Header(
+    def header(self) -> Header:
+        """The header that its trace has."""
+        return Header(
             run="generated",
             implementation=Implementation("played", "1", "Python"),
             profile=self.spoilt.plan.profile,
@@ -47,8 +47,11 @@ class Generated:
             purge_interval=10,
             recorded=tuple(f for f in FUNCTIONS if f not in self.unrecorded),
         )
+
+    def run(self, events: Sequence[Event]) -> Run:
+        """The run, with the outer facts that reading its events would give."""
         return run_of(
-            header,
+            self.header(),
             whole=self.ending == NOTHING_LOST,
             end_t=max((event.t for event in events), default=0),
             rest_t=max((event.t for event in events if event.f == "quiesce"), default=None),
@@ -75,7 +78,7 @@ RUNS: Final = st.builds(
 )
 
 
-def sampled(seed: int) -> Generated:
+def sampled(seed: int, ending: str | None = None) -> Generated:
     """A run of a seed alone, for the tests that need the same thousands of runs every time."""
     random = Random(seed)
     return Generated(
@@ -95,7 +98,7 @@ def sampled(seed: int) -> Generated:
         early_ns=random.choice((0, 0, 99)),
         late_ns=random.choice((5_000, None, 0)),
         unrecorded=frozenset(random.sample(FUNCTIONS, random.choice((0, 0, 1)))),
-        ending=random.choice((NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT)),
+        ending=ending or random.choice((NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT)),
     )
 
 

@@ -8,6 +8,10 @@ from typing import Final
 import click
 
 BENCHES: Final[dict[str, tuple[str, str]]] = {
+    "check": (
+        "purgatorio_pipeline.bench.check",
+        "The check on Spark beside the same rules in DuckDB and the process engine.",
+    ),
     "purgatory": (
         "purgatorio_pipeline.bench.purgatory",
         "Memory and cost of a million pending operations of the reference.",

@@ -1,0 +1,69 @@
+"""Three ways to one answer: the process engine, Spark with the screen, and Spark without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pipeline.broken_run import spoil
+from pipeline.test_screen_soundness import CUT, DROPPED, Generated, sampled
+from purgatorio_pipeline.bench.trace_set import write_traces
+from purgatorio_pipeline.engine import check_traces, unmarked_violations
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.trace.writer import TraceWriter
+from purgatorio_spec.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRACES: Final = 40
+
+
+def write(generated: Generated, path: Path) -> None:
+    """A generated run as JSON lines, with the end that it is to have."""
+    events = spoil(generated.spoilt)
+    writer = TraceWriter(path, generated.header())
+    writer.write_all(events)
+    if generated.ending == CUT:
+        writer.abandon()
+        return
+    writer.dropped = 1 if generated.ending == DROPPED else 0
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Small runs, spoilt and legal, whole and not, and one larger typed set."""
+    folder = tmp_path_factory.mktemp("traces")
+    paths = [folder / f"run-{at:02}.jsonl" for at in range(TRACES)]
+    for at, path in enumerate(paths):
+        write(sampled(at, ending=DROPPED if at % 10 == 9 else None), path)
+    return paths + write_traces(folder / "typed", 20_000)
+
+
+@pytest.fixture(scope="module")
+def by_process(traces: list[Path]) -> CheckResult:
+    """What the process engine says."""
+    return check_files(traces)
+
+
+def assert_same(found: CheckResult, expected: CheckResult) -> None:
+    """Run by run, so that a difference is readable."""
+    for one, other in zip(found.runs, expected.runs, strict=True):
+        assert one.as_json() == other.as_json()
+    assert found.as_json() == expected.as_json()
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["screened", "full"])
+def test_spark_says_what_the_process_engine_says(
+    spark: SparkSession, traces: list[Path], by_process: CheckResult, tmp_path: Path, full: bool
+) -> None:
+    """The engines share the clauses but not the joins, the sums and the screen: those are compared here."""
+    verdicts = {run.verdict for run in by_process.runs}
+    assert {Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS} <= verdicts, "the traces must not be all alike"
+    assert_same(check_traces(spark, traces, tmp_path, full=full).result, by_process)
+    if not full:
+        assert not list(unmarked_violations(spark))
