@@ -15,6 +15,7 @@ steps is judged for one of the equivalent runs.
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock
 from purgatorio_stress.explorer.program import Program, carry_out
@@ -25,6 +26,9 @@ from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
 from purgatorio_stress.explorer.waiting import ControlledReadWriteLock
 
 __all__ = ["Dpor", "explore_dpor"]
+
+_WAITING_KINDS: Final = (READ, ACQUIRE)
+"""Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
 
 
 class Dpor:
@@ -153,7 +157,7 @@ class Dpor:
     ) -> int:
         """Note the races of this step with earlier ones; returns the mask with what it depends on."""
         kinds, chosen = self._kind, self.chosen
-        if kind == READ or kind == ACQUIRE:
+        if kind in _WAITING_KINDS:
             # Neither is enabled before a RELEASE that it waits for: the race is with what that one gives back.
             own = mask
             if oid <= END_OF_TASK:

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 import greenlet
 
-from purgatorio_stress.explorer.step import READ, TIME
+from purgatorio_stress.explorer.step import READ
 
 __all__ = ["CUT", "END_OF_TASK", "Chooser", "Gate", "Place", "Run", "Shared", "Stop", "Task"]
 
@@ -314,7 +314,7 @@ class Run:
             task.body()
         except greenlet.GreenletExit:
             return
-        except BaseException as error:  # noqa: BLE001 - whatever ends a task is judged, not lost
+        except BaseException as error:
             task.error = error
         if not self.live:
             return

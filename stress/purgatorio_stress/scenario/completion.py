@@ -276,7 +276,7 @@ COMPLETION: Final = (
         ("O1", "O4", "O7", "P3"),
         _three_events,
         marks=("an early event completed it",),
-        strategy="states",
+        turns=2,
     ),
     Scenario(
         "not-completable",
@@ -309,6 +309,7 @@ COMPLETION: Final = (
         ("O4", "P3", "P1"),
         _emptying_key,
         marks=("both completed",),
+        turns=2,
     ),
     Scenario(
         "purge-against-watch",

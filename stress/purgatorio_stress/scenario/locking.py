@@ -1,7 +1,7 @@
 """Locks of the caller: shared by operations, held around events, chained through readers and writers.
 
-The rule that these scenarios keep is Kafka's since KAFKA-8334: nobody checks a key with a lock in hand; the check is put
-on an `ActionQueue` and run when the locks are back.
+The rule that these scenarios keep is Kafka's since KAFKA-8334: nobody checks a key with a lock in hand; the check is
+put on an `ActionQueue` and run when the locks are back.
 """
 
 from collections.abc import Iterator
@@ -237,7 +237,6 @@ LOCKING: Final = (
         ("P3", "O4"),
         _reader_writer_chain,
         marks=("both completed",),
-        strategy="bounded",
     ),
 )
 """Scenarios with locks of the caller's own."""

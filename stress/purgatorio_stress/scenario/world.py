@@ -6,7 +6,6 @@ from typing import Final
 from purgatorio import (
     LOCKED,
     PENDING_FLAG,
-    DelayedOperation,
     MockTimer,
     Purgatory,
     SystemTimer,

@@ -1,0 +1,98 @@
+"""The searches cover what they claim: exact counts of interleavings and classes, and the classic bugs."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import pytest
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.bounded import explore_all, explore_bounded, explore_states
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from stress import small_programs as programs
+
+ALL = Limits(violations=0)
+SIZES = ((2, 1), (3, 1), (2, 2), (3, 2), (2, 3))
+
+
+@pytest.mark.parametrize(("threads", "variables"), SIZES)
+def test_every_interleaving_once(threads: int, variables: int) -> None:
+    """Without reduction the number of runs is the multinomial; the start of a thread is a step too."""
+    steps = variables + 1
+    expected = factorial(threads * steps) // factorial(steps) ** threads
+    result = explore_all(programs.Small(programs.writers(threads, variables)), ALL)
+    assert result.complete
+    assert result.schedules == expected
+
+
+@pytest.mark.parametrize(("threads", "variables"), SIZES)
+def test_reduction_runs_each_class_once(threads: int, variables: int) -> None:
+    """Writers of one variable have threads! classes; the orders of different variables are independent of each other
+    here, since each thread writes them in the same order, so the number is the power; none is run twice."""
+    result = explore_dpor(programs.Small(programs.writers(threads, variables)), ALL)
+    assert result.complete
+    assert result.schedules - result.redundant == factorial(threads) ** variables
+    assert result.redundant == 0
+
+
+def test_lost_update_is_found_by_every_strategy() -> None:
+    """A search that misses the simplest race is broken; its twin with one atomic step must pass."""
+    for search in (explore_dpor, explore_states, explore_bounded, explore_all, explore_random, explore_pct):
+        assert search(programs.Small(programs.lost_update), Limits()).verdict is Verdict.VIOLATED
+    for search in (explore_dpor, explore_states, explore_bounded, explore_all):
+        assert search(programs.Small(programs.counted), Limits()).verdict is Verdict.PASS
+
+
+def test_abba_has_three_classes_and_names_who_holds_what() -> None:
+    """One class each for who is first, and the deadlock; its text must say who waits for whom."""
+    result = explore_dpor(programs.Small(programs.abba), ALL)
+    assert result.schedules == 3
+    (found,) = result.found
+    assert found.broken[0].clause == "P3"
+    assert "T1 holds a and waits for b (held by T2)" in found.broken[0].seen
+    assert "T2 holds b and waits for a (held by T1)" in found.broken[0].seen
+
+
+@pytest.mark.parametrize("search", [explore_dpor, explore_bounded, explore_states])
+def test_missed_signal(search: type) -> None:
+    """A notice between look and sleep is lost; looked at under the lock it is not."""
+    assert search(programs.Small(programs.missed_signal), Limits()).verdict is Verdict.VIOLATED
+    assert search(programs.Small(programs.kept_signal), Limits()).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("search", [explore_dpor, explore_bounded, explore_states])
+def test_peterson(search: type) -> None:
+    """The order of two writes is what the algorithm stands on."""
+    assert search(programs.Small(programs.peterson(flag_first=True)), Limits()).verdict is Verdict.PASS
+    assert search(programs.Small(programs.peterson(flag_first=False)), Limits()).verdict is Verdict.VIOLATED
+
+
+def test_bounded_buffer() -> None:
+    """`if` for `while` takes from an empty buffer, with four threads."""
+    good = explore_bounded(programs.Small(programs.bounded_buffer(1)), Limits(preemptions=1))
+    assert good.verdict is Verdict.PASS
+    assert explore_bounded(programs.Small(programs.bounded_buffer(0)), Limits()).verdict is Verdict.VIOLATED
+    assert explore_dpor(programs.Small(programs.bounded_buffer(0)), Limits()).verdict is Verdict.VIOLATED
+
+
+def test_fewest_preemptions_come_first() -> None:
+    """The first counterexample of the bounded search has one preemption: the lost update needs no more."""
+    result = explore_bounded(programs.Small(programs.lost_update), Limits())
+    assert result.found[0].preemptions == 1
+
+
+def test_a_limit_is_never_a_pass() -> None:
+    """A search that stops short, and a sample, say UNKNOWN and which limit."""
+    result = explore_dpor(programs.Small(programs.writers(3, 2)), Limits(schedules=5))
+    assert (result.verdict, result.limit) == (Verdict.UNKNOWN, "5 schedules")
+    sample = explore_random(programs.Small(programs.counted), Limits(schedules=20))
+    assert (sample.verdict, sample.limit) == (Verdict.UNKNOWN, "20 schedules")
+
+
+def test_samples_repeat_for_a_seed() -> None:
+    """A seed must give the same runs again."""
+    for search in (explore_random, explore_pct):
+        first, again = (search(programs.Small(programs.lost_update), Limits(), seed=7) for _ in range(2))
+        assert first.found == again.found

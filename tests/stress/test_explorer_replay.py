@@ -1,0 +1,89 @@
+"""What is printed replays; the text of a failure is pinned."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from golden import Golden
+from purgatorio_pipeline.command.explore import command
+from purgatorio_stress.explorer.replay import BadToken, Token
+
+
+def _lost_completion() -> str:
+    result = CliRunner().invoke(command, ["two-events/pending-flag", "--mutant", "11"])
+    assert result.exit_code == 1
+    return result.output
+
+
+def test_the_printed_token_replays() -> None:
+    """The token is taken from the output, and the same table comes back."""
+    output = _lost_completion()
+    found = re.search(r"--replay (\S+)", output)
+    assert found is not None
+    again = CliRunner().invoke(command, ["--replay", found[1]])
+    assert again.exit_code == 1
+    assert again.output.strip() in output
+
+
+def test_without_the_bug_the_token_shows_nothing() -> None:
+    """The same schedule on the reference itself: not a violation, or not possible."""
+    found = re.search(r"--replay (\S+)", _lost_completion())
+    assert found is not None
+    healthy = CliRunner().invoke(command, ["--replay", found[1].replace("/11/", "/0/")])
+    assert healthy.exit_code in (0, 2)
+
+
+def test_the_text_of_the_failure(golden: Golden) -> None:
+    """Golden file: columns, places, clause, token. Times and the numbers of lines, which every edit moves, are out."""
+    lines = [line for line in _lost_completion().splitlines() if not line.startswith("VIOLATED ")]
+    golden("stress/golden/explore-two-events-11.txt", re.sub(r"\.py:\d+", ".py:N", "\n".join(lines)) + "\n")
+
+
+def test_the_timeline_is_a_trace_of_chrome(tmp_path: Path) -> None:
+    """Every step is a complete event on its task's lane."""
+    out = tmp_path / "timeline.json"
+    CliRunner().invoke(command, ["two-events/pending-flag", "--mutant", "11", "--chrome", str(out)])
+    events = json.loads(out.read_text())["traceEvents"]
+    lanes = {event["tid"] for event in events if event["ph"] == "M"}
+    steps = [event for event in events if event["ph"] == "X"]
+    assert steps
+    assert {event["tid"] for event in steps} <= lanes
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a/b/c", "two-events/locked/x/1x1", "two-events/locked/0/1y1", "two-events/locked/0/1x999999999"],
+)
+def test_what_is_no_token(text: str) -> None:
+    """It is refused with a word, not with a traceback."""
+    with pytest.raises(BadToken):
+        Token.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["nowhere/locked/0/1x1", "two-events/locked/5/1x1", "two-events/locked/0/7x1"]
+)
+def test_what_does_not_fit_is_wrong_usage(text: str) -> None:
+    """An unknown scenario, an unknown mutant, a step of a task that is not there."""
+    assert CliRunner().invoke(command, ["--replay", text]).exit_code == 2
+
+
+def test_tokens_are_read_as_they_are_written() -> None:
+    """Round trip, with time passing twice."""
+    token = Token("two-events", "locked", 0, (1, 1, -1, -1, 2, 1))
+    assert Token.parse(str(token)) == token
+
+
+def test_json_has_the_documented_shape() -> None:
+    """One object, with the counts and the token."""
+    result = CliRunner().invoke(command, ["two-events/pending-flag", "--mutant", "11", "--json"])
+    parsed = json.loads(result.output)
+    assert parsed["verdict"] == "VIOLATED"
+    assert {"scenario", "complete", "bound", "schedules", "states", "seconds"} <= parsed.keys()
+    assert {"clause", "token", "preemptions", "steps"} <= parsed["violations"][0].keys()
+    assert parsed["violations"][0]["clause"] == "O4"

@@ -1,0 +1,128 @@
+"""The reference passes its scenarios, its branches are reached, and the judge is the spec's."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pyarrow as pa
+import pytest
+
+from purgatorio_spec.judge.process import judge_run
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.campaign import explore
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.lock_order import out_of_order
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+LONG = {
+    "three-events/pending-flag",
+    "emptying-key/pending-flag",
+    "emptying-key/locked",
+    "reader-writer-chain/pending-flag",
+    "reader-writer-chain/locked",
+    "re-entrant-completion/pending-flag",
+    "re-entrant-completion/locked",
+    "remove-against-move/pending-flag",
+}
+"""Seconds to minutes each."""
+
+NAMES = [f"{name}/{dialect}" for name, scenario in SCENARIOS.items() for dialect in scenario.dialects]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in LONG])
+def test_the_reference_passes_completely(name: str) -> None:
+    """Every class of interleavings, and every mark reached: a run that misses its branch shows nothing."""
+    scenario, dialect = name.split("/")
+    explored = explore(scenario, dialect, Limits())
+    assert explored.verdict is Verdict.PASS, explored.as_json()
+    assert explored.exploration.complete
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_the_reference_passes_the_large_ones(name: str) -> None:
+    """The large ones, completely too, some with three and four threads."""
+    scenario, dialect = name.split("/")
+    explored = explore(scenario, dialect, Limits(seconds=400, schedules=1_000_000))
+    assert explored.verdict is Verdict.PASS, explored.as_json()
+
+
+class _Both(ScenarioProgram):
+    """Judges every history twice: as the explorer does, and as traces are."""
+
+    compared = 0
+
+    def judge(self, run: Run, /) -> list[Broken]:
+        broken = list(super().judge(run))
+        world = self.world
+        assert world is not None, "a run is judged after its set-up"
+        ours = sorted({one.clause for one in self.histories.judge(world.log.rows)})
+        table = pa.Table.from_batches([event_batch(enumerate(world.log.events()))], EVENT_SCHEMA)
+        theirs = judge_run(self.histories.run, table).clauses
+        assert ours == sorted(clause for clause, tally in theirs.items() if tally.violations)
+        self.compared += 1
+        return broken
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("registration-against-event/pending-flag", 1),
+        ("event-against-expiry/locked", 24),
+        ("completed-before-timer/locked", 0),
+    ],
+)
+def test_explored_runs_are_judged_as_traces_are(name: str, mutant: int) -> None:
+    """The cheap judge of the explorer must say what the engine for traces says, also of broken runs."""
+    scenario, dialect = name.split("/")
+    program = _Both(SCENARIOS[scenario], dialect)
+    explore_dpor(program, Limits(violations=0))
+    if mutant:
+        with MUTANTS[mutant].applied():
+            assert explore_dpor(program, Limits(violations=0)).found
+    assert program.compared > 5
+
+
+def test_every_clause_of_the_histories_had_an_occasion() -> None:
+    """A clause that never had an occasion to fail has shown nothing."""
+    program = ScenarioProgram(SCENARIOS["registration-against-event"], "pending-flag")
+    explore_dpor(program, Limits(violations=0))
+    assert {"O1", "O2", "O4", "O7"} <= {
+        clause for clause, count in program.histories.occasions.items() if count
+    }
+
+
+def test_locks_out_of_order_are_reported() -> None:
+    """The rank of the reference's locks, and a pair that breaks it."""
+    assert out_of_order({("operation", "shard"): "a", ("shard", "task"): "a", ("mine", "shard"): "a"}) == []
+    assert out_of_order({("bucket", "shard"): "T1"}) == ["T1 takes shard while it holds bucket"]
+
+
+def test_a_mark_that_is_not_reached_is_no_pass() -> None:
+    """A complete search that never took the branch it is about is UNKNOWN."""
+    scenario = dataclasses.replace(SCENARIOS["force-against-force"], name="odd", marks=("never",))
+    SCENARIOS["odd"] = scenario
+    try:
+        assert explore("odd", "locked", Limits()).verdict is Verdict.UNKNOWN
+    finally:
+        del SCENARIOS["odd"]
+
+
+def test_a_run_is_a_function_of_its_schedule() -> None:
+    """The same schedule gives the same history, twice."""
+    program = ScenarioProgram(SCENARIOS["two-events"], "pending-flag")
+    histories = []
+    for _ in range(2):
+        search = Dpor()
+        run = Run(search, [])
+        program.set_up(run)
+        run.execute()
+        assert program.world is not None
+        histories.append(list(program.world.log.rows))
+    assert histories[0] == histories[1]

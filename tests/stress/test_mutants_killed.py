@@ -1,0 +1,91 @@
+"""Every known bug is found, with its clause, within the budget; and the page says what a fresh run says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
+from purgatorio_stress.mutant.hunt import HUNT, hunt
+from purgatorio_stress.mutant.layers import kills_of, unharmed
+from purgatorio_stress.mutant.matrix import MatrixRow, matrix, page, page_row
+from purgatorio_stress.mutant.patch import Patch
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
+FAST = (1, 11, 19, 24, 40, 53, 83)
+
+
+@pytest.mark.parametrize("number", MUTANTS)
+def test_the_explorer_kills_it(number: int) -> None:
+    """With the expected clause, in at most 5,000 schedules."""
+    hunted = hunt(MUTANTS[number])
+    assert hunted.killed, (hunted.clause, hunted.schedules)
+    assert hunted.schedules <= HUNT.schedules
+
+
+@pytest.mark.parametrize(
+    "number", [number for number, mutant in MUTANTS.items() if mutant.interleaving and number not in (12, 18)]
+)
+def test_the_reduced_search_kills_it_too(number: int) -> None:
+    """Partial-order reduction must not lose a bug that the full search finds."""
+    mutant = MUTANTS[number]
+    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    with mutant.applied():
+        assert explore_dpor(program, Limits()).found
+
+
+@pytest.mark.parametrize("number", FAST)
+def test_the_reference_survives_the_same_search(number: int) -> None:
+    """A kill shows nothing where the healthy code dies too."""
+    assert unharmed(MUTANTS[number])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [number for number in MUTANTS if number not in FAST])
+def test_the_reference_survives_every_search(number: int) -> None:
+    """The same for all."""
+    assert unharmed(MUTANTS[number])
+
+
+def test_all_rows_are_accounted_for() -> None:
+    """74 rows: a mutant or a reason, never both."""
+    assert len(MUTANTS) + len(NOT_APPLICABLE) == 74
+    assert not set(MUTANTS) & set(NOT_APPLICABLE)
+
+
+def test_a_patch_is_undone() -> None:
+    """After the `with` the owner is as before, and an inherited attribute is inherited again."""
+    for mutant in MUTANTS.values():
+        before = [_present(patch) for patch in mutant.patches]
+        with mutant.applied():
+            assert all(_present(patch) is patch.replacement for patch in mutant.patches)
+        assert [_present(patch) for patch in mutant.patches] == before
+
+
+def test_every_patch_changes_what_is_there() -> None:
+    """A renamed method would make a mutant of nothing."""
+    for mutant in MUTANTS.values():
+        for patch in mutant.patches:
+            assert hasattr(patch.owner, patch.attribute), f"{mutant.number}: {patch.target}"
+
+
+def _present(patch: Patch) -> object:
+    return vars(patch.owner).get(patch.attribute)
+
+
+@pytest.mark.parametrize("number", FAST)
+def test_the_page_says_what_a_fresh_run_says(number: int) -> None:
+    """A part of docs/kill-matrix.md in every run of the suite."""
+    row = MatrixRow(MUTANTS[number], kills_of(MUTANTS[number]))
+    assert page_row(row) in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_whole_page_is_fresh() -> None:
+    """All of it on demand."""
+    assert page(matrix(MUTANTS)) == PAGE.read_text(encoding="utf-8")
