@@ -50,7 +50,8 @@ class Dpor:
 
     def choose(self, run: Run, /) -> int:
         """See `Chooser`. The node at the end of the known schedule has been planned by `next_schedule`."""
-        self._settle_try(run)
+        if run.in_vain >= 0:
+            self._settle_try(run)
         depth = run.depth
         tasks = run.tasks
         if self._planned >= 0:
@@ -68,20 +69,26 @@ class Dpor:
             self._push(0, 0)
             self._commit_time(depth)
             return TIME
-        sleep = self._asleep(run, depth) if depth else 0
+        before = depth - 1
+        maybe = self._sleep[before] | self._done[before] if depth else 0
+        # Nobody is asleep, and nobody but the one who went was tried, nearly always.
+        sleep = self._asleep(run, depth) if maybe & (maybe - 1) else 0
         awake = enabled & ~sleep
         if not awake:
             return CUT
         current = run.current.index
         index = current if awake >> current & 1 else (awake & -awake).bit_length() - 1
-        self._push(enabled, sleep)
-        self._backtrack[depth] = self._done[depth] = 1 << index
+        self.enabled.append(enabled)
+        self._sleep.append(sleep)
+        self._backtrack.append(1 << index)
+        self._done.append(1 << index)
         self._commit(run, depth, index)
         return index
 
     def after(self, run: Run) -> None:
         """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
-        self._settle_try(run)
+        if run.in_vain >= 0:
+            self._settle_try(run)
         if run.stop.kind in ("turns", "livelock", "deadlock"):
             self._look_at_blocked(run, len(self.chosen))
 
@@ -99,9 +106,8 @@ class Dpor:
 
     def _settle_try(self, run: Run) -> None:
         """A `try_lock` that failed has only read."""
-        if run.in_vain >= 0:
-            self._kind[run.in_vain] = READ
-            run.in_vain = -1
+        self._kind[run.in_vain] = READ
+        run.in_vain = -1
 
     def _asleep(self, run: Run, depth: int) -> int:
         """Of those asleep at the step before, and those tried there before it: who does not depend on that step."""

@@ -51,7 +51,7 @@ class HistoryLog:
     ) -> int:
         """See `Recording`."""
         return self._add(
-            (self._th(), self._t(), "call", f, id, None, keys, delay_ns, None, None, None, None, None)
+            (self._run.current.name, (self._start_ms + self._run.now_ms) * _NS_PER_MS, "call", f, id, None, keys, delay_ns, None, None, None, None, None)
         )
 
     def ret(
@@ -66,7 +66,7 @@ class HistoryLog:
         state: State | None = None,
     ) -> None:
         """See `Recording`."""
-        self._add((self._th(), self._t(), "ret", f, id, c, None, None, deadline_t, None, out, err, state))
+        self._add((self._run.current.name, (self._start_ms + self._run.now_ms) * _NS_PER_MS, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
 
     def at(
         self,
@@ -79,7 +79,7 @@ class HistoryLog:
         state: State | None = None,
     ) -> None:
         """See `Recording`."""
-        self._add((self._th(), self._t(), "at", f, id, None, keys, None, None, t_call, out, None, state))
+        self._add((self._run.current.name, (self._start_ms + self._run.now_ms) * _NS_PER_MS, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
     def now_ns(self) -> int:
         """The present time in the clock of the events."""
@@ -95,9 +95,6 @@ class HistoryLog:
         check of a key) belongs to all of them."""
         shared = self._digests.get(None, 0)
         return frozenset((id_, digest) for id_, digest in self._digests.items() if id_ is not None), shared
-
-    def _th(self) -> str:
-        return self._run.current.name
 
     def _t(self) -> int:
         return (self._start_ms + self._run.now_ms) * _NS_PER_MS

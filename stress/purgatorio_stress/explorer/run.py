@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 import greenlet
 
-from purgatorio_stress.explorer.step import READ
+from purgatorio_stress.explorer.step import READ, TIME
 
 __all__ = ["CUT", "END_OF_TASK", "Chooser", "Gate", "Place", "Run", "Shared", "Stop", "Task"]
 
@@ -221,15 +221,12 @@ class Run:
         if self.places is not None:
             task.place = _place()
         depth = self.depth
-        if depth < self.known:
-            index = self.schedule[depth]
-            chosen = self._next() if index < 0 else self.tasks[index]
-            if index >= 0:
-                self.depth = depth + 1
-                if self.places is not None:
-                    self._note(self.tasks[index])
-        else:
-            chosen = self._next()
+        # The common cases of `_next`, without the call.
+        index = self.schedule[depth] if depth < self.known else self.chooser.choose(self)
+        if index == task.index and self.places is None and depth < MAX_STEPS:
+            self.depth = depth + 1
+            return
+        chosen = self._go(index)
         if chosen is None:
             self._main.switch()
         elif chosen is not task:
@@ -264,24 +261,27 @@ class Run:
 
     def _next(self) -> Task | None:
         """Follow the schedule or ask the chooser; None where the run has ended. Lets time pass on the way."""
-        while True:
-            if self.depth > MAX_STEPS:
-                self.stop = Stop("livelock", f"no end after {MAX_STEPS} steps")
-                return None
-            index = self.schedule[self.depth] if self.depth < self.known else self.chooser.choose(self)
-            if index >= 0:
-                self.depth += 1
-                if self.places is not None:
-                    self._note(self.tasks[index])
-                return self.tasks[index]
-            if index == CUT:
-                self.stop = Stop("cut")
-                return None
+        return self._go(self._asked())
+
+    def _asked(self) -> int:
+        return self.schedule[self.depth] if self.depth < self.known else self.chooser.choose(self)
+
+    def _go(self, index: int) -> Task | None:
+        while index == TIME:
             if not self.let_time_pass():
                 return None
             if self.places is not None:
                 self.places.append(Place("", 0, 0, "", f"time passes to {self.now_ms} ms"))
             self.depth += 1
+            index = self._asked()
+        if index == CUT or self.depth > MAX_STEPS:
+            too_long = Stop("livelock", f"no end after {MAX_STEPS} steps")
+            self.stop = Stop("cut") if index == CUT else too_long
+            return None
+        self.depth += 1
+        if self.places is not None:
+            self._note(self.tasks[index])
+        return self.tasks[index]
 
     def let_time_pass(self) -> bool:
         """Leap to the earliest end of a wait, up to the horizon; False, with `stop` set, where there is none."""
