@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-__all__ = ["GroupJoinKey", "GroupSyncKey", "MemberKey", "TopicKey", "TopicPartition"]
+__all__ = [
+    "GroupJoinKey",
+    "GroupSyncKey",
+    "MemberKey",
+    "ShareGroupKey",
+    "SharePartitionKey",
+    "TopicKey",
+    "TopicPartition",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,3 +51,18 @@ class MemberKey:
 
     group: str
     member: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupKey:
+    """A partition as a share group sees it: acknowledgements, releases, fetches that ended."""
+
+    group: str
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartitionKey:
+    """A partition as all share groups see it: its high watermark and its leadership."""
+
+    partition: TopicPartition
