@@ -156,7 +156,7 @@ def test_a_new_member_is_given_up_after_its_own_time_out() -> None:
     scene = GroupScene()
     leader, *_ = scene.stable(1)
     with scene.group.lock:
-        scene.group.update(leader.member, rebalance_timeout_ms=10 * NEW_MEMBER_TIMEOUT_MS)  # type: ignore[arg-type]  # a field
+        scene.group.update(leader.member, rebalance_timeout_ms=10 * NEW_MEMBER_TIMEOUT_MS)  # type: ignore[arg-type]  # the name of a field
     newcomer = scene.join()
     for _ in range(NEW_MEMBER_TIMEOUT_MS // (SESSION_MS - 1)):
         scene.advance(SESSION_MS - 1)

@@ -32,11 +32,10 @@ def test_nobody_is_forgotten_or_told_a_lie(dialect: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_nobody_is_forgotten_with_two_preemptions(dialect: str) -> None:
-    """Most lost completions need two."""
-    program = BrokerProgram(dialect)
-    found = explore_bounded(program, limits(2))
-    assert found.verdict is Verdict.PASS, found
+def test_two_preemptions_up_to_a_limit(dialect: str) -> None:
+    """Two preemptions are more than 45,000 schedules: the first 10,000 show nothing, which is UNKNOWN and no more."""
+    found = explore_bounded(BrokerProgram(dialect), Limits(schedules=10_000, seconds=600, preemptions=2))
+    assert (found.verdict, found.complete, found.found) == (Verdict.UNKNOWN, False, []), found
 
 
 def test_a_missing_trigger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
