@@ -7,17 +7,20 @@ a run (header, end, what was broken) come to the driver, one row a run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -61,7 +64,7 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
     typed = [source for source in found if source.typed]
     sound, doubtful = _sound(spark, typed, facts)
     read = [source for source in found if not source.typed] + doubtful
-    parts = [_typed_events(spark, source) for source in sound]
+    parts = [_typed_events(spark, sound)] if sound else []
     broken: list[BrokenLine] = []
     if read:
         if keep_lines:
@@ -174,13 +177,32 @@ def _facts(note: dict[str, object]) -> TraceFacts:
     )
 
 
-def _typed_events(spark: SparkSession, source: Source) -> DataFrame:
+def _typed_events(spark: SparkSession, typed: Sequence[Source]) -> DataFrame:
+    """The events of typed traces in one scan; the run is told by the file that a row comes from."""
     names = [name for name in EVENT_SCHEMA.names if name != "line"]
     wanted = pa.schema(_KIND + [EVENT_SCHEMA.field(name) for name in names])
-    frame = spark.read.schema(from_arrow_schema(wanted)).parquet(str(source.path)).where("kind = 'event'")
-    run_key = fn.lit(source.run_key).cast("int").alias("run_key")
+    frame = spark.read.schema(from_arrow_schema(wanted)).parquet(
+        *(str(source.path.resolve()) for source in typed)
+    )
+    keys = {str(source.path.resolve()): source.run_key for source in typed}
+    places = [(_place(uri), keys[unquote(_place(uri))]) for uri in frame.inputFiles()]
+    runs = spark.createDataFrame(places, "place string, run_key int")
+    placed = frame.where("kind = 'event'").withColumn(
+        "place", fn.expr(f"regexp_replace({_FILE}, '{_ROOT}', '/')")
+    )
     no_line = fn.lit(None).cast("long").alias("line")
-    return frame.select(run_key, *(fn.col(name) for name in names), no_line)
+    return placed.join(fn.broadcast(runs), "place").select(
+        "run_key", *(fn.col(name) for name in names), no_line
+    )
+
+
+_FILE: Final = "_metadata.file_path"
+_ROOT: Final = "^file:/+"
+
+
+def _place(uri: str) -> str:
+    """A file's URI without its scheme, which Spark writes with one slash in one place and three in another."""
+    return re.sub(_ROOT, "/", uri)
 
 
 _UNUSUAL: Final = """
@@ -200,19 +222,13 @@ def _sound(
     doubtful: list[Source] = []
     if not typed:
         return sound, doubtful
-    frame = reduce(DataFrame.unionByName, [_typed_events(spark, source) for source in typed])
-    found = frame.groupBy("run_key").agg(
-        fn.count("*").alias("events"),
-        fn.min("i").alias("first"),
-        fn.max("i").alias("last"),
-        fn.sum("i").alias("total"),
-        fn.bit_xor("i").alias("mixed"),
-        fn.count_if(fn.expr(_unusual_sql())).alias("unusual"),
-    )
-    rows = {row["run_key"]: row for row in found.collect()}
+    rows = _column_facts(spark, typed)
     for source in typed:
         header, end = _ends(source.path)
         row = rows.get(source.run_key)
+        if source.run_key not in rows:
+            doubtful.append(source)
+            continue
         events = 0 if row is None else row["events"]
         gapless = row is None or (
             row["unusual"] == 0
@@ -233,6 +249,38 @@ def _sound(
             has_end=end is not None,
         )
     return sound, doubtful
+
+
+def _column_facts(spark: SparkSession, typed: Sequence[Source]) -> dict[int, Row | None]:
+    """What a scan tells of each trace: None for one without events, nothing for one that cannot be read.
+
+    A damaged page fails the whole scan, as it must; then each trace is scanned alone, to find which it is.
+    """
+    context = spark.sparkContext
+    found = (
+        _typed_events(spark, typed)
+        .groupBy("run_key")
+        .agg(
+            fn.count("*").alias("events"),
+            fn.min("i").alias("first"),
+            fn.max("i").alias("last"),
+            fn.sum("i").alias("total"),
+            fn.bit_xor("i").alias("mixed"),
+            fn.count_if(fn.expr(_unusual_sql())).alias("unusual"),
+        )
+    )
+    # The failure becomes a report on the file; the pages of Java that Spark would print besides help nobody.
+    context.setLogLevel("OFF")
+    try:
+        rows = {row["run_key"]: row for row in found.collect()}
+    except PySparkException:
+        if len(typed) == 1:
+            return {}
+        alone = (_column_facts(spark, [source]) for source in typed)
+        return {key: row for facts in alone for key, row in facts.items()}
+    finally:
+        context.setLogLevel("ERROR")
+    return {source.run_key: rows.get(source.run_key) for source in typed}
 
 
 def _unusual_sql() -> str:

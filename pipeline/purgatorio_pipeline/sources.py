@@ -10,6 +10,7 @@ import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +18,8 @@ import pyarrow.parquet as pq
 from purgatorio_spec.trace.columns import EVENT_FIELDS, TRACE_SCHEMA
 from purgatorio_spec.trace.lines import SUFFIXES
 from purgatorio_spec.trace.reader import is_parquet
+
+_PATTERN: Final = frozenset("*?[]{}\\,")
 
 
 class NoTraces(Exception):
@@ -65,7 +68,8 @@ def sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def _typed(path: Path) -> bool:
-    if path.stat().st_size < 8 or not is_parquet(path):
+    # Spark would take these characters of a name for a pattern.
+    if path.stat().st_size < 8 or _PATTERN & set(str(path.resolve())) or not is_parquet(path):
         return False
     try:
         schema = pq.read_schema(path)

@@ -1,0 +1,70 @@
+"""The Spark engine on what is known: the recorded Kafka runs, and every way to break a trace.
+
+Few tests and many traces each: what a Spark job costs is mostly the job.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from broken_cases import CASES, good
+from figures import EVENTS, FIGURES, files, run_of
+from purgatorio_pipeline.engine import check_traces
+from purgatorio_pipeline.gold import measure_lateness, write_gold
+from purgatorio_pipeline.lake import Lake
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.verdict import Verdict
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def same(one: CheckResult, other: CheckResult) -> None:
+    """Run by run, so that a difference can be read."""
+    assert [run.file for run in one.runs] == [run.file for run in other.runs]
+    for mine, theirs in zip(one.runs, other.runs, strict=True):
+        assert mine.as_json() == theirs.as_json()
+    assert one.as_json() == other.as_json()
+
+
+def test_the_recorded_runs_of_kafka(spark: SparkSession, tmp_path: Path) -> None:
+    """Exactly the known figures in both forms, the same answers as the process engine, and the same tables twice."""
+    paths = files()
+    checked = check_traces(spark, paths, tmp_path)
+    for path, run in zip(paths, checked.result.runs, strict=True):
+        found = {name: clause.violations for name, clause in run.clauses.items() if clause.violations}
+        assert found == FIGURES[run_of(path)], path.name
+        assert run.events == EVENTS[run_of(path)]
+    assert checked.result.verdict is Verdict.VIOLATED
+    late = measure_lateness(spark, {key: run.run for key, run in enumerate(checked.result.runs)})
+    write_gold(Lake(tmp_path), checked.result, spark.table("violations"), late)
+    violations = pq.read_table(tmp_path / "gold" / "violations")
+    assert violations.num_rows == sum(sum(FIGURES[run_of(path)].values()) for path in paths)
+    assert not list(tmp_path.glob("*/.staged-*"))
+    small = [path for path in paths if EVENTS[run_of(path)] < 100_000]
+    again = check_traces(spark, small, tmp_path, full=True)
+    same(again.result, check_files(small))
+
+
+def test_every_way_to_break_a_trace(spark: SparkSession, tmp_path: Path) -> None:
+    """Each gets the verdict and the words that the process engine has for it, and the valid runs beside them pass."""
+    paths = []
+    for name, (file, _, write) in CASES.items():
+        folder = tmp_path / "traces" / name.replace(" ", "-")
+        folder.mkdir(parents=True)
+        write(folder / file)
+        paths.append(folder / file)
+    beside = [good().write(tmp_path / "traces" / name) for name in ("good.jsonl", "good.parquet")]
+    paths = [*paths, *beside]
+    checked = check_traces(spark, paths, tmp_path / "lake").result
+    for (name, case), run in zip(CASES.items(), checked.runs, strict=False):
+        assert run.verdict == case[1], name
+    assert [run.verdict for run in checked.runs[-2:]] == [Verdict.PASS, Verdict.PASS]
+    same(checked, check_files(paths))
+    quarantine = pq.read_table(tmp_path / "lake" / "bronze" / "quarantine")
+    assert quarantine.num_rows == len(checked.broken)
+    assert pq.read_table(tmp_path / "lake" / "bronze" / "lines").num_rows > 0
