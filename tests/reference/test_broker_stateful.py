@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from purgatorio.broker.error import Error
+from purgatorio.broker.group import Group, Member
+from purgatorio.broker.group_coordinator import GroupCoordinator
+from purgatorio.broker.partition import EnoughReplicas, Partition
 from reference.broker_machine import BrokerMachine
 from reference.group_machine import GroupMachine
 
@@ -21,6 +25,7 @@ def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixe
         derandomize=fixed,
         database=None,
         suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate] if fixed else list(Phase),
     )
     run_state_machine_as_test(machine, settings=chosen)
 
@@ -29,6 +34,26 @@ def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixe
 def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
     """Answered exactly once and in time, nothing acknowledged or shown too early, nobody expelled who was in time."""
     run(machine, 150, 30, fixed=True)
+
+
+def test_an_early_acknowledgement_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin of the broker's day: a producer is answered before its record is replicated."""
+    monkeypatch.setattr(Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE))
+    with pytest.raises(AssertionError, match="acknowledged, not replicated"):
+        run(BrokerMachine, 150, 30, fixed=True)
+
+
+def test_a_heartbeat_that_counts_for_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin of the group's day: the first session is never renewed."""
+    real = GroupCoordinator._heard_of
+
+    def heard_of(self: GroupCoordinator, group: Group, member: Member, timeout_ms: int) -> None:
+        if self._heartbeats.num_delayed() < len(group.members()):
+            real(self, group, member, min(timeout_ms, member.session_timeout_ms))
+
+    monkeypatch.setattr(GroupCoordinator, "_heard_of", heard_of)
+    with pytest.raises(AssertionError):
+        run(GroupMachine, 150, 30, fixed=True)
 
 
 @pytest.mark.slow
