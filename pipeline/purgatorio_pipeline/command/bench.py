@@ -12,6 +12,10 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
         "purgatorio_pipeline.bench.check",
         "The check on Spark beside the same rules in DuckDB and the process engine.",
     ),
+    "explorer": (
+        "purgatorio_pipeline.bench.explorer",
+        "Schedules a second of the explorer beside frontrun.",
+    ),
     "purgatory": (
         "purgatorio_pipeline.bench.purgatory",
         "Memory and cost of a million pending operations of the reference.",

@@ -51,7 +51,21 @@ class HistoryLog:
     ) -> int:
         """See `Recording`."""
         return self._add(
-            (self._run.current.name, (self._start_ms + self._run.now_ms) * _NS_PER_MS, "call", f, id, None, keys, delay_ns, None, None, None, None, None)
+            (
+                self._run.current.name,
+                self._t(),
+                "call",
+                f,
+                id,
+                None,
+                keys,
+                delay_ns,
+                None,
+                None,
+                None,
+                None,
+                None,
+            )
         )
 
     def ret(
@@ -66,7 +80,23 @@ class HistoryLog:
         state: State | None = None,
     ) -> None:
         """See `Recording`."""
-        self._add((self._run.current.name, (self._start_ms + self._run.now_ms) * _NS_PER_MS, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
+        self._add(
+            (
+                self._run.current.name,
+                self._t(),
+                "ret",
+                f,
+                id,
+                c,
+                None,
+                None,
+                deadline_t,
+                None,
+                out,
+                err,
+                state,
+            )
+        )
 
     def at(
         self,
@@ -79,7 +109,9 @@ class HistoryLog:
         state: State | None = None,
     ) -> None:
         """See `Recording`."""
-        self._add((self._run.current.name, (self._start_ms + self._run.now_ms) * _NS_PER_MS, "at", f, id, None, keys, None, None, t_call, out, None, state))
+        self._add(
+            (self._run.current.name, self._t(), "at", f, id, None, keys, None, None, t_call, out, None, state)
+        )
 
     def now_ns(self) -> int:
         """The present time in the clock of the events."""
