@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import hypothesis_profiles  # noqa: F401 - registers the profiles
 from golden import Golden
 
 

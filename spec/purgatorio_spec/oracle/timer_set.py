@@ -1,0 +1,96 @@
+"""`TimerSet`: the timer's contract as a dictionary from task to deadline. No wheel, no heap, no clock of its own.
+
+With d the deadline and T the tick: a task is *due* at `now` iff floor(d / T) * T <= now. A drain fires exactly what is
+due (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6); what was cancelled is not there (T4), and
+`size` is the number that waits (T5). Every operation costs time proportional to the number of tasks.
+
+Not promised, so not here: the order of equal ticks, and whether an `add` of a due task waits for the drain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["Disagreement", "TimerSet"]
+
+
+class Disagreement(AssertionError):
+    """The subject did what the oracle forbids, or not what it demands; the text begins with the clause."""
+
+
+class TimerSet:
+    """The tasks that wait. Times in any one unit; tasks by name."""
+
+    def __init__(self, tick: int) -> None:
+        if tick < 1:
+            raise ValueError(f"a tick is 1 at least, not {tick}")
+        self.tick = tick
+        self.deadlines: dict[str, int] = {}
+
+    def add(self, task: str, deadline: int) -> None:
+        """Let it wait; one that waits already is moved."""
+        self.deadlines[task] = deadline
+
+    def cancel(self, task: str) -> None:
+        """Forget it; nothing where it does not wait."""
+        self.deadlines.pop(task, None)
+
+    def is_due(self, deadline: int, now: int) -> bool:
+        """Whether a drain at `now` must fire it, and nothing may fire it before."""
+        return self.due_at(deadline) <= now
+
+    def due_at(self, deadline: int) -> int:
+        """The start of its tick: the first moment at which it is due."""
+        return deadline // self.tick * self.tick
+
+    def take_due(self, now: int) -> dict[str, int]:
+        """Remove what is due; the tasks with their deadlines."""
+        due = {task: d for task, d in self.deadlines.items() if self.is_due(d, now)}
+        for task in due:
+            del self.deadlines[task]
+        return due
+
+    def next_due(self) -> int | None:
+        """When the next one is due; None where none waits."""
+        return min((self.due_at(d) for d in self.deadlines.values()), default=None)
+
+    def size(self) -> int:
+        """How many wait."""
+        return len(self.deadlines)
+
+    def fired_by_add(self, task: str, now: int) -> None:
+        """The subject fired it outside a drain: only a due one may. Raises Disagreement (T1, T3 or T4)."""
+        deadline = self.deadlines.pop(task, None)
+        if deadline is None:
+            raise Disagreement(f"T3 or T4: {task} fired at {now} though it does not wait")
+        if not self.is_due(deadline, now):
+            raise Disagreement(f"T1: {task} fired at {now}, due at {self.due_at(deadline)}")
+
+    def check_drain(self, due: dict[str, int], fired: Iterable[str], now: int) -> None:
+        """Compare what a drain fired with what `take_due` gave. Raises Disagreement (T1, T2, T3 or T6)."""
+        last = None
+        left = dict(due)
+        for task in fired:
+            deadline = left.pop(task, None)
+            if deadline is None:
+                self._explain_extra(task, due, now)
+                continue
+            if last is not None and self.due_at(deadline) < last:
+                raise Disagreement(
+                    f"T6: {task}, due at {self.due_at(deadline)}, fired after one due at {last}"
+                )
+            last = self.due_at(deadline)
+        if left:
+            raise Disagreement(f"T2: a drain at {now} left {left} (task: deadline; tick {self.tick})")
+
+    def _explain_extra(self, task: str, due: dict[str, int], now: int) -> None:
+        if task in due:
+            raise Disagreement(f"T3: {task} fired twice in a drain at {now}")
+        if task not in self.deadlines:
+            raise Disagreement(f"T3 or T4: {task} fired at {now} though it does not wait")
+        raise Disagreement(f"T1: {task} fired at {now}, due at {self.due_at(self.deadlines[task])}")
+
+    def check_size(self, size: int) -> None:
+        """Compare the subject's count. Raises Disagreement (T5)."""
+        if size != self.size():
+            raise Disagreement(f"T5: size() is {size}, {self.size()} wait: {sorted(self.deadlines)}")

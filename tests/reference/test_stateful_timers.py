@@ -1,0 +1,22 @@
+"""Every timer of the reference against the dictionary of deadlines, step by step.
+
+Named tests of a wheel try what their author thought of; most bugs of wheels need a boundary, a lag and a third task at
+once (interval-inclusive: six steps). Here Hypothesis looks for the program, and prints the shortest.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from timer_machine import HASHED, HEAP, WHEEL, machine_for
+from timer_programs import Program, aligned_programs, run_program
+
+TestSystemTimer = machine_for(WHEEL).TestCase
+TestHeapTimer = machine_for(HEAP).TestCase
+TestHashedWheel = machine_for(HASHED).TestCase
+
+
+@settings(max_examples=1_500)
+@given(program=aligned_programs())
+def test_aligned_programs(program: Program) -> None:
+    """Programs whose every time lies on the end of a level: the one place where `<=` for `<` in a level shows."""
+    run_program(program)

@@ -1,0 +1,273 @@
+"""The stateful test of one timer: rules for add, cancel, moves, drains at and around boundaries, and re-entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
+from purgatorio import HashedWheel, HeapTimer, ManualClock, QueuedExecutor, SystemTimer, TimerTask
+from purgatorio.faults import ContainFaults
+from purgatorio.threads import ThreadingSync
+from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
+
+__all__ = ["HASHED", "HEAP", "TIMERS", "WHEEL", "MeteredClock", "TimerMachine", "machine_for"]
+
+SHAPES = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
+"""Ticks in ms and buckets: small ones show what production's 1 and 20 hide."""
+
+NAMES = [f"t{number}" for number in range(8)]
+WORK_A_CALL = 5_000
+"""A call that looks at the clock, or goes round a loop, more often than this is a busy loop (T7)."""
+
+
+class CheckedTimer(Protocol):
+    """What the machine drives."""
+
+    def add(self, task: TimerTask) -> None: ...
+    def cancel(self, task: TimerTask) -> None: ...
+    def advance_clock(self, timeout_ms: int) -> bool: ...
+    def size(self) -> int: ...
+    def check(self) -> None: ...
+
+
+class Meter:
+    """Counts work, so that a loop which never ends is a failure and not a hang."""
+
+    def __init__(self) -> None:
+        self.work = 0
+
+    def tick(self) -> None:
+        self.work += 1
+        if self.work > WORK_A_CALL:
+            raise Disagreement(f"T7: more than {WORK_A_CALL} turns and readings of the clock in one call")
+
+
+class MeteredClock(ManualClock):
+    """Counts its readings."""
+
+    def __init__(self, now_ms: int, meter: Meter) -> None:
+        super().__init__(now_ms)
+        self.meter = meter
+
+    def now_ms(self) -> int:
+        self.meter.tick()
+        return super().now_ms()
+
+
+class MeteredSync(ThreadingSync):
+    """The binding that users run, with the heads of its loops counted."""
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self.meter = meter
+
+    def loop_head(self, loop: Hashable = None) -> None:
+        self.meter.tick()
+
+
+class Unreported(ContainFaults):
+    """Contains what tasks raise on purpose here, without a word in the log."""
+
+    def report(self, error: Exception, where: str, subject: object) -> None:
+        """Expected."""
+
+
+QUIET = Unreported()
+Factory = Callable[[int, int, MeteredClock, QueuedExecutor], CheckedTimer]
+
+
+def _wheel(tick_ms: int, size: int, clock: MeteredClock, executor: QueuedExecutor) -> CheckedTimer:
+    sync = MeteredSync(clock.meter)
+    return SystemTimer(
+        "t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=QUIET, sync=sync
+    )
+
+
+def _heap(tick_ms: int, size: int, clock: MeteredClock, executor: QueuedExecutor) -> CheckedTimer:
+    return HeapTimer("t", tick_ms=tick_ms, clock=clock, executor=executor, faults=QUIET)
+
+
+def _hashed(tick_ms: int, size: int, clock: MeteredClock, executor: QueuedExecutor) -> CheckedTimer:
+    return HashedWheel("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=QUIET)
+
+
+WHEEL, HEAP, HASHED = ("SystemTimer", _wheel), ("HeapTimer", _heap), ("HashedWheel", _hashed)
+TIMERS = (WHEEL, HEAP, HASHED)
+
+
+class MachineTask(TimerTask):
+    """Tells the machine that it runs, and does then what was drawn for it."""
+
+    def __init__(self, machine: TimerMachine, name: str, delay_ms: int, then: tuple[str, int] | None) -> None:
+        super().__init__(delay_ms)
+        self.machine = machine
+        self.name = name
+        self.then = then
+
+    def run(self) -> None:
+        self.machine.ran(self)
+
+
+class TimerMachine(RuleBasedStateMachine):
+    """One timer against `TimerSet`. Subclasses give `factory`."""
+
+    factory: Factory
+
+    @initialize(shape=st.sampled_from(SHAPES), start_ms=st.sampled_from(CLOCKS_MS), off_ms=st.integers(0, 40))
+    def start(self, shape: tuple[int, int], start_ms: int, off_ms: int) -> None:
+        self.tick_ms, self.size = shape
+        self.clock = MeteredClock(start_ms + off_ms, Meter())
+        self.executor = QueuedExecutor(faults=QUIET)
+        self.timer = type(self).factory(self.tick_ms, self.size, self.clock, self.executor)
+        self.oracle = TimerSet(self.tick_ms)
+        self.tasks: dict[str, MachineTask] = {}
+        self.handed: dict[str, int] = {}
+        self.fired: list[str] = []
+        self.wrong: list[Disagreement] = []
+        self.delays = boundary_delays(self.tick_ms, self.size)
+
+    @rule(name=st.sampled_from(NAMES), data=st.data())
+    def add(self, name: str, data: st.DataObject) -> None:
+        """A new task of that name, or, where one waits, a cancel of it first or a move."""
+        kind = data.draw(
+            st.sampled_from(("short", "aligned", "boundary", "short", "aligned", "far")), label="kind"
+        )
+        then = data.draw(
+            st.none() | st.tuples(st.sampled_from(("add", "cancel", "raise", "again")), st.integers(-1, 9)),
+            label="then",
+        )
+        self._add(name, self._delay_ms(kind, data), then)
+
+    def _delay_ms(self, kind: str, data: st.DataObject) -> int:
+        if kind == "boundary":
+            return data.draw(st.sampled_from(self.delays), label="delay_ms")
+        if kind == "short":
+            return data.draw(st.integers(-2 * self.tick_ms, 3 * self.tick_ms * self.size), label="delay_ms")
+        if kind == "far":
+            return data.draw(st.sampled_from(FAR_MS), label="delay_ms")
+        # The deadline, not the delay, sits on the end of a level's tick.
+        unit_ms: int = self.tick_ms * self.size ** data.draw(st.integers(0, 2), label="level")
+        ahead = data.draw(st.integers(1, 2 * self.size), label="ticks")
+        now_ms = self.clock.now_ms()
+        return (now_ms // unit_ms + ahead) * unit_ms - now_ms + data.draw(st.integers(-1, 1), label="off")
+
+    def _add(self, name: str, delay_ms: int, then: tuple[str, int] | None) -> None:
+        if name in self.tasks:
+            self.timer.cancel(self.tasks[name])
+            self.oracle.cancel(name)
+        self.tasks[name] = task = MachineTask(self, name, delay_ms, then)
+        self._insert(task)
+        self._settle()
+
+    def _insert(self, task: MachineTask) -> None:
+        self.clock.meter.work = 0
+        self.oracle.add(task.name, self.clock.now_ms() + task.delay_ms)
+        self.timer.add(task)
+
+    def _settle(self) -> None:
+        """Run what an `add` handed over."""
+        self.executor.run_all()
+        if self.wrong:
+            raise self.wrong[0]
+
+    @rule(name=st.sampled_from(NAMES))
+    def add_again(self, name: str) -> None:
+        """The same task once more: a move where it waits, a restart where it ran or was cancelled."""
+        if name in self.tasks:
+            self._insert(self.tasks[name])
+            self._settle()
+
+    @rule(name=st.sampled_from(NAMES))
+    def cancel(self, name: str) -> None:
+        """Also of what has run, and twice."""
+        if name in self.tasks:
+            self.timer.cancel(self.tasks[name])
+            self.oracle.cancel(name)
+
+    @rule(by_ms=st.integers(0, 3))
+    def advance_a_little(self, by_ms: int) -> None:
+        self._advance(by_ms)
+
+    @rule(data=st.data())
+    def advance_to_a_boundary(self, data: st.DataObject) -> None:
+        self._advance(max(0, data.draw(st.sampled_from(self.delays), label="by_ms")))
+
+    @rule(off_ms=st.integers(-1, 1))
+    def advance_to_the_next(self, off_ms: int) -> None:
+        """To the moment at which something is due, one before or one after."""
+        next_ms = self.oracle.next_due()
+        if next_ms is not None and next_ms < self.clock.now_ms() + (1 << 30):
+            self._advance(max(0, next_ms - self.clock.now_ms() + off_ms))
+
+    @rule(data=st.data())
+    def leap_without_drain(self, data: st.DataObject) -> None:
+        """Time passes and nobody polls: the wheel's own clock lags."""
+        self.clock.advance(data.draw(st.integers(0, 2 * self.tick_ms * self.size), label="by_ms"))
+
+    @rule(data=st.data())
+    def advance_by_ticks(self, data: st.DataObject) -> None:
+        self._advance(self.tick_ms * data.draw(st.integers(1, self.size), label="ticks"))
+
+    def _advance(self, by_ms: int) -> None:
+        self.clock.advance(by_ms)
+        self.clock.meter.work = 0
+        now_ms = self.clock.now_ms()
+        due = self.oracle.take_due(now_ms)
+        self.handed = dict(due)
+        self.fired = []
+        self.timer.advance_clock(0)
+        if self.timer.advance_clock(0):
+            raise Disagreement(f"T2: a second drain at {now_ms} found something more")
+        self.executor.run_all()
+        fired, self.fired = self.fired, []
+        if self.wrong:
+            raise self.wrong[0]
+        self.handed = {}
+        self.oracle.check_drain(due, fired, now_ms)
+
+    def ran(self, task: MachineTask) -> None:
+        """A task runs: inside a drain what was due, else what an add may hand over."""
+        try:
+            if self.handed.pop(task.name, None) is not None:
+                self.fired.append(task.name)
+            else:
+                self.oracle.fired_by_add(task.name, self.clock.now_ms())
+        except Disagreement as wrong:
+            # The executor contains what a task raises, as it must; this one is for the machine.
+            self.wrong.append(wrong)
+            return
+        self._then(task)
+
+    def _then(self, task: MachineTask) -> None:
+        what, number = task.then or ("nothing", 0)
+        task.then = None
+        if what == "raise":
+            raise ValueError(task.name)
+        if what == "again" and task.name in self.tasks and self.tasks[task.name] is task:
+            self._insert(task)
+        other = f"c{number}"
+        if what == "add" and other not in self.tasks:
+            self.tasks[other] = MachineTask(self, other, number * self.tick_ms, None)
+            self._insert(self.tasks[other])
+        named = self.tasks.get(NAMES[number % len(NAMES)])
+        if what == "cancel" and named is not None and named.name not in self.handed:
+            self.timer.cancel(named)
+            self.oracle.cancel(named.name)
+
+    @precondition(lambda self: hasattr(self, "timer"))
+    @invariant()
+    def agrees(self) -> None:
+        """After every step: the structure's own invariants, and the count."""
+        self.clock.meter.work = 0
+        self.timer.check()
+        self.oracle.check_size(self.timer.size())
+
+
+def machine_for(timer: tuple[str, Factory]) -> type[TimerMachine]:
+    """The machine of one timer, named for it so that a failure prints a program that says which."""
+    name, factory = timer
+    return type(f"{name}Machine", (TimerMachine,), {"factory": staticmethod(factory)})
