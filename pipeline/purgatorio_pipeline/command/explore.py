@@ -26,7 +26,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 @click.option(
     "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of runs."
 )
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Limit of time, each scenario.")
+@click.option("--seconds", type=float, default=300.0, show_default=True, help="Limit of time, each scenario.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct` and `random`.")
 @click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")

@@ -15,7 +15,7 @@ from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["BOTH", "Final_", "Scenario", "ScenarioProgram", "header_of"]
+__all__ = ["BOTH", "Final_", "Scenario", "ScenarioProgram", "header_of", "one_thread"]
 
 BOTH: Final = ("pending-flag", "locked")
 
@@ -143,3 +143,22 @@ def _looked_at(final: Final_) -> list[Broken]:
         return [Broken("CHECK", "structure", str(error))]
     except AssertionError as error:
         return [Broken("CHECK", "structure", f"assertion: {error}")]
+
+
+def one_thread(
+    name: str, about: str, clauses: tuple[str, ...], build: Callable[[World], Final_], mark: str, **more: int
+) -> Scenario:
+    """A scenario of one thread, whose loops turn as often as they like; the clock does not start at 0."""
+    return Scenario(
+        name,
+        about,
+        1,
+        clauses,
+        build,
+        dialects=("pending-flag",),
+        marks=(mark,),
+        start_ms=more.get("start_ms", 7),
+        horizon_ms=more.get("horizon_ms", 0),
+        purge_interval=more.get("purge_interval", 1000),
+        turns=more.get("turns", 1000),
+    )

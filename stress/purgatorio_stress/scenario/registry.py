@@ -7,10 +7,11 @@ from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.locking import LOCKING
 from purgatorio_stress.scenario.sequences import SEQUENCES
 from purgatorio_stress.scenario.timing import TIMING
+from purgatorio_stress.scenario.walks import WALKS
 
 __all__ = ["SCENARIOS"]
 
 SCENARIOS: Final[dict[str, Scenario]] = {
-    scenario.name: scenario for scenario in (*COMPLETION, *LOCKING, *TIMING, *SEQUENCES)
+    scenario.name: scenario for scenario in (*COMPLETION, *LOCKING, *TIMING, *WALKS, *SEQUENCES)
 }
 """In the order in which they are shown."""
