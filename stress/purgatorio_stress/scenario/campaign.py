@@ -86,7 +86,11 @@ def explore(
             return Explored(program, done, unreached, done.found[0] if done.found else None)
         small = minimise(program, done.found[0])
         token = Token(name, dialect, mutant, small.schedule)
-        return Explored(program, done, unreached, small, token, replay(program, small.schedule))
+        try:
+            return Explored(program, done, unreached, small, token, replay(program, small.schedule))
+        except BadToken:
+            # A RecursionError comes at a depth that depends on the caller: no step-by-step repetition.
+            return Explored(program, done, unreached, small)
 
 
 def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
