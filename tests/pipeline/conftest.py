@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever uses Spark runs on one worker: a JVM each would cost more than it saves."""
+    """Whatever uses Spark runs on one worker: a JVM each would cost more than it saves.
+
+    First of all: xdist reads the mark in the same hook.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
