@@ -26,7 +26,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from purgatorio_pipeline.explain import FOUND_SCHEMA, THREAD_COLUMNS, THREAD_SCHEMA, explain, follow_threads
 from purgatorio_pipeline.ingest import Ingested, ingest
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.readings import RunReadings, count_bounds, find_readings, judge_readings
+from purgatorio_pipeline.readings import (
+    Blocks,
+    RunReadings,
+    count_bounds,
+    find_readings,
+    judge_readings,
+    read_blocks,
+)
 from purgatorio_pipeline.run_row import RUN_COLUMNS, run_row
 from purgatorio_pipeline.screen import (
     CLAUSES_OF_OPERATIONS,
@@ -34,8 +41,10 @@ from purgatorio_pipeline.screen import (
     checks_sql,
     first_return_sql,
     key_checks_sql,
+    key_events_sql,
     marks_sql,
     operations_sql,
+    ready_sql,
 )
 from purgatorio_pipeline.sources import sources
 from purgatorio_spec.history.operation import CONTEXT
@@ -68,13 +77,14 @@ def check_traces(
     lake.sweep()
     ingested = ingest(spark, lake, sources(paths), keep_lines=keep_lines)
     ingested.events.createOrReplaceTempView("events")
-    runs = _runs(spark, ingested)
+    blocks = read_blocks(spark)
+    runs = _runs(ingested, blocks)
     spark.createDataFrame(
         [run_row(key, run) for key, run in runs.items()],
         ", ".join(f"{name} {kind}" for name, kind in RUN_COLUMNS.items()),
     ).createOrReplaceTempView("runs")
     tallies: dict[int, RunTally] = defaultdict(RunTally)
-    readings = find_readings(spark, runs) if runs else {}
+    readings = find_readings(spark, runs, blocks) if runs else {}
     if runs:
         stage = _Full(spark, lake, runs) if full else _Screened(spark, lake, runs)
         found = stage.judge(frozenset(readings))
@@ -88,25 +98,18 @@ def check_traces(
     return Checked(result, ingested.events, lake)
 
 
-def _runs(spark: SparkSession, ingested: Ingested) -> dict[int, Run]:
-    last = {
-        row["run_key"]: row
-        for row in spark.sql(
-            "SELECT run_key, max(t) AS end_t, max(t) FILTER (WHERE f = 'quiesce') AS rest_t "
-            "FROM events GROUP BY run_key"
-        ).collect()
-    }
+def _runs(ingested: Ingested, blocks: Blocks) -> dict[int, Run]:
     runs: dict[int, Run] = {}
     for key, facts in ingested.facts.items():
         if facts.header is None or facts.header.profile not in PROFILES:
             continue
-        row = last.get(key)
+        some = blocks.get(key, [])
         dropped = facts.dropped > 0 or facts.broken > 0
         runs[key] = run_of(
             facts.header,
             whole=facts.has_end and not dropped and facts.cut is None,
-            end_t=0 if row is None else row["end_t"],
-            rest_t=None if row is None else row["rest_t"],
+            end_t=max((block.end_t for block in some), default=0),
+            rest_t=max((block.rest_t for block in some if block.rest_t is not None), default=None),
             dropped=dropped,
         )
     return runs
@@ -122,9 +125,8 @@ class _Full:
 
     def judge(self, summarised: frozenset[int]) -> DataFrame:
         """All that the clauses found."""
-        self.spark.sql(
-            "SELECT run_key, id, min(i) AS ready_i FROM events WHERE f = 'ready' GROUP BY run_key, id"
-        ).createOrReplaceTempView("selected")
+        _key_events(self.spark, self.lake)
+        self.spark.sql(ready_sql()).createOrReplaceTempView("selected")
         chosen = (
             self.spark.table("events")
             .where("id IS NOT NULL")
@@ -143,35 +145,50 @@ class _Full:
 
 @dataclass(slots=True)
 class _Screened(_Full):
-    """The screen first."""
+    """The screen first. `followed`: the runs whose threads were."""
+
+    followed: frozenset[int] = frozenset()
 
     def judge(self, summarised: frozenset[int]) -> DataFrame:
         """What the clauses found among the marked, the sample, and the threads that need following."""
         spark, lake = self.spark, self.lake
-        lake.write("silver/operations", spark.sql(operations_sql(SPARK)))
-        lake.read(spark, "silver/operations").createOrReplaceTempView("operations")
+        spark.sql(operations_sql(SPARK)).createOrReplaceTempView("operations")
+        _key_events(spark, lake)
+        spark.sql(ready_sql()).createOrReplaceTempView("readies")
         spark.sql(first_return_sql(SPARK)).createOrReplaceTempView("first_returns")
-        lake.write("silver/marks", spark.sql(marks_sql()))
-        marks = lake.read(spark, "silver/marks")
-        marks.createOrReplaceTempView("marks")
+        lake.write("silver/operations", spark.sql(marks_sql()))
+        for view in ("operations", "marks"):
+            lake.read(spark, "silver/operations").createOrReplaceTempView(view)
         spark.sql(
-            f"SELECT m.run_key, m.id, m.marked, o.ready_i FROM marks m JOIN operations o "
-            f"ON m.run_key = o.run_key AND m.id = o.id WHERE m.marked OR {_SAMPLED}"
+            f"SELECT run_key, id, marked, ready_i FROM marks m WHERE marked OR {_SAMPLED}"
         ).createOrReplaceTempView("selected")
         lake.write("silver/checks", spark.sql(_CHECK_COUNTS))
         chosen = spark.table("events").join(
             spark.table("selected").select("run_key", "id"), ["run_key", "id"]
         )
-        threads = _follow(spark, lake, self.runs, self._followed())
+        self.followed = self._followed()
+        threads = _follow(spark, lake, self.runs, self.followed)
         return _explain(spark, lake, self.runs, chosen, threads, summarised)
 
     def _followed(self) -> frozenset[int]:
         """Runs whose threads must be followed: a count that may be wrong or that nobody can know, or a marked operation
         whose judgement may turn on what its threads did around it."""
-        counts = self.lake.read(self.spark, "silver/checks").where("doubtful > 0").select("run_key")
-        marked = self.spark.sql("SELECT DISTINCT run_key FROM marks WHERE marked AND on_threads")
-        dropped = {key for key, run in self.runs.items() if run.dropped}
-        return frozenset(row["run_key"] for row in counts.union(marked).distinct().collect()) | dropped
+        followed = {key for key, run in self.runs.items() if run.dropped}
+        rows = self.spark.sql(
+            "SELECT run_key, count_if(retried) AS retried, count_if(inside) AS inside FROM marks WHERE marked "
+            "GROUP BY run_key"
+        ).collect()
+        followed |= {row["run_key"] for row in rows if row["retried"] or row["inside"] > _MAX_INSIDE}
+        doubtful = (
+            self.lake.read(self.spark, "silver/checks").where("doubtful > 0").select("run_key").collect()
+        )
+        followed |= {row["run_key"] for row in doubtful}
+        unclear = [row["run_key"] for row in rows if row["inside"] and row["run_key"] not in followed]
+        if unclear:
+            chosen = self.spark.table("events").where(fn.col("run_key").isin(unclear))
+            chosen.createOrReplaceTempView("unclear")
+            followed |= {row["run_key"] for row in self.spark.sql(_CHECKED_INSIDE).collect()}
+        return frozenset(followed)
 
     def add_sums(self, tallies: dict[int, RunTally]) -> None:
         """The occasions of the operations that were left to the screen, and of the checks that it could count."""
@@ -182,10 +199,9 @@ class _Screened(_Full):
         for row in kept.collect():
             for name in CLAUSES_OF_OPERATIONS:
                 _tally(tallies[row["run_key"]], name).occasions += row[name] or 0
-        followed = self._followed()
         for row in self.lake.read(self.spark, "silver/checks").collect():
             run = self.runs.get(row["run_key"])
-            if run is not None and row["run_key"] not in followed and _judges(run, "O7"):
+            if run is not None and row["run_key"] not in self.followed and _judges(run, "O7"):
                 _tally(tallies[row["run_key"]], "O7").occasions += row["checks"]
 
     def summaries(self, found: DataFrame, readings: dict[int, RunReadings]) -> DataFrame:
@@ -196,10 +212,21 @@ class _Screened(_Full):
 
 
 _SAMPLED: Final = f"pmod(xxhash64(m.id), {SAMPLE_ONE_IN}) = 0"
+_MAX_INSIDE: Final = 1000
+"""Registrations of a run that are looked into for a check one by one; with more, following its threads is cheaper."""
+_CHECKED_INSIDE: Final = """
+SELECT DISTINCT e.run_key FROM unclear e JOIN marks m ON e.run_key = m.run_key AND m.marked AND m.inside
+  AND e.i > m.inside_from AND e.i < m.inside_to AND (m.inside_th IS NULL OR m.inside_th = xxhash64(e.th))
+WHERE e.f = 'check_and_complete' AND e.ph = 'call'"""
 _CHECK_COUNTS: Final = (
     "SELECT run_key, count(*) AS checks, count_if(doubtful) AS doubtful "
     f"FROM ({checks_sql(SPARK)}) GROUP BY run_key"
 )
+
+
+def _key_events(spark: SparkSession, lake: Lake) -> None:
+    lake.write("silver/key_events", spark.sql(key_events_sql()))
+    lake.read(spark, "silver/key_events").createOrReplaceTempView("key_events")
 
 
 def _judges(run: Run, name: str) -> bool:

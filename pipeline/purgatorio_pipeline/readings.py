@@ -6,9 +6,11 @@ added up by blocks of `i`, what the operations give is counted on the executors 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -55,7 +57,33 @@ class RunReadings:
         )
 
 
-def find_readings(spark: SparkSession, runs: Mapping[int, Run]) -> dict[int, RunReadings]:
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`BLOCK` positions of a run, from `number * BLOCK` on: calls opened less calls ended and the last `t`, without
+    readings (None: there was nothing else); the last `t` of all, and of a `quiesce`."""
+
+    number: int
+    opened: int
+    last_t: int | None
+    end_t: int
+    rest_t: int | None
+
+
+Blocks = Mapping[int, list[Block]]
+"""By run key, in order."""
+
+
+def read_blocks(spark: SparkSession) -> Blocks:
+    """The blocks of all runs, in one pass over the view `events`."""
+    found: dict[int, list[Block]] = defaultdict(list)
+    for row in spark.sql(blocks_sql(SPARK, BLOCK)).orderBy("run_key", "block").toLocalIterator():
+        found[row["run_key"]].append(
+            Block(row["block"], row["opened"] or 0, row["last_t"], row["end_t"], row["rest_t"])
+        )
+    return found
+
+
+def find_readings(spark: SparkSession, runs: Mapping[int, Run], blocks: Blocks) -> dict[int, RunReadings]:
     """The readings that can be judged, by run key, from the view `events`."""
     wanted = [key for key, run in runs.items() if any(c.of_reading is not None for c in judged_clauses(run))]
     if not wanted:
@@ -71,7 +99,7 @@ def find_readings(spark: SparkSession, runs: Mapping[int, Run]) -> dict[int, Run
     )
     if not rows:
         return {}
-    under_way = _under_way(spark, rows)
+    under_way = _under_way(spark, rows, blocks)
     found: dict[int, list[RawReading]] = defaultdict(list)
     for row in rows:
         opened, last_t = under_way[row["run_key"], row["i"]]
@@ -92,11 +120,11 @@ def find_readings(spark: SparkSession, runs: Mapping[int, Run]) -> dict[int, Run
     return {key: RunReadings(sorted(some, key=lambda one: one.call_i)) for key, some in found.items() if some}
 
 
-def _under_way(spark: SparkSession, rows: list[Row]) -> dict[tuple[int, int], tuple[int, int | None]]:
+def _under_way(
+    spark: SparkSession, rows: list[Row], blocks: Blocks
+) -> dict[tuple[int, int], tuple[int, int | None]]:
     """For each reading: the calls open before it, and the latest time of an event that is no reading before it."""
-    blocks: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for row in spark.sql(blocks_sql(SPARK, BLOCK)).collect():
-        blocks[row["run_key"]].append((row["block"], row["opened"], row["last_t"]))
+    whole = {key: _running(some) for key, some in blocks.items()}
     places = spark.createDataFrame([(row["run_key"], row["i"]) for row in rows], "run_key int, at long")
     events = spark.table("events").where("f NOT IN ('gauge', 'quiesce', 'advance_clock')")
     near = (
@@ -113,11 +141,23 @@ def _under_way(spark: SparkSession, rows: list[Row]) -> dict[tuple[int, int], tu
     found: dict[tuple[int, int], tuple[int, int | None]] = {}
     for row in rows:
         key, at = row["run_key"], row["i"]
-        before = [(opened, last) for block, opened, last in blocks[key] if block < at // BLOCK]
+        numbers, sums, latest = whole[key]
+        before = bisect_left(numbers, at // BLOCK) - 1
         opened, last_t = close.get((key, at), (0, None))
-        times = [last for _, last in before] + ([] if last_t is None else [last_t])
-        found[key, at] = (opened + sum(o for o, _ in before), max(times, default=None))
+        if before >= 0:
+            opened += sums[before]
+            last_t = max((t for t in (last_t, latest[before]) if t is not None), default=None)
+        found[key, at] = (opened, last_t)
     return found
+
+
+def _running(blocks: list[Block]) -> tuple[list[int], list[int], list[int | None]]:
+    """Block numbers, and up to and including each: calls still open, and the latest time."""
+    latest: list[int | None] = []
+    for block in blocks:
+        times = [t for t in (block.last_t, latest[-1] if latest else None) if t is not None]
+        latest.append(max(times, default=None))
+    return [block.number for block in blocks], list(accumulate(block.opened for block in blocks)), latest
 
 
 def count_bounds(

@@ -11,9 +11,12 @@ hash would be taken for one: of a million threads with a chance of one in thirty
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from purgatorio_spec.trace.record import FUNCTIONS, PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+_CODES: Final = {name: at for names in (PHASES, FUNCTIONS) for at, name in enumerate(names)}
 _TIMES: Final = ("t", "delay_ns", "deadline_t", "t_call")
 
 
@@ -135,24 +139,48 @@ def _limited(name: str) -> str:
     return f"CASE WHEN {name} > {LIMIT} THEN {LIMIT} WHEN {name} < -{LIMIT} THEN -{LIMIT} ELSE {name} END AS {name}"
 
 
+def _code(name: str, values: tuple[str, ...]) -> str:
+    """A text column as numbers: sixty comparisons of each row are cheaper so."""
+    cases = " ".join(f"WHEN '{value}' THEN {at}" for at, value in enumerate(values))
+    return f"CASE {name} {cases} END AS {name}"
+
+
+def _coded(condition: str) -> str:
+    """A condition over the columns that `_code` made."""
+    return re.sub(r"'(\w+)'", lambda found: str(_CODES[found[1]]), condition)
+
+
 def operations_sql(dialect: Dialect, events: str = "events") -> str:
     """One row an operation or task: numbers only, so that the aggregation needs no sort."""
     columns = ",\n  ".join(
-        f"{what} FILTER (WHERE {where}) AS {name}" for name, (what, where) in _AGGREGATES.items()
+        f"{what} FILTER (WHERE {_coded(where)}) AS {name}" for name, (what, where) in _AGGREGATES.items()
     )
     return f"""
 SELECT run_key, id,
   {columns}
 FROM (
-  SELECT run_key, id, i, ph, f, c, out, err, {", ".join(_limited(name) for name in _TIMES)},
+  SELECT run_key, id, i, {_code("ph", PHASES)}, {_code("f", FUNCTIONS)}, c, out, err,
+    {", ".join(_limited(name) for name in _TIMES)},
     {dialect.hash.format("th")} AS thread, {dialect.length.format("keys")} AS n_keys,
     {dialect.hash.format("th, f, coalesce(c, i)")} AS pair
   FROM {events} WHERE id IS NOT NULL
 ) AS e GROUP BY run_key, id"""
 
 
+def key_events_sql() -> str:
+    """The few events that O4's join by key looks at, and few columns of them: read once, used several times."""
+    return f"""
+SELECT run_key, id, i, c, f, ph, keys FROM events
+WHERE f IN ('ready', 'check_and_complete') OR (f = '{_REGISTERED}' AND ph = 'call')"""
+
+
+def ready_sql(events: str = "key_events") -> str:
+    """When each operation became ready. (run_key, id, ready_i)."""
+    return f"SELECT run_key, id, min(i) AS ready_i FROM {events} WHERE f = 'ready' GROUP BY run_key, id"
+
+
 def key_checks_sql(
-    dialect: Dialect, value: str, events: str = "events", operations: str = "operations"
+    dialect: Dialect, value: str, events: str = "key_events", operations: str = "readies"
 ) -> str:
     """O4's join by key: for each operation that became ready and each of its keys, the least `value` (an expression of
     `call_i` and `ret_i`) among the checks of that key that started after that. (run_key, id, key, found)."""
@@ -176,7 +204,7 @@ SELECT run_key, id, key, found FROM (
 ) AS n WHERE id IS NOT NULL AND found IS NOT NULL"""
 
 
-def first_return_sql(dialect: Dialect, events: str = "events", operations: str = "operations") -> str:
+def first_return_sql(dialect: Dialect, events: str = "key_events", operations: str = "readies") -> str:
     """For each operation the earliest return among the checks of any of its keys that started after it was ready."""
     by_key = key_checks_sql(dialect, "ret_i", events, operations)
     return f"SELECT run_key, id, min(found) AS check_ret FROM ({by_key}) AS b GROUP BY run_key, id"
@@ -290,18 +318,26 @@ _SUMMARY: Final[dict[str, str]] = {
 """`purgatorio_spec.history.summary.Summary` of a plain operation."""
 
 
-_TURNS_ON_THREADS: Final = (
-    "(NOT claimed_on_return AND ready_n > 0) "
-    "OR coalesce(reg_no > 0 AND reg_call < win_call "
+_IN_RETRY_LOOP: Final = "NOT claimed_on_return AND ready_n > 0"
+_INSIDE: Final = (
+    "coalesce(reg_no > 0 AND reg_call < win_call "
     "AND (reg_n > 1 OR win_first < coalesce(reg_ret, win_first + 1)), FALSE)"
 )
-"""Whether the judgement of a marked operation may turn on what its threads did around it: O4's retry loop, and a
-registration that answered false with a completion inside (O7)."""
+_KEPT: Final = (
+    "ready_i", "add_n", "fire_n", "cancel_n", "cancel_call", "deadline_t", "add_ret_t", "win_call", "fire_call",
+    "fire_t",
+)  # fmt: skip
+"""Columns of `operations` that later steps need: the explanation of what is marked, and the lateness."""
 
 
 def marks_sql(*, rules: Rules = RULES, not_plain: Mapping[str, str] = NOT_PLAIN) -> str:
-    """One row an operation from `operations`, `first_returns` and `runs`: `marked`, `on_threads`, the occasions of each
-    clause, and its summary. `rules` and `not_plain` are parameters for the tests that leave one out."""
+    """One row an operation from `operations`, `first_returns` and `runs`: `marked`, the occasions of each clause,
+    its summary. `rules` and `not_plain` are parameters for the tests that leave one out.
+
+    The judgement of a marked operation may turn on what its threads did around it: if `retried` (O4's retry loop), or
+    if a check was made from within a registration that answered false and yet holds a completion (O7): `inside` says
+    that such a check would lie between `inside_from` and `inside_to`, on the thread `inside_th` (null: any).
+    """
     broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in rules.items())
     odd = " OR ".join(f"({condition})" for condition in not_plain.values())
     occasions = ",\n  ".join(
@@ -310,9 +346,14 @@ def marks_sql(*, rules: Rules = RULES, not_plain: Mapping[str, str] = NOT_PLAIN)
     )
     summary = ",\n  ".join(f"{text} AS s_{name}" for name, text in _SUMMARY.items())
     return f"""
-SELECT o.run_key, o.id,
+SELECT /*+ SHUFFLE_HASH(k) */ o.run_key, o.id,
   coalesce(dropped OR {odd} OR {broken}, TRUE) AS marked,
-  {_TURNS_ON_THREADS} AS on_threads,
+  {_IN_RETRY_LOOP} AS retried,
+  {_INSIDE} AS inside,
+  reg_call AS inside_from,
+  CASE WHEN reg_n = 1 THEN coalesce(reg_ret, {NEVER}) ELSE {NEVER} END AS inside_to,
+  CASE WHEN reg_n = 1 THEN reg_th END AS inside_th,
+  {", ".join(f"o.{name}" for name in _KEPT)},
   {occasions},
   {summary}
 FROM operations o
@@ -353,8 +394,11 @@ FROM (
 
 
 def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:
-    """Open calls and last time by block of `i`, so that what was under way at a reading is found by adding up."""
+    """One row a run and block of `i`: calls that opened less those that ended and the last time, both without readings
+    (so that what was under way at a reading is found by adding up), the last time of all, and of a `quiesce`."""
+    counted = "f NOT IN ('gauge', 'quiesce', 'advance_clock')"
     return f"""
 SELECT run_key, {dialect.divide.format("i", size)} AS block,
-  sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END) AS opened, max(t) AS last_t
-FROM {events} WHERE f NOT IN ('gauge', 'quiesce', 'advance_clock') GROUP BY 1, 2"""
+  sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END) FILTER (WHERE {counted}) AS opened,
+  max(t) FILTER (WHERE {counted}) AS last_t, max(t) AS end_t, max(t) FILTER (WHERE f = 'quiesce') AS rest_t
+FROM {events} GROUP BY 1, 2"""

@@ -18,8 +18,10 @@ from purgatorio_pipeline.screen import (
     Rules,
     checks_sql,
     first_return_sql,
+    key_events_sql,
     marks_sql,
     operations_sql,
+    ready_sql,
 )
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
@@ -97,6 +99,8 @@ class Screen:
             f"INSERT INTO runs VALUES ({places})", [run_row(key, run) for key, run in runs.items()]
         )
         self._duck.execute(f"CREATE TABLE operations AS {operations_sql(DUCKDB)}")
+        self._duck.execute(f"CREATE TABLE key_events AS {key_events_sql()}")
+        self._duck.execute(f"CREATE TABLE readies AS {ready_sql()}")
         self._duck.execute(f"CREATE TABLE first_returns AS {first_return_sql(DUCKDB)}")
 
     def marks(

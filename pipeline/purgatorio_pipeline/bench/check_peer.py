@@ -52,8 +52,10 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
         DUCKDB,
         checks_sql,
         first_return_sql,
+        key_events_sql,
         marks_sql,
         operations_sql,
+        ready_sql,
     )
     from purgatorio_spec.history.run import run_of
 
@@ -71,6 +73,8 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
         run = run_of(header_of(paths[key].stem), whole=True, end_t=end_t, rest_t=rest_t)
         duck.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(RUN_COLUMNS))})", run_row(key, run))
     duck.execute(f"CREATE TEMP TABLE operations AS {operations_sql(DUCKDB)}")
+    duck.execute(f"CREATE TEMP TABLE key_events AS {key_events_sql()}")
+    duck.execute(f"CREATE TEMP TABLE readies AS {ready_sql()}")
     duck.execute(f"CREATE TEMP TABLE first_returns AS {first_return_sql(DUCKDB)}")
     duck.execute(f"CREATE TEMP TABLE marks AS {marks_sql()}")
     sums = ", ".join(f"sum(occ_{name})" for name in CLAUSES_OF_OPERATIONS)
