@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis.stateful import run_state_machine_as_test
+
 from timer_machine import TIMERS, TimerMachine, machine_for
 from timer_mutants import INTERVAL_INCLUSIVE, TIMER_MUTANTS, Mutant
 from timer_programs import Program, aligned_programs, run_program

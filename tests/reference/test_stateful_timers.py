@@ -7,6 +7,7 @@ once (interval-inclusive: six steps). Here Hypothesis looks for the program, and
 from __future__ import annotations
 
 from hypothesis import given, settings
+
 from timer_machine import HASHED, HEAP, WHEEL, machine_for
 from timer_programs import Program, aligned_programs, run_program
 
