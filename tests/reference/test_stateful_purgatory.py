@@ -33,7 +33,7 @@ class Waiting(DelayedOperation):
 
 
 def test_handed_over_while_purging_is_not_counted() -> None:
-    """A known limit of the purge, found by the machine above, and Kafka's too: what the timer has handed over and has
+    """A known limit of the purge, found by the machine above: what the timer has handed over and has
     not run yet is no longer delayed and not yet completed. A purge at that moment does not count it, so its entry
     stays, beyond the bound of P1, until the estimate has grown by others."""
     world = VirtualTime()

@@ -11,7 +11,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Judgement:
     """O4. An occasion is a registered operation that was ready before its registration started, or for one of whose
     keys a check started after it was ready and returned.
 
-    A key under which the operation was cancelled is left out: it is no longer watched there. Every way to break it
+    A key under which the operation was cancelled is left out: it is no longer watched there. So is an operation whose
+    `try_complete` raised: that it was ready does not say that it could be completed. Every way to break it
     rests on a completion or an evaluation that is not there, so with dropped records it can only be undecided.
     """
     judgement = _judged(run, history)
@@ -19,6 +20,8 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Judgement:
 
 
 def _judged(run: Run, history: OperationHistory) -> Judgement:
+    if any(attempt.err is not None for attempt in history.tries):
+        return NO_OCCASION
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
