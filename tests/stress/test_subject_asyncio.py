@@ -104,5 +104,5 @@ def test_registry_names_every_configuration_once(tmp_path: Path) -> None:
     names = [subject.name for name in SUBJECTS for subject in subjects_named(name)]
     assert {"netty-tick1-wheel512", "netty-tick10-wheel8", "netty-tick100-wheel512"} < set(names)
     assert len(names) == len(set(names))
-    with pytest.raises(KeyError, match="there are: netty, asyncio"):
+    with pytest.raises(KeyError, match="there are: reference, netty, asyncio"):
         record_subject("nety", tmp_path)
