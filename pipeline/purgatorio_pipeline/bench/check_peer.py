@@ -27,7 +27,7 @@ def check_with_spark(paths: list[Path]) -> Counts:
     from purgatorio_pipeline.engine import check_traces
     from purgatorio_pipeline.session import start_session
 
-    spark = start_session("local[2]", memory=MEMORY)
+    spark = start_session("local[2]", memory=MEMORY, quick=True)
     with tempfile.TemporaryDirectory() as out:
         counts = _counts(check_traces(spark, paths, Path(out), keep_lines=False).result)
     spark.stop()
