@@ -19,6 +19,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
@@ -273,7 +274,7 @@ def _column_facts(spark: SparkSession, typed: Sequence[Source]) -> dict[int, Row
     context.setLogLevel("OFF")
     try:
         rows = {row["run_key"]: row for row in found.collect()}
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         if len(typed) == 1:
             return {}
         alone = (_column_facts(spark, [source]) for source in typed)
