@@ -72,7 +72,8 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
             lake.write("bronze/lines", _lines(spark, [s for s in read if not s.typed]))
         place = lake.write("silver/events", _read(spark, read), "kind", "run_key")
         table = spark.read.parquet(str(place))
-        for row in table.where("kind <> 'event'").select("kind", "run_key", "note").collect():
+        notes = table.where("kind <> 'event'").select("kind", "run_key", "note").collect()
+        for row in sorted(notes, key=lambda row: int(row["run_key"])):
             note = orjson.loads(row["note"])
             if row["kind"] == "fact":
                 facts[row["run_key"]] = _facts(note)
@@ -225,11 +226,11 @@ def _sound(
         return sound, doubtful
     rows = _column_facts(spark, typed)
     for source in typed:
-        header, end = _ends(source.path)
-        row = rows.get(source.run_key)
         if source.run_key not in rows:
             doubtful.append(source)
             continue
+        row = rows[source.run_key]
+        header, end = _ends(source.path)
         events = 0 if row is None else row["events"]
         gapless = row is None or (
             row["unusual"] == 0
