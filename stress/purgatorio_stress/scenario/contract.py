@@ -13,7 +13,7 @@ from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import RECORDED
-from purgatorio_stress.scenario.world import World
+from purgatorio_stress.scenario.world import Explored, World
 
 __all__ = ["BOTH", "Final_", "Scenario", "ScenarioProgram", "header_of", "one_thread"]
 
@@ -104,13 +104,8 @@ class ScenarioProgram:
     def set_up(self, run: Run, /) -> None:
         """See `Program`."""
         scenario = self.scenario
-        self.world = World(
-            run,
-            self.dialect,
-            start_ms=scenario.start_ms,
-            step_clock=scenario.step_clock,
-            stepping=scenario.stepping,
-        )
+        stage = Explored(run, scenario.start_ms, step_clock=scenario.step_clock, stepping=scenario.stepping)
+        self.world = World(stage, self.dialect, start_ms=scenario.start_ms)
         self._final = scenario.build(self.world)
 
     def judge(self, run: Run, /) -> Sequence[Broken]:

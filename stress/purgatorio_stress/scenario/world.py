@@ -1,7 +1,11 @@
-"""What a scenario is made of: the reference on the run's `Sync`, recorded, in virtual time. One world a run."""
+"""What a scenario is made of: the reference on a stage's `Sync`, recorded, in virtual time. One world a run.
 
-from collections.abc import Callable, Iterable
-from typing import Final
+The same scenario runs on two stages: the explorer's, where a scheduler chooses who goes on, and that of threads
+(`purgatorio_stress.harness`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol
 
 from purgatorio import (
     LOCKED,
@@ -15,23 +19,90 @@ from purgatorio import (
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Lock, Sync
+from purgatorio_spec.trace.record import Event
 from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
-from purgatorio_stress.explorer.history_log import HistoryLog
+from purgatorio_stress.explorer.history_log import HistoryLog, LogRow
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import (
     RecordedOperation,
     RecordedPurgatory,
     RecordedTimer,
+    Recording,
     RecordingClock,
 )
 
-__all__ = ["DIALECTS", "FOREVER_MS", "Operation", "Task", "World"]
+__all__ = ["DIALECTS", "FOREVER_MS", "Explored", "Operation", "Stage", "StageLog", "Task", "World"]
 
 FOREVER_MS: Final = 1 << 40
 """A time-out that does not pass: where a lost completion is at stake, an expiry would hide it."""
 
 DIALECTS: Final[dict[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked": LOCKED}
+
+
+class StageLog(Recording, Protocol):
+    """A recorder that can show what it has: nothing where it only pretends."""
+
+    def now_ns(self) -> int:
+        """The present time in the clock of the events."""
+
+    @property
+    def rows(self) -> list[LogRow]:
+        """The events so far, in their order."""
+
+    def events(self) -> Iterator[Event]:
+        """The same as events of a trace."""
+
+
+class Timeline(Protocol):
+    """Who runs tasks, and how far the time has come."""
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the start."""
+
+    def spawn(self, name: str, body: Callable[[], object], /) -> object:
+        """A task, to be started with the others."""
+
+
+class MovableClock(Protocol):
+    """Virtual time."""
+
+    def advance(self, by_ms: int) -> int:
+        """Move on."""
+
+
+class Stage(Protocol):
+    """Where a scenario runs."""
+
+    @property
+    def run(self) -> Timeline: ...
+
+    @property
+    def sync(self) -> Sync: ...
+
+    @property
+    def log(self) -> StageLog: ...
+
+    @property
+    def virtual(self) -> MovableClock: ...
+
+    @property
+    def clock(self) -> RecordingClock:
+        """What timers read."""
+
+
+class Explored:
+    """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`."""
+
+    def __init__(
+        self, run: Run, start_ms: int, *, step_clock: bool = False, stepping: frozenset[str] = frozenset()
+    ) -> None:
+        self.run = run
+        self.sync: Sync = ControlledSync(run, stepping)
+        self.log = HistoryLog(run, start_ms)
+        self.virtual = VirtualClock(run, start_ms, steps=step_clock)
+        self.clock = _Clock(run, self.virtual)
 
 
 class _Clock(RecordingClock):
@@ -136,28 +207,19 @@ class Task(TimerTask):
 
 
 class World:
-    """One run's parts. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`."""
+    """One run's parts, on a stage that is as fresh as the world."""
 
-    def __init__(
-        self,
-        run: Run,
-        dialect: str,
-        *,
-        start_ms: int = 0,
-        step_clock: bool = False,
-        stepping: frozenset[str] = frozenset(),
-    ) -> None:
-        self.run = run
-        self.sync: Sync = ControlledSync(run, stepping)
+    def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0) -> None:
+        self.run = stage.run
+        self.sync = stage.sync
+        self.log = stage.log
+        self.virtual = stage.virtual
+        self.clock = stage.clock
         self.dialect = DIALECTS[dialect]
         self.start_ms = start_ms
-        self.log = HistoryLog(run, start_ms)
-        self.virtual = VirtualClock(run, start_ms, steps=step_clock)
-        self.clock = _Clock(run, self.virtual)
         self.contained = _Contain()
         self.faults: FaultPolicy = self.contained
         self.marks: set[str] = set()
-        self.executors: list[Executor] = []
 
     def last_ms(self) -> int:
         """What the clock last told the present task."""
