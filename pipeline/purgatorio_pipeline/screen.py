@@ -78,6 +78,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "reg_delay": ("max(delay_ns)", _of(_REGISTERED, _CALL)),
     "reg_keys": ("max(n_keys)", _of(_REGISTERED, _CALL)),
     "reg_ret": ("min(i)", _of(_REGISTERED, _RET)),
+    "reg_ret_t": ("max(t)", _of(_REGISTERED, _RET)),
     "reg_out": ("max(out)", _of(_REGISTERED, _RET)),
     "reg_no": ("count(*)", _of(_REGISTERED, "ph = 'ret' AND out <> 1")),
     "reg_th": ("max(thread)", _of(_REGISTERED, _CALL)),
@@ -272,7 +273,8 @@ RULES: Final[Rules] = {
         f"win_n = 0 AND deadline_t IS NOT NULL AND (NOT whole OR {_DUE.format('deadline_t')})))",
     ),
     "T4": (
-        f"fire_n = 0 AND deadline_t IS NOT NULL AND (coalesce(win_t < {_IN_TIME}, FALSE) OR (stopped_n = 1 AND "
+        f"fire_n = 0 AND deadline_t IS NOT NULL AND (coalesce(win_t < {_IN_TIME} AND (add_ret < win_call OR "
+        f"reg_ret_t < {_IN_TIME}), FALSE) OR (stopped_n = 1 AND "
         f"cancel_call > add_ret AND (barrier OR stopped_t < {_IN_TIME})))",
         "fire_n > 0 AND (stopped_n > 0 OR win_n > 0) AND NOT (win_n = 0 AND stopped_n = 0) AND NOT coalesce("
         f"(win_n = 0 OR {_BY_EXPIRY}) AND (stopped_n = 0 OR (cancel_th = fire_th AND fire_call < cancel_call "

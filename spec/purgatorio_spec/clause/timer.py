@@ -124,14 +124,15 @@ def exactly_once(run: Run, history: OperationHistory) -> Judgement:
 
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Judgement:
     """T4. An occasion is a task with a cancel, or a completion not by its expiry, that returned before the deadline
-    (less the early bound), or, where cancel is a barrier, a cancel that succeeded. Needs `early_ns`."""
+    (less the early bound), or, where cancel is a barrier, a cancel that succeeded. Of a completion that came before the
+    task was in the timer only the registration's return tells that the task was taken back. Needs `early_ns`."""
     occasions = 0
     for stop in _stops(history):
         bound_t = _armed_deadline_t(history, stop)
         if bound_t is None or stop.ret_t is None:
             continue
         barrier = run.profile.cancel_is_barrier and stop.f == "timer_cancel"
-        in_time = stop.ret_t < bound_t - (run.early_ns or 0)
+        in_time = _settled_t(history, stop) < bound_t - (run.early_ns or 0)
         if not in_time and not barrier:
             continue
         occasions = 1
@@ -157,14 +158,33 @@ def _stops(history: OperationHistory) -> list[Call]:
     return [stop for stop in (*stops, *history.winners) if history.fire_of(stop) is None]
 
 
+def _settled_t(history: OperationHistory, stop: Call) -> int:
+    """By when this stop has taken effect.
+
+    An add that came after the completion is taken back by the registration, at the latest when it returns (KAFKA-2226).
+    If the deadline came first, the task may by then have been handed to the executor, which nothing takes back; so an
+    add with no delay that had to wait for a lock fires although its operation was completed long before.
+    """
+    assert stop.ret_t is not None
+    if stop.f != "force_complete" or not _has_late_add(history, stop):
+        return stop.ret_t
+    registration = history.registration
+    if registration is None or registration.ret_t is None:
+        return NEVER
+    return max(stop.ret_t, registration.ret_t)
+
+
+def _has_late_add(history: OperationHistory, stop: Call) -> bool:
+    return any(add.end_i > stop.call_i for add in history.adds)
+
+
 def _ruled_out(history: OperationHistory, stop: Call, in_time: bool, fire: Call) -> bool:
     """Whether this stop forbids this fire."""
     if stop.f == "force_complete":
-        # An add that came after the completion is taken back by the registration, at the latest when it returns
-        # (KAFKA-2226); until then the task may fire.
-        late_add = any(add.end_i > stop.call_i for add in history.adds)
+        # Until the registration has taken back an add that came after the completion, the task may fire.
         registration = history.registration
-        return not (late_add and registration is not None and fire.call_i < registration.end_i)
+        taken_back = registration is not None and fire.call_i > registration.end_i
+        return taken_back or not _has_late_add(history, stop)
     # A cancel after the deadline rules out what starts after it; one that says that it won rules out any fire.
     if not in_time and stop.out != 1 and fire.call_i < stop.end_i:
         return False
