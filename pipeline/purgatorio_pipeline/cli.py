@@ -39,6 +39,11 @@ COMMANDS: dict[str, Command] = {
         "Search the interleavings of the reference's own code.",
         "stress",
     ),
+    "stress": Command(
+        "purgatorio_pipeline.command.stress",
+        "Race real threads over the reference, with outcome tables.",
+        "stress",
+    ),
     "mutants": Command(
         "purgatorio_pipeline.command.mutants",
         "The kill matrix: every known bug against every layer.",

@@ -19,6 +19,7 @@ from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
 __all__ = [
     "NS_PER_MS",
     "RECORDED",
+    "ReadingClock",
     "RecordedOperation",
     "RecordedPurgatory",
     "RecordedTimer",
@@ -81,6 +82,13 @@ class Recording(Protocol):
         out: int | None = None,
         state: State | None = None,
     ) -> None: ...
+
+
+class ReadingClock(Clock, Protocol):
+    """A clock that can say again what it last told the caller."""
+
+    def last_ms(self) -> int:
+        """The caller's last reading."""
 
 
 class _Readings(threading.local):
@@ -182,7 +190,7 @@ class RecordedOperation(DelayedOperation):
 class RecordedTimer:
     """A timer that records the adding of recorded operations; `clock` is the one that the inner timer reads."""
 
-    def __init__(self, timer: Timer, clock: RecordingClock, recording: Recording) -> None:
+    def __init__(self, timer: Timer, clock: ReadingClock, recording: Recording) -> None:
         self._timer = timer
         self._clock = clock
         self._recording = recording

@@ -33,7 +33,7 @@ from typing import Final, TypeVar
 
 from purgatorio_spec.trace.record import Event, Phase, State
 
-__all__ = ["DROPPED", "Recorder", "ThreadLog", "monotonic_ticket"]
+__all__ = ["DROPPED", "Recorder", "Row", "ThreadLog", "monotonic_ticket"]
 
 DROPPED: Final = -1
 """The ticket of a call that was not recorded; its return is not recorded either, and counts as dropped too."""
@@ -42,7 +42,7 @@ DEFAULT_CAPACITY: Final = 1_000_000
 """Events that one thread can have recorded and not yet drained (about 250 bytes each)."""
 
 T = TypeVar("T")
-_Row = tuple[
+Row = tuple[
     int,  # i
     int,  # t
     Phase,
@@ -57,6 +57,7 @@ _Row = tuple[
     str | None,  # err
     State | None,
 ]
+"""An event as it lies in a buffer: without its thread, which is the buffer's."""
 
 
 def monotonic_ticket() -> Callable[[], int]:
@@ -84,7 +85,7 @@ class ThreadLog:
     ) -> None:
         self.name = name
         self.dropped = 0
-        self._buffer: deque[_Row] = deque()
+        self._buffer: deque[Row] = deque()
         self._ticket = ticket
         self._clock_ns = clock_ns
         self._capacity = capacity
@@ -146,6 +147,10 @@ class ThreadLog:
         out = None if out is None else int(out)
         buffer.append((self._ticket(), t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
+    def buffered(self) -> Iterable[Row]:
+        """A copy of what is buffered now, oldest first; any thread may call this."""
+        return self._buffer.copy()
+
     def take(self) -> Iterable[Event]:
         """Remove and give what is buffered now, oldest first; any one other thread may call this."""
         buffer = self._buffer
@@ -185,11 +190,11 @@ class Recorder:
         """The calling thread's buffer; a hot loop keeps it, and saves the look-up for each event."""
         log = self._local.log
         if log is None:
-            log = self._local.log = self._new_log()
+            log = self._local.log = self.lane(threading.current_thread().name)
         return log
 
-    def _new_log(self) -> ThreadLog:
-        name = threading.current_thread().name
+    def lane(self, name: str) -> ThreadLog:
+        """A new buffer for a thread that does not run here, such as a child's: one thread here records for it."""
         with self._logs_lock:
             # Two threads of one name would share a lane, and their calls would seem to overlap on one thread.
             count = self._names[name] = self._names.get(name, 0) + 1
@@ -260,6 +265,17 @@ class Recorder:
             raise
         log.ret(f, c, id, out=out(value))
         return value
+
+    def rows_by_thread(self) -> list[tuple[str, Row]]:
+        """All that is buffered now, with the thread's name, in the order of `i`.
+
+        Nothing is removed, and no `Event` is made. Dense from 0 on once the threads have ended, if nothing was drained.
+        """
+        with self._logs_lock:
+            logs = list(self._logs)
+        found = [(log.name, row) for log in logs for row in log.buffered()]
+        found.sort(key=lambda pair: pair[1][0])
+        return found
 
     @property
     def dropped(self) -> int:

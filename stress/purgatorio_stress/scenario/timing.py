@@ -6,9 +6,10 @@ from typing import Final
 
 from purgatorio import QueuedExecutor, ReaperTimer, SystemTimer
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
+from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario
-from purgatorio_stress.scenario.world import Task, World
+from purgatorio_stress.scenario.world import FOREVER_MS, Task, World
 
 __all__ = ["TIMING", "walk"]
 
@@ -225,6 +226,47 @@ def _earlier_against_sleep(world: World) -> Final_:
     return final
 
 
+def _offer_against_poll(world: World) -> Final_:
+    return _polled(world, ())
+
+
+def _earlier_offer_against_poll(world: World) -> Final_:
+    return _polled(world, (1 << 30,))
+
+
+def _polled(world: World, waiting_ms: tuple[int, ...]) -> Final_:
+    """A thread polls the delay queue, without an end of its patience, while another offers a bucket that is due."""
+    queue: DelayQueue[TimerTaskList] = DelayQueue(world.clock, world.sync)
+    counter = world.sync.atomic_int(0, "tasks")
+
+    def bucket(expiration_ms: int) -> TimerTaskList:
+        made = TimerTaskList(counter, world.sync)
+        made.set_expiration(expiration_ms)
+        return made
+
+    for expiration_ms in waiting_ms:
+        queue.offer(bucket(expiration_ms))
+    due = bucket(world.clock.now_ms())
+    polled: list[TimerTaskList | None] = []
+    asleep: list[bool] = []
+
+    def offer() -> None:
+        queue.offer(due)
+        asleep.append(not polled)
+
+    world.task("poll", lambda: polled.append(queue.poll(FOREVER_MS)))
+    world.task("offer", offer)
+
+    def final() -> Iterator[Broken]:
+        queue.check()
+        world.mark("the offer came first", asleep == [True])
+        world.mark("polled before the offer returned", asleep == [False])
+        if polled != [due] or world.run.now_ms:
+            yield Broken("T2", "bucket", f"it was due at once, and polled after {world.run.now_ms} ms")
+
+    return final
+
+
 def _timer(name: str, about: str, build_clauses: tuple[str, ...]) -> tuple[str, str, int, tuple[str, ...]]:
     return name, about, 2, build_clauses
 
@@ -307,6 +349,18 @@ TIMING: Final = (
         dialects=_ONE,
         marks=("both fired",),
         horizon_ms=20,
+    ),
+    Scenario(
+        *_timer("offer-against-poll", "a due bucket is offered to whom may be going to sleep", ("T2", "P3")),
+        _offer_against_poll,
+        dialects=_ONE,
+        marks=("the offer came first",),
+    ),
+    Scenario(
+        *_timer("earlier-offer-against-poll", "the same, with a bucket that is due later", ("T2", "P3")),
+        _earlier_offer_against_poll,
+        dialects=_ONE,
+        marks=("the offer came first",),
     ),
 )
 """Scenarios with a timer."""

@@ -25,6 +25,7 @@ from purgatorio_stress.explorer.history_log import HistoryLog, LogRow
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import (
+    ReadingClock,
     RecordedOperation,
     RecordedPurgatory,
     RecordedTimer,
@@ -88,7 +89,7 @@ class Stage(Protocol):
     def virtual(self) -> MovableClock: ...
 
     @property
-    def clock(self) -> RecordingClock:
+    def clock(self) -> ReadingClock:
         """What timers read."""
 
 

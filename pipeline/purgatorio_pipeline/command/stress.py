@@ -1,0 +1,148 @@
+"""`purgatorio stress`: real threads over the reference, with an outcome table a scenario."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from purgatorio_spec.show.visible import visible
+from purgatorio_spec.verdict import EXIT_STATUS
+from purgatorio_stress.harness.campaign import NOT_RACED, RACED, StressPlan, StressResult, chosen, run_stress
+from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+SUBJECTS = ("reference",)
+YIELDS = {"some": None, "always": True, "never": False}
+_WIDE = 200
+_SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", Grade.UNKNOWN: "?"}
+
+
+@click.command(
+    "stress", epilog="Exit status: 0 nothing forbidden seen, 1 violated, 2 wrong usage, 3 unknown."
+)
+@click.argument("subject", type=click.Choice(SUBJECTS), default="reference")
+@click.option("-s", "--scenario", "scenarios", multiple=True, metavar="NAME[/DIALECT]", help="Default: all.")
+@click.option("--list", "listing", is_flag=True, help="List the scenarios.")
+@click.option("--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Of each scenario.")
+@click.option("--minutes", type=click.FloatRange(0), help="Soak: go on for so long instead.")
+@click.option("--threads", type=click.IntRange(2, 64), default=8, show_default=True, help="At once, at most.")
+@click.option(
+    "--seed", default=1, show_default=True, help="Repeats the plan; not what the machine makes of it."
+)
+@click.option("--batch", type=click.IntRange(0), help="Repeat this batch alone, as a report named it.")
+@click.option(
+    "--yields", type=click.Choice(list(YIELDS)), default="some", show_default=True, help="Yield at the seam."
+)
+@click.option(
+    "--record-every", type=click.IntRange(0), default=8, show_default=True, help="Batches; 0 for none."
+)
+@click.option("--traces", type=click.Path(path_type=Path), help="Keep recorded rounds in this folder.")
+@click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def command(
+    subject: str,
+    scenarios: Sequence[str],
+    listing: bool,
+    rounds: int,
+    minutes: float | None,
+    threads: int,
+    seed: int,
+    batch: int | None,
+    yields: str,
+    record_every: int,
+    traces: Path | None,
+    mutant: int,
+    as_json: bool,
+) -> None:
+    """Race real threads over SUBJECT, round after round, and count the outcomes.
+
+    Each round is a scenario of `purgatorio explore` built afresh; its threads meet at a barrier and run it together.
+    A sample: a pass speaks of these rounds only, and says in how many of them two threads were really at work at once.
+
+    \b
+    purgatorio stress                                   # all scenarios
+    purgatorio stress -s two-events --rounds 100000
+    purgatorio stress --minutes 60 --traces soak        # then: purgatorio check soak
+    purgatorio stress -s two-events --mutant 11         # KAFKA-6653
+    """
+    if listing:
+        _list()
+        return
+    if mutant and mutant not in MUTANTS:
+        raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
+    try:
+        pairs = chosen(scenarios)
+    except KeyError as unknown:
+        raise click.UsageError(str(unknown.args[0])) from None
+    plan = StressPlan(
+        pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, mutant
+    )
+    result = _run(plan, quiet=as_json and not sys.stderr.isatty())
+    if as_json:
+        click.echo(json.dumps(result.as_json(), ensure_ascii=False))
+    else:
+        _show(result, plan)
+    sys.exit(EXIT_STATUS[result.verdict])
+
+
+def _list() -> None:
+    for name in RACED:
+        click.echo(f"{name:30} {SCENARIOS[name].threads} threads  {SCENARIOS[name].about}")
+    for name, why in NOT_RACED.items():
+        click.echo(f"{name:30} not raced: {why}")
+
+
+def _run(plan: StressPlan, quiet: bool) -> StressResult:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True) as bar:
+        task = bar.add_task("stress", total=1.0)
+
+        def tell(name: str, rounds: int, share: float) -> None:
+            bar.update(task, completed=share, description=f"{name}: {rounds:,} rounds")
+
+        return run_stress(plan, tell=tell)
+
+
+def _show(result: StressResult, plan: StressPlan) -> None:
+    for table in result.tables:
+        _show_table(table, plan)
+    if result.stuck is not None:
+        for line in result.stuck.text.splitlines():
+            click.echo(visible(line, _WIDE))
+        click.echo(f"  again: {result.stuck_again}")
+    if result.problem:
+        click.echo(f"the run ended early: {visible(result.problem, _WIDE)}")
+    recorded = sum(table.recorded_rounds for table in result.tables)
+    events = sum(table.events for table in result.tables)
+    rate = result.rounds / result.cpu_seconds if result.cpu_seconds else 0
+    click.echo(
+        f"{result.verdict}: {result.rounds:,} rounds in {result.seconds:.1f} s ({rate:,.0f} a CPU second), "
+        f"{recorded:,} recorded with {events:,} events, {result.dropped:,} dropped; seed {result.seed}"
+    )
+    for path in result.traces:
+        click.echo(f"trace: {path}")
+
+
+def _show_table(table: OutcomeTable, plan: StressPlan) -> None:
+    share = table.overlapped / table.rounds if table.rounds else 0.0
+    click.echo(
+        f"{table.verdict!s:9} {table.name:44} {table.rounds:9,} rounds, threads overlapped in {share:.0%}"
+    )
+    for line in table.outcomes():
+        what = f"{line.clause}: {line.outcome}" if line.clause else line.outcome
+        click.echo(f"  {_SIGN[line.grade]:2} {line.count:9,}  {line.grade!s:12} {visible(what, _WIDE)}")
+    if table.given_up:
+        click.echo(f"     {table.given_up:9,}  rounds were given up")
+    if not table.window_hit:
+        click.echo("     the window was never hit: no two threads were at work at once")
+    if table.first_forbidden:
+        click.echo(
+            f"     first: {table.first_forbidden}; again: {plan.command(table.name, table.first_batch)}"
+        )

@@ -1,0 +1,148 @@
+"""A batch: rounds of one scenario built, raced by crews under one set of settings, and judged when they have ended."""
+
+import gc
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_stress.explorer.history_judge import HistoryJudge
+from purgatorio_stress.harness.crew import Crew
+from purgatorio_stress.harness.noise import Noise
+from purgatorio_stress.harness.outcome import OutcomeTable
+from purgatorio_stress.harness.round import Round, RoundMaker
+from purgatorio_stress.harness.round_trace import RoundTrace
+from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.settings import Settings, applied
+from purgatorio_stress.harness.watchdog import Stuck, Watchdog
+from purgatorio_stress.scenario.contract import Scenario
+
+__all__ = ["BEAT_S", "PATIENCE_BEATS", "Batch", "Wait", "dice_of", "waited"]
+
+BEAT_S: Final = 1.0
+PATIENCE_BEATS: Final = 15
+
+Wait = Callable[[threading.Thread], None]
+"""Waits for the end of a thread, but not for ever: each return with the thread alive is a beat of the watchdog."""
+
+
+def waited(thread: threading.Thread) -> None:
+    """A beat of a second."""
+    thread.join(BEAT_S)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Number `number` of a run with the seed `seed`; both together determine every draw in it."""
+
+    scenario: Scenario
+    dialect: str
+    number: int
+    seed: int
+    settings: Settings
+    stop: Stop
+    wait: Wait = waited
+    patience: int = PATIENCE_BEATS
+
+    @property
+    def key(self) -> str:
+        """What its random draws are made from."""
+        return f"{self.seed}/{self.scenario.name}/{self.dialect}/{self.number}"
+
+    def run(
+        self, table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None = None
+    ) -> Stuck | None:
+        """Race, judge, count, write; what was stuck, if anything was. Raises OSError of the trace.
+
+        A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it goes on.
+        """
+        settings = self.settings
+        noise = Noise() if settings.yields else None
+        maker = RoundMaker(self.scenario, self.dialect, self.stop, settings.calls, noise)
+        crews = [
+            Crew(
+                number,
+                [maker.make(settings.recorded) for _ in range(settings.rounds)],
+                self.key,
+                settings.spin,
+                self.stop,
+                noise,
+                settings.yields,
+            )
+            for number in range(settings.crews)
+        ]
+        stuck: Stuck | None = None
+        try:
+            with applied(settings):
+                stuck = self._race(crews)
+        except KeyboardInterrupt:
+            self.stop.asked = True
+            for thread in (thread for crew in crews for thread in crew.threads):
+                thread.join(BEAT_S)
+            raise
+        finally:
+            self._judge(crews, table, histories, trace)
+        return stuck
+
+    def _race(self, crews: list[Crew]) -> Stuck | None:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for crew in crews:
+                crew.start()
+            threads = [thread for crew in crews for thread in crew.threads]
+            dog = Watchdog(lambda: sum(crew.progress() for crew in crews), threads, self.patience)
+            for thread in threads:
+                while thread.is_alive():
+                    self.wait(thread)
+                    if thread.is_alive() and dog.beat():
+                        return self._stuck(crews, dog)
+            return None
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _stuck(self, crews: list[Crew], dog: Watchdog) -> Stuck:
+        seen = dog.threads()
+        self.stop.asked = True
+        crew = min(crews, key=lambda one: min(one.arrived))
+        number = min(crew.arrived)
+        held = crew.rounds[number].sync.held() if number < len(crew.rounds) else []
+        where = f"{self.where(crew.number, number)}; {self.settings.text}"
+        return Stuck(f"{self.scenario.name}/{self.dialect}", where, dog.beats, seen, tuple(held))
+
+    def where(self, crew: int, number: int) -> str:
+        """A round's place, for people."""
+        return f"seed {self.seed}, batch {self.number}, crew {crew}, round {number}"
+
+    def _judge(
+        self, crews: list[Crew], table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None
+    ) -> None:
+        for crew in crews:
+            ended = min(crew.arrived, default=0)
+            for number, one in enumerate(crew.rounds[:ended]):
+                broken = one.judged(histories)
+                where = self.where(crew.number, number)
+                table.add(one.world.marks, broken, number in crew.overlapped, self.number, where)
+                self._keep(one, table, trace)
+            table.give_up(len(crew.rounds) - ended)
+            if ended < len(crew.rounds):
+                # The one that was under way, as far as it got.
+                self._keep(crew.rounds[max(ended, 0)], table, trace)
+        if trace is not None:
+            trace.flush()
+
+    def _keep(self, one: Round, table: OutcomeTable, trace: RoundTrace | None) -> None:
+        if one.log is None:
+            return
+        table.recorded_rounds += 1
+        table.dropped += one.log.dropped
+        table.events += one.log.recorded
+        if trace is not None:
+            trace.write(one.log)
+
+
+def dice_of(seed: int, scenario: str, number: int) -> random.Random:
+    """What the settings of a batch are drawn from."""
+    return random.Random(f"{seed}/{scenario}/{number}/settings")

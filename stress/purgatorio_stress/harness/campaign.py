@@ -1,0 +1,255 @@
+"""A run of the harness: batches of all chosen scenarios in turn, until the rounds or the minutes are over."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.verdict import Verdict, worst
+from purgatorio_stress.explorer.history_judge import HistoryJudge
+from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, dice_of, waited
+from purgatorio_stress.harness.outcome import OutcomeTable
+from purgatorio_stress.harness.round_trace import RoundTrace
+from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.settings import Settings, drawn
+from purgatorio_stress.harness.watchdog import Stuck
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+__all__ = ["NOT_RACED", "RACED", "StressPlan", "StressResult", "chosen", "run_stress"]
+
+NOT_RACED: Final[dict[str, str]] = {
+    "add-against-sleep": "the reaper sleeps by the clock, which stands still in a race: see offer-against-poll",
+    "earlier-against-sleep": "the same: see earlier-offer-against-poll",
+}
+"""Scenarios of several threads that make no sense here, and why."""
+
+RACED: Final[tuple[str, ...]] = tuple(
+    name for name, scenario in SCENARIOS.items() if scenario.threads > 1 and name not in NOT_RACED
+)
+"""Scenarios for real threads."""
+
+Tell = Callable[[str, int, float], None]
+"""Told of each batch: the scenario, its rounds so far, and the share of the whole run that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class StressPlan:
+    """What to run.
+
+    `scenarios`: pairs of name and dialect. `rounds`: of each, rounded up to whole batches. `minutes`: a soak, which
+    goes on until they are over and counts no rounds. `threads`: at most so many at once. `yields`: inject some at the
+    seam (True), none (False), or in half of the batches (None). `record_every`: each so-many-th batch is recorded; 0
+    records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was recorded.
+    """
+
+    scenarios: Sequence[tuple[str, str]]
+    rounds: int = 2_000
+    minutes: float | None = None
+    threads: int = 8
+    seed: int = 1
+    yields: bool | None = None
+    record_every: int = 8
+    batch: int | None = None
+    traces: Path | None = None
+    mutant: int = 0
+
+    def command(self, scenario: str, batch: int) -> str:
+        """The command that runs this batch again: the same plan, to be repeated until the machine plays along."""
+        words = [
+            "purgatorio stress reference",
+            f"--scenario {scenario}",
+            f"--seed {self.seed}",
+            f"--batch {batch}",
+        ]
+        if self.threads != 8:
+            words.append(f"--threads {self.threads}")
+        if self.yields is not None:
+            words.append(f"--yields {'always' if self.yields else 'never'}")
+        if self.record_every != 8:
+            words.append(f"--record-every {self.record_every}")
+        if self.mutant:
+            words.append(f"--mutant {self.mutant}")
+        return " ".join(words)
+
+
+@dataclass(slots=True)
+class StressResult:
+    """What a run came to. `problem`: why it ended before its time; the tables hold what was done until then."""
+
+    seed: int
+    tables: list[OutcomeTable] = field(default_factory=list)
+    stuck: Stuck | None = None
+    stuck_again: str = ""
+    problem: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    traces: list[Path] = field(default_factory=list)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that came to their end."""
+        return sum(table.rounds for table in self.tables)
+
+    @property
+    def dropped(self) -> int:
+        """Records that were lost."""
+        return sum(table.dropped for table in self.tables)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the scenarios; a stuck round breaks P3, and a run that broke off shows nothing."""
+        verdicts = [table.verdict for table in self.tables]
+        if self.stuck is not None:
+            verdicts.append(Verdict.VIOLATED)
+        if self.problem or not verdicts:
+            verdicts.append(Verdict.UNKNOWN)
+        return worst(verdicts)
+
+    def as_json(self) -> dict[str, object]:
+        """The shape of `purgatorio stress --json`."""
+        return {
+            "verdict": str(self.verdict),
+            "scenarios": [table.as_json() for table in self.tables],
+            "dropped": self.dropped,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "stuck": None if self.stuck is None else self.stuck.as_json() | {"again": self.stuck_again},
+            "problem": self.problem,
+            "traces": [path.name for path in self.traces],
+        }
+
+
+def chosen(names: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Scenarios by `NAME` or `NAME/DIALECT`, all by default. KeyError, with the reason, for what cannot be raced."""
+    found: list[tuple[str, str]] = []
+    for text in names or RACED:
+        name, _, dialect = text.partition("/")
+        if name in NOT_RACED:
+            raise KeyError(f"{name} is not for threads: {NOT_RACED[name]}")
+        if name not in RACED:
+            raise KeyError(f"no scenario {name!r} of several threads; there are: {', '.join(RACED)}")
+        dialects = SCENARIOS[name].dialects
+        if dialect and dialect not in dialects:
+            raise KeyError(f"{name} has the dialects {', '.join(dialects)}, not {dialect!r}")
+        found += [(name, one) for one in ((dialect,) if dialect else dialects)]
+    return found
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One scenario's part of a run."""
+
+    scenario: Scenario
+    dialect: str
+    table: OutcomeTable
+    histories: HistoryJudge
+    trace: RoundTrace | None = None
+    batches: int = 0
+
+
+def run_stress(
+    plan: StressPlan,
+    *,
+    tell: Tell | None = None,
+    clock_s: Callable[[], float] = time.monotonic,
+    wait: Wait = waited,
+    patience: int = PATIENCE_BEATS,
+) -> StressResult:
+    """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
+    result = StressResult(plan.seed)
+    start_s, start_cpu_s = clock_s(), time.process_time()
+    stop = Stop()
+    inside: AbstractContextManager[None] = MUTANTS[plan.mutant].applied() if plan.mutant else nullcontext()
+    with inside:
+        lanes: list[_Lane] = []
+        try:
+            lanes += [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
+            result.tables = [lane.table for lane in lanes]
+            for lane, settings in _batches(plan, lanes, lambda: (clock_s() - start_s) / 60):
+                batch = Batch(
+                    lane.scenario, lane.dialect, lane.batches, plan.seed, settings, stop, wait, patience
+                )
+                lane.batches += 1
+                trace = _trace(plan, lane) if settings.recorded else None
+                result.stuck = batch.run(lane.table, lane.histories, trace)
+                if result.stuck is not None:
+                    result.stuck_again = plan.command(lane.table.name, batch.number)
+                    break
+                if tell is not None:
+                    tell(lane.table.name, lane.table.rounds, _share(plan, lanes, (clock_s() - start_s) / 60))
+        except KeyboardInterrupt:
+            result.problem = "interrupted"
+        except OSError as problem:
+            result.problem = f"a trace could not be written: {problem.strerror or problem}"
+        _close(lanes, result)
+    result.seconds, result.cpu_seconds = clock_s() - start_s, time.process_time() - start_cpu_s
+    return result
+
+
+def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
+    scenario = SCENARIOS[name]
+    table = OutcomeTable.of(scenario, dialect)
+    return _Lane(scenario, dialect, table, ScenarioProgram(scenario, dialect).histories)
+
+
+def _batches(
+    plan: StressPlan, lanes: list[_Lane], minutes: Callable[[], float]
+) -> Iterator[tuple[_Lane, Settings]]:
+    """The batches in turn, one of each scenario, until all have enough."""
+    if plan.batch is not None:
+        for lane in lanes:
+            lane.batches = plan.batch
+            yield lane, _settings(plan, lane)
+        return
+    while True:
+        open_lanes = lanes if plan.minutes is not None else [one for one in lanes if _wants(plan, one)]
+        if not open_lanes:
+            return
+        for lane in open_lanes:
+            if plan.minutes is not None and minutes() >= plan.minutes:
+                return
+            yield lane, _settings(plan, lane)
+
+
+def _wants(plan: StressPlan, lane: _Lane) -> bool:
+    return lane.table.rounds < plan.rounds
+
+
+def _settings(plan: StressPlan, lane: _Lane) -> Settings:
+    recorded = plan.record_every > 0 and lane.batches % plan.record_every == 0
+    dice = dice_of(plan.seed, lane.table.name, lane.batches)
+    return drawn(dice, lane.scenario.threads, plan.threads, recorded, plan.yields)
+
+
+def _share(plan: StressPlan, lanes: list[_Lane], minutes: float) -> float:
+    if plan.minutes is not None:
+        return min(1.0, minutes / plan.minutes) if plan.minutes else 1.0
+    done = sum(min(lane.table.rounds, plan.rounds) for lane in lanes)
+    return done / (plan.rounds * len(lanes))
+
+
+def _trace(plan: StressPlan, lane: _Lane) -> RoundTrace | None:
+    """Opened with the first recorded batch."""
+    if plan.traces is not None and lane.trace is None:
+        plan.traces.mkdir(parents=True, exist_ok=True)
+        path = plan.traces / f"stress-{lane.scenario.name}-{lane.dialect}-seed{plan.seed}.jsonl"
+        lane.trace = RoundTrace(path, lane.scenario, lane.dialect, plan.seed)
+    return lane.trace
+
+
+def _close(lanes: list[_Lane], result: StressResult) -> None:
+    whole = not result.problem and result.stuck is None
+    for lane in lanes:
+        if lane.trace is None:
+            continue
+        result.traces.append(lane.trace.path)
+        try:
+            lane.trace.close(whole)
+        except OSError as problem:
+            result.problem = result.problem or f"a trace could not be written: {problem.strerror or problem}"

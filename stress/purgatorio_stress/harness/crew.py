@@ -1,0 +1,115 @@
+"""A crew: the threads of one group, one a task, that meet before each round and run it together.
+
+They meet at a barrier that is only read and written by single steps, so that nobody is woken up late by a lock: each
+thread says that it has arrived, and looks at the others until all have. A look that fails gives the interpreter's lock
+away. Then each spins for a random while, so that the bodies begin at all distances from one another.
+
+What must be atomic: reading and writing an item of a list (documented; without the GIL by the list's own lock).
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_stress.harness.noise import Lane, Noise
+from purgatorio_stress.harness.round import Round
+from purgatorio_stress.harness.seam import RoundStopped, Stop
+
+__all__ = ["Crew"]
+
+_LOOKS: Final = 4
+"""Looks at the others that only hand over; after them each look sleeps."""
+_NAP_S: Final = 0.000_02
+
+
+@dataclass(slots=True)
+class Crew:
+    """One group and its rounds.
+
+    `arrived[k]`: the number of the round that thread k has come to; `overlapped`: the rounds in which a thread was at
+    work while another was. `lanes` has a plan of yields for each thread, or is empty.
+    """
+
+    number: int
+    rounds: Sequence[Round]
+    seed: str
+    spin: int
+    stop: Stop
+    noise: Noise | None = None
+    most_yields: int = 0
+    arrived: list[int] = field(default_factory=list)
+    overlapped: set[int] = field(default_factory=set)
+    lanes: list[Lane] = field(default_factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start the threads, named for their tasks."""
+        names = self.rounds[0].names
+        self.arrived = [-1] * len(names)
+        working = [-1] * len(names)
+        for k, name in enumerate(names):
+            if self.noise is not None:
+                self.lanes.append(Lane(f"{self.seed}/{self.number}/{k}/yield", self.most_yields))
+            thread = threading.Thread(
+                target=self._work, args=(k, working), name=_named(name, self.number), daemon=True
+            )
+            self.threads.append(thread)
+        for thread in self.threads:
+            thread.start()
+
+    def progress(self) -> int:
+        """A number that grows as long as the crew gets on."""
+        return sum(self.arrived)
+
+    def _work(self, k: int, working: list[int]) -> None:
+        """`working[k]` is the round that thread k is in the middle of, or -1."""
+        dice = random.Random(f"{self.seed}/{self.number}/{k}/spin")
+        others = [j for j in range(len(working)) if j != k]
+        lane = self.lanes[k] if self.lanes else None
+        if lane is not None and self.noise is not None:
+            self.noise.enter(lane)
+        for n, one in enumerate(self.rounds):
+            if lane is not None:
+                lane.begin()
+            self.arrived[k] = n
+            if not self._met(n, others):
+                return
+            for _ in range(int(dice.random() * self.spin)):
+                pass
+            working[k] = n
+            self._run(one, k)
+            for j in others:
+                if working[j] == n:
+                    self.overlapped.add(n)
+            working[k] = -1
+            if self.stop.asked:
+                return
+        self.arrived[k] = len(self.rounds)
+
+    def _met(self, n: int, others: Sequence[int]) -> bool:
+        """Wait for the others; False where the run is being given up."""
+        arrived = self.arrived
+        looks = 0
+        for j in others:
+            while arrived[j] < n:
+                if self.stop.asked:
+                    return False
+                looks += 1
+                time.sleep(0.0 if looks <= _LOOKS else _NAP_S)
+        return True
+
+    def _run(self, one: Round, k: int) -> None:
+        body: Callable[[], object] = one.bodies[k]
+        try:
+            body()
+        except RoundStopped:
+            return
+        except BaseException as error:
+            one.errors.append((one.names[k], error))
+
+
+def _named(task: str, crew: int) -> str:
+    return task if crew == 0 else f"{task}-{crew}"

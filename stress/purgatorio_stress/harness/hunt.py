@@ -1,0 +1,133 @@
+"""Stress against one mutant: the layers `stress` (plain threads) and `stress with yields` of the kill matrix."""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_stress.harness.batch import Batch, dice_of
+from purgatorio_stress.harness.campaign import NOT_RACED
+from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.settings import drawn
+from purgatorio_stress.harness.watchdog import Stuck
+from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+__all__ = ["INSTEAD", "NEEDS_TIME", "StressKill", "stress_hunt"]
+
+INSTEAD: Final[dict[str, str]] = {
+    "add-against-sleep": "offer-against-poll",
+    "earlier-against-sleep": "earlier-offer-against-poll",
+}
+"""What stands in for a scenario whose threads sleep by the clock."""
+
+NEEDS_TIME: Final = frozenset({"reaper-survives", "stop-from-callback"})
+"""Scenarios of one thread beside a thread of the reference's own that waits for time to pass: not run here."""
+
+_ONE_THREAD_ROUNDS: Final = 8
+"""Nothing to race: more rounds would only repeat the first."""
+_BEAT_S: Final = 0.25
+_PATIENCE_BEATS: Final = 12
+_THREADS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class StressKill:
+    """What stress said of a mutant.
+
+    `hits`: the rounds that reported an expected clause, of `rounds`; a stuck round (P3) ends the hunt and counts once.
+    `first`: the number of rounds until the first hit, 0 without one. `reason`: why no round was run.
+    """
+
+    mutant: Mutant
+    killed: bool
+    clause: str
+    hits: int
+    rounds: int
+    first: int
+    seconds: float
+    reason: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Hits a round."""
+        return self.hits / self.rounds if self.rounds else 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """The layer `stress` of `purgatorio mutants --json`."""
+        return {
+            "killed": self.killed,
+            "clause": self.clause,
+            "hits": self.hits,
+            "rounds": self.rounds,
+            "first": self.first,
+            "seconds": round(self.seconds, 3),
+            "reason": self.reason,
+        }
+
+
+def stress_hunt(
+    mutant: Mutant, rounds: int, seed: int, *, yields: bool = False, to_first: bool = False
+) -> StressKill:
+    """Race the mutant's scenario for at least `rounds` rounds with the bug inside, on real threads.
+
+    Switch interval, spins, calls in conditions, processors and crews are swept as in `purgatorio stress`; `yields`
+    also injects yields at the seam. Rounds are judged by the scenario's own look, and every fourth batch is recorded
+    and judged by the clauses as well. `to_first` ends with the first hit. A round that is stuck stays behind: its
+    threads are blocked for ever, or leave at the next `loop_head`.
+
+    The seed repeats the plan, not the machine: the number of hits differs from run to run.
+    """
+    start_s = time.monotonic()
+    scenario = SCENARIOS[INSTEAD.get(mutant.scenario, mutant.scenario)]
+    if scenario.name in NEEDS_TIME or scenario.name in NOT_RACED:
+        return StressKill(mutant, False, "", 0, 0, 0, 0.0, "needs time to pass while threads run")
+    if scenario.threads == 1:
+        rounds = min(rounds, _ONE_THREAD_ROUNDS)
+    table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None)
+    histories = ScenarioProgram(scenario, mutant.dialect).histories
+    stop, stuck, number, first = Stop(), None, 0, 0
+    with mutant.applied():
+        while table.rounds < rounds and stuck is None and not (to_first and first):
+            stuck = _batch(scenario, mutant, number, seed, stop, yields, rounds).run(table, histories)
+            number += 1
+            if not first and _hits(table, mutant):
+                first = table.rounds
+    return _kill(mutant, table, stuck, first, time.monotonic() - start_s)
+
+
+def _batch(
+    scenario: Scenario, mutant: Mutant, number: int, seed: int, stop: Stop, yields: bool, rounds: int
+) -> Batch:
+    name = f"{scenario.name}/{mutant.dialect}"
+    settings = drawn(dice_of(seed, name, number), scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
+    return Batch(scenario, mutant.dialect, number, seed, settings, stop, _short_wait, _PATIENCE_BEATS)
+
+
+def _short_wait(thread: threading.Thread) -> None:
+    thread.join(_BEAT_S)
+
+
+def _hits(table: OutcomeTable, mutant: Mutant) -> int:
+    return sum(
+        line.count
+        for line in table.outcomes()
+        if line.grade is Grade.FORBIDDEN and line.clause in mutant.clauses
+    )
+
+
+def _kill(mutant: Mutant, table: OutcomeTable, stuck: Stuck | None, first: int, seconds: float) -> StressKill:
+    hits = _hits(table, mutant)
+    clauses = [line.clause for line in table.outcomes() if line.grade is Grade.FORBIDDEN]
+    expected = [clause for clause in clauses if clause in mutant.clauses]
+    expected.sort(key=lambda clause: clause == "CHECK")
+    rounds = table.rounds
+    if stuck is not None:
+        rounds += 1
+        if "P3" in mutant.clauses:
+            hits, expected = hits + 1, expected or ["P3"]
+        clauses.append("P3")
+    clause = expected[0] if expected else clauses[0] if clauses else ""
+    return StressKill(mutant, bool(hits), clause, hits, rounds, first or (rounds if hits else 0), seconds)

@@ -1,0 +1,172 @@
+"""Outcome tables in the manner of jcstress: what was seen, how often, and what it is worth.
+
+* acceptable: also seen when the tasks run one after the other, in some order;
+* interesting: breaks nothing, and only an interleaving gives it;
+* forbidden: breaks a clause, the scenario's own look, or a structure;
+* unknown: none of these can be said: the explorer, which runs all interleavings, has never seen it, or the round was
+  given up before its end.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import permutations
+from typing import Final
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.harness.reachable import REACHABLE
+from purgatorio_stress.harness.round import RoundMaker, outcome_of
+from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.scenario.contract import Scenario
+
+__all__ = ["Grade", "Outcome", "OutcomeTable", "serial_outcomes"]
+
+_DIFFERENT: Final = 40
+"""Different outcomes that a table holds; a broken structure can be worded in many ways."""
+_OTHERS: Final = "other forbidden outcomes"
+
+
+class Grade(StrEnum):
+    """See the module."""
+
+    ACCEPTABLE = "acceptable"
+    INTERESTING = "interesting"
+    FORBIDDEN = "forbidden"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time."""
+
+    outcome: str
+    count: int
+    overlapped: int
+    grade: Grade
+    clause: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """The shape of `purgatorio stress --json`."""
+        shape: dict[str, object] = {
+            "outcome": self.outcome,
+            "count": self.count,
+            "grade": str(self.grade),
+            "overlapped": self.overlapped,
+        }
+        if self.clause:
+            shape["clause"] = self.clause
+        return shape
+
+
+def serial_outcomes(scenario: Scenario, dialect: str) -> frozenset[str]:
+    """The outcomes of the tasks run one after the other, in every order, on this thread."""
+    found: set[str] = set()
+    for order in permutations(range(scenario.threads)):
+        one = RoundMaker(scenario, dialect, Stop()).make(recorded=False)
+        if len(one.bodies) != scenario.threads:
+            # Its other threads are its own (a reaper): there is no order of tasks to speak of.
+            return frozenset()
+        for k in order:
+            one.bodies[k]()
+        if one.final is not None and not list(one.final()):
+            found.add(outcome_of(one.world.marks))
+    return frozenset(found)
+
+
+@dataclass(slots=True)
+class OutcomeTable:
+    """What became of the rounds of one scenario."""
+
+    name: str
+    serial: frozenset[str]
+    reachable: frozenset[str] | None
+    rounds: int = 0
+    overlapped: int = 0
+    recorded_rounds: int = 0
+    events: int = 0
+    dropped: int = 0
+    given_up: int = 0
+    first_forbidden: str = ""
+    first_batch: int = -1
+    _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _overlaps: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, scenario: Scenario, dialect: str) -> "OutcomeTable":
+        """An empty table."""
+        name = f"{scenario.name}/{dialect}"
+        return cls(name, serial_outcomes(scenario, dialect), REACHABLE.get(name))
+
+    def add(self, marks: set[str], broken: list[Broken], overlapped: bool, batch: int, where: str) -> None:
+        """A round that came to its end, of this batch; `where` names it."""
+        self.rounds += 1
+        self.overlapped += overlapped
+        if broken:
+            clause, text = broken[0].clause, broken[0].seen
+            if self.first_batch < 0:
+                self.first_batch, self.first_forbidden = batch, where
+        else:
+            clause, text = "", outcome_of(marks)
+        key = (clause, text)
+        if key not in self._counts and len(self._counts) >= _DIFFERENT:
+            key = (clause, _OTHERS) if clause else ("", "other outcomes")
+        self._counts[key] += 1
+        self._overlaps[key] += overlapped
+
+    def give_up(self, rounds: int) -> None:
+        """Rounds that were begun or planned and not ended."""
+        self.given_up += rounds
+
+    def outcomes(self) -> list[Outcome]:
+        """The lines, most frequent first."""
+        lines = [
+            Outcome(text, count, self._overlaps[clause, text], self._grade(clause, text), clause)
+            for (clause, text), count in self._counts.most_common()
+        ]
+        return sorted(lines, key=lambda line: (line.grade is not Grade.FORBIDDEN, -line.count))
+
+    @property
+    def forbidden(self) -> int:
+        """Rounds that broke something."""
+        return sum(count for (clause, _), count in self._counts.items() if clause)
+
+    @property
+    def window_hit(self) -> bool:
+        """Whether two threads were ever at work at once: else the rounds show no more than a test without threads."""
+        return self.overlapped > 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS speaks of these rounds only."""
+        if self.forbidden:
+            return Verdict.VIOLATED
+        if not self.rounds or not self.window_hit or self.given_up or self.dropped:
+            return Verdict.UNKNOWN
+        grades = {line.grade for line in self.outcomes()}
+        return Verdict.UNKNOWN if Grade.UNKNOWN in grades else Verdict.PASS
+
+    def as_json(self) -> dict[str, object]:
+        """One element of `scenarios` of `purgatorio stress --json`."""
+        return {
+            "name": self.name,
+            "verdict": str(self.verdict),
+            "rounds": self.rounds,
+            "outcomes": [line.as_json() for line in self.outcomes()],
+            "overlapped": self.overlapped,
+            "window_hit": self.window_hit,
+            "recorded_rounds": self.recorded_rounds,
+            "events": self.events,
+            "given_up": self.given_up,
+            "first_forbidden": self.first_forbidden,
+            "first_batch": self.first_batch,
+        }
+
+    def _grade(self, clause: str, text: str) -> Grade:
+        if clause:
+            return Grade.FORBIDDEN
+        if text in self.serial:
+            return Grade.ACCEPTABLE
+        if self.reachable is not None and text not in self.reachable:
+            return Grade.UNKNOWN
+        return Grade.INTERESTING

@@ -1,0 +1,134 @@
+"""One round: a scenario built afresh on the stage of threads, run by a crew, and judged when its threads have ended."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio import InvariantBroken
+from purgatorio.sync import Lock
+from purgatorio_stress.explorer.history_judge import HistoryJudge
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.harness.noise import Noise
+from purgatorio_stress.harness.seam import NoisySync, RoundSync, Stop
+from purgatorio_stress.harness.stage import RoundLog, RoundTime, SilentLog, ThreadStage
+from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
+
+__all__ = ["NO_MARK", "Round", "RoundMaker", "outcome_of"]
+
+NO_MARK: Final = "none of its marks"
+"""The outcome of a round that reached no branch that the scenario names."""
+
+
+class _LingeringOperation(Operation):
+    """An operation whose `try_complete` makes Python calls between reading its condition and acting on it.
+
+    With a plain read CPython has no place to switch between the read and the unlock behind it; a call is such a place.
+    """
+
+    calls = 0
+
+    def evaluate(self) -> bool:
+        if self._trying is not None:
+            self._trying()
+        ready = self.is_ready()
+        for _ in range(self.calls):
+            _look_elsewhere()
+        return self.force_complete() if ready else False
+
+
+def _look_elsewhere() -> None:
+    """A call, and with it a place where the interpreter may switch threads."""
+
+
+class _RoundWorld(World):
+    """A world whose operations linger."""
+
+    def __init__(self, stage: ThreadStage, dialect: str, start_ms: int, calls: int) -> None:
+        super().__init__(stage, dialect, start_ms=start_ms)
+        self._calls = calls
+
+    def operation(
+        self,
+        id: str,  # noqa: A002 - the trace format's name of the field
+        *keys: str,
+        delay_ms: int = FOREVER_MS,
+        lock: Lock | None = None,
+        completing: Callable[[], object] | None = None,
+        expiring: Callable[[], object] | None = None,
+        trying: Callable[[], object] | None = None,
+    ) -> Operation:
+        made = _LingeringOperation(
+            self, id, keys, delay_ms, lock=lock, completing=completing, expiring=expiring, trying=trying
+        )
+        made.calls = self._calls
+        return made
+
+
+@dataclass(slots=True)
+class Round:
+    """A round that is ready to run. `errors`: what ended a task, by its name."""
+
+    world: World
+    names: list[str]
+    bodies: list[Callable[[], object]]
+    final: Final_ | None
+    sync: RoundSync
+    log: RoundLog | None
+    errors: list[tuple[str, BaseException]] = field(default_factory=list)
+
+    def judged(self, histories: HistoryJudge) -> list[Broken]:
+        """What was broken: errors of tasks, the look at the end, and the clauses over what was recorded."""
+        broken = [_error(name, error) for name, error in self.errors]
+        if self.final is not None:
+            broken += _looked_at(self.final)
+        if self.log is not None:
+            broken += histories.judge(self.log.rows)
+        return broken
+
+
+def _error(name: str, error: BaseException) -> Broken:
+    if isinstance(error, InvariantBroken):
+        return Broken("CHECK", name, str(error))
+    return Broken("O8", name, f"ended by {type(error).__name__}: {error}")
+
+
+def _looked_at(final: Final_) -> list[Broken]:
+    try:
+        return list(final())
+    except InvariantBroken as error:
+        return [Broken("CHECK", "structure", str(error))]
+    except Exception as error:
+        # The look itself fell over what a task left behind, an assertion of a structure for one.
+        return [Broken("CHECK", "structure", f"{type(error).__name__}: {error}")]
+
+
+def outcome_of(marks: set[str]) -> str:
+    """The outcome of a round that broke nothing: the marks that it reached."""
+    return ", ".join(sorted(marks)) or NO_MARK
+
+
+@dataclass(frozen=True, slots=True)
+class RoundMaker:
+    """Builds rounds of one scenario. `calls`: Python calls inside conditions; `noise`: yields at the seam, if any."""
+
+    scenario: Scenario
+    dialect: str
+    stop: Stop
+    calls: int = 0
+    noise: Noise | None = None
+
+    def make(self, recorded: bool) -> Round:
+        """A fresh round. What `build` raises is the caller's."""
+        scenario = self.scenario
+        time = RoundTime(scenario.start_ms)
+        log = RoundLog(time) if recorded else None
+        sync = (
+            RoundSync(self.stop)
+            if self.noise is None
+            else NoisySync(self.stop, self.noise, scenario.stepping)
+        )
+        stage = ThreadStage(sync, time, SilentLog(time) if log is None else log)
+        world = _RoundWorld(stage, self.dialect, scenario.start_ms, self.calls)
+        final = scenario.build(world)
+        return Round(world, stage.names, stage.bodies, final, sync, log)

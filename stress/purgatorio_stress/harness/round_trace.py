@@ -1,0 +1,81 @@
+"""Recorded rounds as the trace of one run, for the engines that judge traces.
+
+A trace never uses a name twice, and every round has an operation `op` under a key `k`: each name gets the number of its
+round, and each round a second of its own. The rounds stand one behind the other, also those of crews that ran side by
+side; they have nothing in common that could be ordered.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.trace.record import MAX_INT, Event
+from purgatorio_spec.trace.writer import TraceWriter
+from purgatorio_stress.harness.stage import RoundLog
+from purgatorio_stress.scenario.contract import Scenario, header_of
+
+__all__ = ["RoundTrace"]
+
+_SPAN_NS: Final = 1_000_000_000
+"""Of one round: longer than the virtual time that any scenario lets pass."""
+
+
+class RoundTrace:
+    """Writes the rounds of one scenario. Raises OSError where the file cannot be written."""
+
+    def __init__(self, path: Path, scenario: Scenario, dialect: str, seed: int) -> None:
+        header = header_of(scenario, dialect)
+        run = path.name.split(".", 1)[0]
+        self.path = path
+        self.dropped = 0
+        self._writer = TraceWriter(
+            path, replace(header, run=run, params={"seed": seed, "rounds": "numbered"})
+        )
+        self._rounds = 0
+        self._next_i = 0
+
+    @property
+    def events(self) -> int:
+        """Events written."""
+        return self._writer.events
+
+    def write(self, log: RoundLog) -> None:
+        """Add a round; its threads have ended, or are given up."""
+        number, first_i = self._rounds, self._next_i
+        self._rounds += 1
+        self.dropped += log.dropped
+        for event in log.events():
+            self._writer.write(_renamed(event, first_i, number))
+            self._next_i = first_i + event.i + 1
+
+    def flush(self) -> None:
+        """Down to the file: what was written survives a kill."""
+        self._writer.flush()
+
+    def close(self, whole: bool) -> None:
+        """Finish it; without an end record where the run broke off, so that nobody takes it for whole."""
+        if whole:
+            self._writer.dropped = self.dropped
+            self._writer.close()
+        else:
+            self._writer.abandon()
+
+
+def _renamed(event: Event, first_i: int, number: int) -> Event:
+    first_t = number * _SPAN_NS
+    return Event(
+        event.i + first_i,
+        event.th,
+        event.t + first_t,
+        event.ph,
+        event.f,
+        None if event.id is None else f"{event.id}@{number}",
+        None if event.c is None else event.c + first_i,
+        None if event.keys is None else tuple(f"{key}@{number}" for key in event.keys),
+        event.delay_ns,
+        None if event.deadline_t is None else min(MAX_INT, event.deadline_t + first_t),
+        None if event.t_call is None else event.t_call + first_t,
+        event.out,
+        event.err,
+        event.state,
+    )

@@ -1,0 +1,327 @@
+"""The seam of one round: the threads' own, with two additions.
+
+`RoundSync` remembers the locks that it makes, for the verdict on a round that is stuck, and lets the run end loops that
+would not end by themselves. The locks are the interpreter's, nothing stands between them and the race.
+
+`NoisySync` also yields at chosen calls of the seam (`Noise`): before the call, so that another thread does its own
+between two calls of this one. Where a switch falls is a matter of microseconds in CPython, and most of a race's windows
+are shorter than one; a yield that falls into a window opens it for good. Its locks know who holds them.
+"""
+
+import re
+import threading
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Generic, TypeVar
+
+from purgatorio.sync import (
+    AtomicFlag,
+    AtomicInt,
+    AtomicRef,
+    Cell,
+    Condition,
+    Lock,
+    QueueNode,
+    ReadWriteLock,
+    SharedQueue,
+)
+from purgatorio.threads import ThreadingSync
+from purgatorio_stress.harness.noise import Noise
+
+__all__ = ["HeldLock", "NoisySync", "RoundStopped", "RoundSync", "Stop"]
+
+T = TypeVar("T")
+
+_OWNER: Final = re.compile(r"owner=(\d+)")
+
+
+class RoundStopped(BaseException):
+    """The run has been given up; raised out of the loops of the code under test, which contains any `Exception`."""
+
+
+@dataclass(slots=True)
+class Stop:
+    """One for a run: set when its threads shall end."""
+
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    """A lock that somebody holds. `holder`: the thread, or "" where the lock does not tell."""
+
+    name: str
+    holder: str
+
+
+class RoundSync(ThreadingSync):
+    """See the module."""
+
+    __slots__ = ("_made", "_stop")
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._made: list[tuple[str, Lock]] = []
+
+    def lock(self, name: str = "") -> Lock:
+        made = threading.Lock()
+        self._made.append((name, made))
+        return made
+
+    def rlock(self, name: str = "") -> Lock:
+        made = threading.RLock()
+        self._made.append((name, made))
+        return made
+
+    def loop_head(self, loop: Hashable = None) -> None:
+        if self._stop.asked:
+            raise RoundStopped
+
+    def held(self) -> list[HeldLock]:
+        """The locks that are held now, by name, with their holders where they can be known."""
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        found = []
+        for name, lock in self._made:
+            if isinstance(lock, _NoisyLock):
+                if lock.holders:
+                    found.append(HeldLock(name, ", ".join(sorted(set(lock.holders)))))
+                continue
+            text = repr(lock)
+            if text.startswith("<locked"):
+                owner = _OWNER.search(text)
+                holder = "" if owner is None else names.get(int(owner[1]), "a thread that has ended")
+                found.append(HeldLock(name, holder))
+        return found
+
+
+class NoisySync(RoundSync):
+    """See the module. Cells with one of the names in `stepping` are yielded at too."""
+
+    __slots__ = ("_noise", "_stepping")
+
+    def __init__(self, stop: Stop, noise: Noise, stepping: frozenset[str] = frozenset()) -> None:
+        super().__init__(stop)
+        self._noise = noise
+        self._stepping = stepping
+
+    def lock(self, name: str = "") -> Lock:
+        made = _NoisyLock(threading.Lock(), self._noise)
+        self._made.append((name, made))
+        return made
+
+    def rlock(self, name: str = "") -> Lock:
+        made = _NoisyLock(threading.RLock(), self._noise)
+        self._made.append((name, made))
+        return made
+
+    def held_by_me(self, rlock: Lock) -> bool:
+        return super().held_by_me(rlock.inner if isinstance(rlock, _NoisyLock) else rlock)
+
+    def read_write_lock(self, name: str = "") -> ReadWriteLock:
+        made = _NoisyReadWriteLock(super().read_write_lock(name), self._noise)
+        self._made += [(f"{name} (read)", made.read), (f"{name} (write)", made.write)]
+        return made
+
+    def condition(self, lock: Lock, name: str = "") -> Condition:
+        inner = lock.inner if isinstance(lock, _NoisyLock) else lock
+        return _NoisyCondition(super().condition(inner, name), self._noise)
+
+    def atomic_flag(self, value: bool = False, name: str = "") -> AtomicFlag:
+        return _NoisyFlag(super().atomic_flag(value, name), self._noise)
+
+    def atomic_int(self, value: int = 0, name: str = "") -> AtomicInt:
+        return _NoisyInt(super().atomic_int(value, name), self._noise)
+
+    def atomic_ref(self, value: T, name: str = "") -> AtomicRef[T]:
+        return _NoisyRef(super().atomic_ref(value, name), self._noise)
+
+    def cell(self, value: T, name: str = "") -> Cell[T]:
+        made: Cell[T] = super().cell(value, name)
+        return _NoisyCell(made, self._noise) if name in self._stepping else made
+
+    def queue(self, name: str = "") -> SharedQueue[T]:
+        made: SharedQueue[T] = super().queue(name)
+        return _NoisyQueue(made, self._noise)
+
+    def loop_head(self, loop: Hashable = None) -> None:
+        super().loop_head(loop)
+        self._noise.point()
+
+
+class _NoisyLock:
+    __slots__ = ("_noise", "holders", "inner")
+
+    def __init__(self, inner: Lock, noise: Noise) -> None:
+        self.inner = inner
+        # A thread stands in it as often as it holds the lock; a read lock has several.
+        self.holders: list[str] = []
+        self._noise = noise
+
+    def acquire(self, blocking: bool = True) -> bool:
+        self._noise.point()
+        if not self.inner.acquire(blocking):
+            return False
+        self.holders.append(threading.current_thread().name)
+        return True
+
+    def release(self) -> None:
+        self._noise.point()
+        name = threading.current_thread().name
+        if name in self.holders:
+            self.holders.remove(name)
+        self.inner.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        self.release()
+
+
+class _NoisyReadWriteLock:
+    __slots__ = ("read", "write")
+
+    def __init__(self, inner: ReadWriteLock, noise: Noise) -> None:
+        self.read: Lock = _NoisyLock(inner.read, noise)
+        self.write: Lock = _NoisyLock(inner.write, noise)
+
+
+class _NoisyCondition:
+    __slots__ = ("_inner", "_noise")
+
+    def __init__(self, inner: Condition, noise: Noise) -> None:
+        self._inner = inner
+        self._noise = noise
+
+    def wait(self, timeout_ms: int | None = None) -> bool:
+        self._noise.point()
+        return self._inner.wait(timeout_ms)
+
+    def notify_all(self) -> None:
+        self._noise.point()
+        self._inner.notify_all()
+
+
+class _NoisyFlag:
+    __slots__ = ("_inner", "_noise")
+
+    def __init__(self, inner: AtomicFlag, noise: Noise) -> None:
+        self._inner = inner
+        self._noise = noise
+
+    def get(self) -> bool:
+        self._noise.point()
+        return self._inner.get()
+
+    def set(self, value: bool, /) -> None:
+        self._noise.point()
+        self._inner.set(value)
+
+    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
+        self._noise.point()
+        return self._inner.compare_and_set(expected, value)
+
+    def get_and_set(self, value: bool, /) -> bool:
+        self._noise.point()
+        return self._inner.get_and_set(value)
+
+
+class _NoisyInt:
+    __slots__ = ("_inner", "_noise")
+
+    def __init__(self, inner: AtomicInt, noise: Noise) -> None:
+        self._inner = inner
+        self._noise = noise
+
+    def get(self) -> int:
+        self._noise.point()
+        return self._inner.get()
+
+    def set(self, value: int, /) -> None:
+        self._noise.point()
+        self._inner.set(value)
+
+    def add(self, delta: int, /) -> int:
+        self._noise.point()
+        return self._inner.add(delta)
+
+
+class _NoisyRef(Generic[T]):
+    __slots__ = ("_inner", "_noise")
+
+    def __init__(self, inner: AtomicRef[T], noise: Noise) -> None:
+        self._inner = inner
+        self._noise = noise
+
+    def get(self) -> T:
+        self._noise.point()
+        return self._inner.get()
+
+    def set(self, value: T, /) -> None:
+        self._noise.point()
+        self._inner.set(value)
+
+    def get_and_set(self, value: T, /) -> T:
+        self._noise.point()
+        return self._inner.get_and_set(value)
+
+
+class _NoisyCell(Generic[T]):
+    __slots__ = ("_inner", "_noise")
+
+    def __init__(self, inner: Cell[T], noise: Noise) -> None:
+        self._inner = inner
+        self._noise = noise
+
+    def get(self) -> T:
+        self._noise.point()
+        return self._inner.get()
+
+    def set(self, value: T, /) -> None:
+        self._noise.point()
+        self._inner.set(value)
+
+    def mutate(self) -> T:
+        self._noise.point()
+        return self._inner.mutate()
+
+
+class _NoisyQueue(Generic[T]):
+    __slots__ = ("_inner", "_noise")
+
+    def __init__(self, inner: SharedQueue[T], noise: Noise) -> None:
+        self._inner = inner
+        self._noise = noise
+
+    def append(self, item: T, /) -> None:
+        self._noise.point()
+        self._inner.append(item)
+
+    def poll(self) -> T | None:
+        self._noise.point()
+        return self._inner.poll()
+
+    def nodes(self) -> Iterator[QueueNode[T]]:
+        self._noise.point()
+        for node in self._inner.nodes():
+            yield node
+            self._noise.point()
+
+    def remove(self, node: QueueNode[T], /) -> bool:
+        self._noise.point()
+        return self._inner.remove(node)
+
+    def is_empty(self) -> bool:
+        self._noise.point()
+        return self._inner.is_empty()
+
+    def size(self) -> int:
+        self._noise.point()
+        return self._inner.size()

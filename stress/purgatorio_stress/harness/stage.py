@@ -1,0 +1,169 @@
+"""The stage of threads: what a `World` needs to run a scenario on the real interpreter instead of under the explorer.
+
+One stage a round. Its time is virtual and moves only in set-up and judgement, before the threads start and after they
+have ended: no time-out can pass in a race, and a completion that was lost stays lost (and is seen).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from purgatorio.sync import Sync
+from purgatorio_spec.trace.record import Event, State
+from purgatorio_stress.explorer.history_log import LogRow
+from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.scenario.world import StageLog
+
+__all__ = ["RoundLog", "RoundTime", "SilentLog", "ThreadStage"]
+
+_NS_PER_MS: Final = 1_000_000
+_CAPACITY: Final = 20_000
+"""Events that one thread can record in a round: some thousand times what a round needs."""
+
+
+class RoundTime:
+    """The time of one round, in milliseconds since its start; also the clock that its timers read."""
+
+    __slots__ = ("_start_ms", "now_ns", "passed_ms")
+
+    def __init__(self, start_ms: int) -> None:
+        self._start_ms = start_ms
+        self.passed_ms = 0
+        self.now_ns = start_ms * _NS_PER_MS
+
+    def now_ms(self) -> int:
+        """The present time."""
+        return self._start_ms + self.passed_ms
+
+    def last_ms(self) -> int:
+        """What the clock last told anybody: it stands still while threads run."""
+        return self._start_ms + self.passed_ms
+
+    def advance(self, by_ms: int) -> int:
+        """Move on; only while one thread runs."""
+        self.passed_ms += by_ms
+        self.now_ns = (self._start_ms + self.passed_ms) * _NS_PER_MS
+        return self.now_ms()
+
+
+class SilentLog:
+    """A recorder that records nothing."""
+
+    __slots__ = ("_time",)
+
+    def __init__(self, time: RoundTime) -> None:
+        self._time = time
+
+    def call(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        delay_ns: int | None = None,
+    ) -> int:
+        """See `Recording`."""
+        return 0
+
+    def ret(
+        self,
+        f: str,
+        c: int,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        out: int | None = None,
+        err: str | None = None,
+        deadline_t: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """See `Recording`."""
+
+    def at(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        t_call: int | None = None,
+        out: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """See `Recording`."""
+
+    def now_ns(self) -> int:
+        """See `StageLog`."""
+        return self._time.now_ns
+
+    @property
+    def rows(self) -> list[LogRow]:
+        """None."""
+        return []
+
+    def events(self) -> Iterator[Event]:
+        """None."""
+        return iter(())
+
+
+class RoundLog(Recorder):
+    """The recorder of one round: a buffer a thread, tickets from 0 on. Read it when the threads have ended."""
+
+    def __init__(self, time: RoundTime) -> None:
+        self._time = time
+        super().__init__(self.now_ns, _CAPACITY)
+
+    def now_ns(self) -> int:
+        """See `StageLog`."""
+        return self._time.now_ns
+
+    @property
+    def recorded(self) -> int:
+        """How many events there are."""
+        return len(self.rows_by_thread())
+
+    @property
+    def rows(self) -> list[LogRow]:
+        """Tickets are dense, so the place of an event is its `i`."""
+        return [(name, *row[1:]) for name, row in self.rows_by_thread()]
+
+    def events(self) -> Iterator[Event]:
+        """The rows as events."""
+        for th, (
+            i,
+            t,
+            ph,
+            f,
+            id_,
+            c,
+            keys,
+            delay,
+            deadline,
+            t_call,
+            out,
+            err,
+            state,
+        ) in self.rows_by_thread():
+            yield Event(i, th, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state)
+
+
+class ThreadStage:
+    """See `Stage`, whose timeline it is too. `bodies`: the tasks that the scenario wants run, in their order."""
+
+    __slots__ = ("bodies", "clock", "log", "names", "run", "sync", "virtual")
+
+    def __init__(self, sync: Sync, time: RoundTime, log: StageLog) -> None:
+        self.sync = sync
+        self.log = log
+        self.virtual = time
+        self.clock = time
+        self.run = self
+        self.names: list[str] = []
+        self.bodies: list[Callable[[], object]] = []
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the start."""
+        return self.virtual.passed_ms
+
+    def spawn(self, name: str, body: Callable[[], object], /) -> None:
+        """A task of the round; the crew runs it."""
+        self.names.append(name)
+        self.bodies.append(body)

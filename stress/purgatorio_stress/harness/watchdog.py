@@ -1,0 +1,138 @@
+"""The watchdog: a run is stuck when its progress has not grown for so many beats, whatever the clock says.
+
+A beat is one wait of the coordinator that ended without news. Beats stop with the process, so a machine that sleeps, or
+a coordinator that is not scheduled, is no reason for a verdict; tests beat by hand.
+
+The verdict (clause P3) names what each thread is doing, whether it moved between the last two beats, and the locks that
+are held, with their holders where the locks can tell.
+"""
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final
+
+from purgatorio_stress.harness.seam import HeldLock
+
+__all__ = ["Stuck", "StuckThread", "Watchdog", "stuck_threads"]
+
+_FRAMES: Final = 8
+"""Innermost frames shown of each thread."""
+
+Place = tuple[str, int, int]
+"""Where a thread stands: the code's name, the line, and the instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class StuckThread:
+    """A thread that has not come to its end: `moved` says that it was somewhere else a beat before (a livelock)."""
+
+    name: str
+    moved: bool
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A round that does not get on. `seed` and `round` name it."""
+
+    scenario: str
+    where: str
+    beats: int
+    threads: tuple[StuckThread, ...]
+    held: tuple[HeldLock, ...]
+
+    @property
+    def text(self) -> str:
+        """The verdict for people."""
+        lines = [f"P3  {self.scenario}: no progress in {self.beats} beats; {self.where}"]
+        for thread in self.threads:
+            lines.append(f"  {thread.name} {'goes round' if thread.moved else 'stands still'}")
+            lines += [f"    {line}" for line in thread.stack]
+        lines.append("  held: " + (", ".join(_held(one) for one in self.held) or "no lock"))
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, object]:
+        """`stuck` of `purgatorio stress --json`."""
+        return {
+            "clause": "P3",
+            "scenario": self.scenario,
+            "where": self.where,
+            "beats": self.beats,
+            "threads": [
+                {"name": one.name, "moved": one.moved, "stack": list(one.stack)} for one in self.threads
+            ],
+            "held": [{"lock": one.name, "holder": one.holder} for one in self.held],
+        }
+
+
+def _held(one: HeldLock) -> str:
+    return f"{one.name} by {one.holder}" if one.holder else one.name
+
+
+class Watchdog:
+    """Counts beats without progress. `patience`: how many make a run stuck; at least 2 (ValueError)."""
+
+    __slots__ = ("_beats", "_last", "_patience", "_places", "_progress", "_threads")
+
+    def __init__(
+        self, progress: Callable[[], int], threads: Sequence[threading.Thread], patience: int = 10
+    ) -> None:
+        if patience < 2:
+            raise ValueError(f"two beats at least tell standing still from moving, not {patience}")
+        self._progress = progress
+        self._threads = threads
+        self._patience = patience
+        self._last = progress()
+        self._beats = 0
+        self._places: dict[int, Place] = {}
+
+    @property
+    def beats(self) -> int:
+        """Beats since the last progress."""
+        return self._beats
+
+    def beat(self) -> bool:
+        """One wait has ended without news; True when the patience has run out."""
+        now = self._progress()
+        if now != self._last:
+            self._last, self._beats = now, 0
+            return False
+        self._beats += 1
+        if self._beats == self._patience - 1:
+            self._places = {ident: _place(frame) for ident, frame in sys._current_frames().items()}
+        return self._beats >= self._patience
+
+    def threads(self) -> tuple[StuckThread, ...]:
+        """The threads that live on, with their stacks, compared with the beat before."""
+        return stuck_threads(self._threads, self._places)
+
+
+def stuck_threads(threads: Iterable[threading.Thread], before: dict[int, Place]) -> tuple[StuckThread, ...]:
+    """What the living among these threads are doing now; `before`: where they stood earlier."""
+    frames = sys._current_frames()
+    found = []
+    for thread in threads:
+        frame = frames.get(thread.ident or 0)
+        if thread.is_alive() and frame is not None:
+            moved = before.get(thread.ident or 0, _place(frame)) != _place(frame)
+            found.append(StuckThread(thread.name, moved, tuple(_stack(frame))))
+    return tuple(found)
+
+
+def _place(frame: FrameType) -> Place:
+    return frame.f_code.co_name, frame.f_lineno, frame.f_lasti
+
+
+def _stack(frame: FrameType) -> list[str]:
+    """The innermost frames, innermost last, by file name and line."""
+    summary = traceback.extract_stack(frame)[-_FRAMES:]
+    return [f"{_short(one.filename)}:{one.lineno} {one.name}: {one.line}" for one in summary]
+
+
+def _short(path: str) -> str:
+    """The file below its package's folder: a report names no place of this machine."""
+    return "/".join(path.replace("\\", "/").split("/")[-2:])
