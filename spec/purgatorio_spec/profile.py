@@ -63,5 +63,16 @@ PROFILES: Final[dict[str, Profile]] = {
             "asyncio loop.call_later: one thread; a cancelled handle does not run",
             cancel_is_barrier=True,
         ),
+        Profile(
+            "timer",
+            _TIMER,
+            "any timer that its makers held to nothing else: a cancel that came in time holds",
+        ),
+        Profile(
+            "timer-cancel-barrier",
+            _TIMER,
+            "the same, where a cancel that said that it succeeded holds whatever the time",
+            cancel_is_barrier=True,
+        ),
     )
 }
