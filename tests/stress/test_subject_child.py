@@ -56,10 +56,28 @@ def test_child_that_talks_for_ever_is_a_hang_in_the_end() -> None:
     assert (found.kind, "not done after 0.5 s" in str(found)) == ("hang", True)
 
 
-def test_child_that_closes_its_output_and_stays_is_a_hang() -> None:
+def test_child_that_closes_its_output_and_stays_is_told_as_that() -> None:
     """End of file is not the end of the process."""
     script = "import os, time; os.close(1); time.sleep(600)"
-    assert kind_of(script, ChildLimits(silence_s=1.0)) == "hang"
+    assert kind_of(script, ChildLimits(silence_s=1.0)) == "closed-output"
+
+
+def test_child_that_closes_its_input_and_stays_is_told_as_that() -> None:
+    """Not a hang like others: it will never hear what it is told."""
+    script = "import os, time; os.close(0); print('deaf', flush=True); time.sleep(600)"
+    assert kind_of(script, ChildLimits(silence_s=0.3)) == "closed-input"
+
+
+def test_output_has_a_limit_in_bytes() -> None:
+    """Lines short enough and few enough, and still too much."""
+    found = failure("while True: print('x' * 900)", ChildLimits(line_bytes=1_000, output_bytes=50_000))
+    assert (found.kind, "more than 50000 bytes" in found.why) == ("flood", True)
+
+
+def test_last_words_cannot_write_to_the_terminal() -> None:
+    """Standard error is shown, and never obeyed."""
+    found = failure("import sys; sys.stderr.write('\\x1b[2Jgone\\nsecond line'); sys.exit(1)")
+    assert r"\x1b[2Jgone | second line" in found.why
 
 
 def test_dead_child_is_told_with_its_status_and_last_words() -> None:

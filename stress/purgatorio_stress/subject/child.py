@@ -6,33 +6,48 @@ child can block the caller. However the `with` block is left, the child and all 
 
 import os
 import queue
+import select
 import signal
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from types import TracebackType
 from typing import IO, Final
 
+from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-__all__ = ["ChildLimits", "LineChild"]
+__all__ = ["ChildLimits", "LineChild", "Quiet"]
 
-_STDERR_KEPT_BYTES: Final = 4096
+STDERR_KEPT_BYTES: Final = 64 * 1024
+"""Of a child's standard error so much is kept: its end."""
+
+_STDERR_SHOWN_BYTES: Final = 4096
+"""And so much of that is shown."""
 _QUEUED_LINES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What a child may do before it is given up."""
+    """What a child may do before it is given up. `start_s`: its first silence, while it starts."""
 
     silence_s: float = 20.0
     total_s: float = 120.0
     line_bytes: int = 64 * 1024
     lines: int = 2_000_000
+    start_s: float = 20.0
+    output_bytes: int = 1 << 30
+
+
+class Quiet(Enum):
+    """What is heard instead of a line: nothing in time, or nothing ever again."""
+
+    SILENT = auto()
+    ENDED = auto()
 
 
 class LineChild(AbstractContextManager["LineChild"]):
@@ -48,7 +63,10 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._name = name
         self._limits = limits or ChildLimits()
         self._said: queue.Queue[bytes | None] = queue.Queue(_QUEUED_LINES)
-        self._errors: deque[bytes] = deque()
+        self._errors = b""
+        self._end_s = time.monotonic() + self._limits.total_s
+        self._lines = 0
+        self._bytes = 0
         self._closing = threading.Event()
         try:
             self._process = subprocess.Popen(
@@ -86,45 +104,99 @@ class LineChild(AbstractContextManager["LineChild"]):
             stream.write(b"".join(line + b"\n" for line in lines))
             stream.flush()
 
+    def say(self, line: bytes) -> None:
+        """Write one short line at once; for a talk in which the child answers before it is told more.
+
+        What a pipe holds (64 KiB) is the caller's bound on what is said and not yet answered. A child that no longer
+        listens is noticed by its silence, see `silent`.
+        """
+        assert len(line) < select.PIPE_BUF, "a longer line could block the caller"
+        stream = self._process.stdin
+        assert stream is not None, "the pipes were asked for"
+        with suppress(OSError, ValueError):
+            stream.write(line + b"\n")
+            stream.flush()
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
+        left_s = self._end_s - time.monotonic()
+        try:
+            line = self._said.get(timeout=max(0.0, min(within_s, left_s)))
+        except queue.Empty:
+            if left_s <= within_s:
+                raise self.failed("hang", f"not done after {self._limits.total_s:g} s") from None
+            return Quiet.SILENT
+        if left_s <= 0:
+            raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
+        if line is None:
+            # Whoever asks again is told again.
+            self._said.put(None)
+            return Quiet.ENDED
+        self._lines += 1
+        self._bytes += len(line) + 1
+        if len(line) > self._limits.line_bytes:
+            raise self.failed("flood", f"a line of more than {self._limits.line_bytes} bytes")
+        if self._lines > self._limits.lines:
+            raise self.failed("flood", f"more than {self._limits.lines} lines")
+        if self._bytes > self._limits.output_bytes:
+            raise self.failed("flood", f"more than {self._limits.output_bytes} bytes")
+        return line
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """The failure of a child that was silent for so long: it does not listen, or it hangs."""
+        if self._deaf():
+            return self.failed("closed-input", f"closed its standard input and lives on{why}")
+        return self.failed("hang", f"silent for {seconds:g} s{why}")
+
+    def _deaf(self) -> bool:
+        """Whether nobody holds the other end of its standard input any more."""
+        stream = self._process.stdin
+        if stream is None or stream.closed:
+            return False
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLERR)
+        return any(happened & select.POLLERR for _, happened in poll.poll(0))
+
     def lines(self) -> Iterator[bytes]:
         """What the child says, line by line, until it closes its output; then `died` if its exit status is not 0."""
-        end_s = time.monotonic() + self._limits.total_s
-        count = 0
         while True:
-            left_s = end_s - time.monotonic()
-            try:
-                line = self._said.get(timeout=max(0.0, min(self._limits.silence_s, left_s)))
-            except queue.Empty:
-                over = f"not done after {self._limits.total_s:g} s"
-                silent = f"silent for {self._limits.silence_s:g} s"
-                raise self.failed("hang", over if left_s <= self._limits.silence_s else silent) from None
-            if left_s <= 0:
-                raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
-            if line is None:
-                self._check_exit()
+            said = self.hear(self._limits.silence_s)
+            if said is Quiet.SILENT:
+                raise self.silent(self._limits.silence_s)
+            if said is Quiet.ENDED:
+                self.check_exit()
                 return
-            count += 1
-            if len(line) > self._limits.line_bytes:
-                raise self.failed("flood", f"a line of more than {self._limits.line_bytes} bytes")
-            if count > self._limits.lines:
-                raise self.failed("flood", f"more than {self._limits.lines} lines")
-            yield line
+            yield said
 
-    def _check_exit(self) -> None:
+    def end_input(self) -> None:
+        """Close its standard input, as a sign that nothing more comes."""
+        stream = self._process.stdin
+        assert stream is not None, "the pipes were asked for"
+        with suppress(OSError):
+            stream.close()
+
+    def check_exit(self, why: str = "") -> None:
+        """Wait for the end of a child that has closed its output. Raises SubjectFailed unless it ends with status 0."""
         try:
             status = self._process.wait(timeout=self._limits.silence_s)
         except subprocess.TimeoutExpired:
-            raise self.failed("hang", "closed its output and does not end") from None
+            raise self.failed("closed-output", f"closed its output and does not end{why}") from None
         if status != 0:
             how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
-            raise self.failed("died", f"ended {how}")
+            raise self.failed("died", f"ended {how}{why}")
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """The failure, with the end of the child's standard error in its text."""
         if kind == "died":
             self._threads[1].join(timeout=1.0)
-        errors = b"".join(list(self._errors))[-_STDERR_KEPT_BYTES:].decode(errors="replace").strip()
+        # A child does not choose what a terminal does with its words.
+        lines = self._errors[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
+        errors = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
         return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {errors}" if errors else why)
+
+    def errors(self) -> bytes:
+        """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`."""
+        return self._errors
 
     def _read_lines(self, stream: IO[bytes]) -> None:
         with suppress(OSError, ValueError):
@@ -144,10 +216,8 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def _read_errors(self, stream: IO[bytes]) -> None:
         with suppress(OSError, ValueError):
-            while chunk := os.read(stream.fileno(), _STDERR_KEPT_BYTES):
-                self._errors.append(chunk)
-                while len(self._errors) > 64:
-                    self._errors.popleft()
+            while chunk := os.read(stream.fileno(), STDERR_KEPT_BYTES):
+                self._errors = (self._errors + chunk)[-STDERR_KEPT_BYTES:]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

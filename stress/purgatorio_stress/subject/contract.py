@@ -12,7 +12,19 @@ __all__ = ["FailureKind", "Progress", "Subject", "SubjectFailed"]
 Progress = Callable[[str, int, int], None]
 """Called with the run's name, timers settled so far and timers planned; from any thread."""
 
-FailureKind = Literal["unavailable", "hang", "died", "rubbish", "flood"]
+FailureKind = Literal[
+    "unavailable",
+    "hang",
+    "died",
+    "rubbish",
+    "flood",
+    "closed-input",
+    "closed-output",
+    "answered-twice",
+    "wrong-id",
+    "wrong-version",
+    "refused",
+]
 
 
 # Not frozen: an exception's traceback and context are assigned to it on its way.
@@ -22,6 +34,9 @@ class SubjectFailed(Exception):
 
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done. `died`: ended
     before it was done. `rubbish`: said something that the protocol does not know. `flood`: said too much.
+    `closed-input`, `closed-output`: lives on without listening, or without a voice. `answered-twice`, `wrong-id`:
+    answered a call again, or spoke of a call, task or operation that there is not. `wrong-version`: speaks another
+    version of the protocol. `refused`: ended a call with an error without which there is no run.
     """
 
     subject: str

@@ -12,7 +12,6 @@ At the end the run waits for every operation, lets the reaper purge, and records
 rest (a broken build leaves timers behind), it ends without: what was recorded says why.
 """
 
-import random
 import threading
 import time
 from collections.abc import Mapping
@@ -34,7 +33,8 @@ from purgatorio_stress.recorded import (
 )
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
-from purgatorio_stress.subject.plan import Plan, Step
+from purgatorio_stress.subject.plan import Plan
+from purgatorio_stress.subject.purgatory_plan import Act, PlannedOperation, purgatory_plan
 from purgatorio_stress.trace_file import write_run
 
 __all__ = ["DIALECTS", "LATE_SLACK_NS", "PURGE_INTERVAL", "ReferenceSubject", "reference_subjects"]
@@ -48,7 +48,6 @@ PURGE_INTERVAL: Final = 100
 DIALECTS: Final[Mapping[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked": LOCKED}
 """The dialects by the name of their profile."""
 
-_SHARED_KEYS: Final = 24
 _REAPER_PERIOD_S: Final = 0.2
 _NAP_S: Final = 0.005
 _STUCK_S: Final = 15.0
@@ -127,16 +126,6 @@ def reference_subjects() -> list[ReferenceSubject]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Act:
-    """What one worker does at one moment: `register`, `event`, `force` or `cancel_key`, for one operation."""
-
-    at_ns: int
-    thread: int
-    what: str
-    operation: RecordedOperation
-
-
 class _Run:
     """One run: the purgatory, its operations, and the acts of every worker."""
 
@@ -146,11 +135,10 @@ class _Run:
         self._subject = subject
         self._plan = plan
         self._progress = progress
-        self._dice = random.Random(f"reference/{subject.name}/{plan.seed}")
         self._clock = RecordingClock(MonotonicClock())
         self._given_back: list[RecordedOperation] = []
-        self._operations = self._make_operations()
-        self._acts = self._make_acts()
+        planned, self._acts = purgatory_plan(plan, f"reference/{subject.name}")
+        self._operations = {one.id: self._make_operation(one) for one in planned}
         self._timer = SystemTimer(
             subject.name, tick_ms=subject.tick_ms, wheel_size=subject.wheel_size, clock=self._clock
         )
@@ -185,7 +173,7 @@ class _Run:
 
     def _look_and_wait(self) -> None:
         self._purgatory.gauge()
-        done = sum(operation.is_completed() for operation in self._operations)
+        done = sum(operation.is_completed() for operation in self._operations.values())
         self._progress(self._subject.name, done, self._plan.timers)
         time.sleep(_GAUGE_EVERY_S)
 
@@ -195,7 +183,7 @@ class _Run:
             # A cancel by key that fell between watching and arming has left a timer behind; nobody waits for it.
             operation.cancel()
         given_back = {operation.id for operation in self._given_back}
-        left = [operation for operation in self._operations if operation.id not in given_back]
+        left = [operation for operation in self._operations.values() if operation.id not in given_back]
         while self._timer.size() > 0 or not all(operation.is_completed() for operation in left):
             if time.monotonic() > give_up_s:
                 return False
@@ -218,59 +206,23 @@ class _Run:
         except BaseException as error:
             self.failures.append(error)
 
-    def _do(self, act: _Act) -> None:
-        operation = act.operation
+    def _do(self, act: Act) -> None:
+        operation = self._operations[act.operation.id]
         if act.what == "register":
             self._purgatory.register(operation)
         elif act.what == "event":
             operation.become_ready(time.monotonic_ns())
-            self._purgatory.check(operation.keys[act.at_ns % len(operation.keys)])
+            self._purgatory.check(act.key)
         elif act.what == "force":
             operation.force_complete()
         else:
-            self._given_back.extend(self._purgatory.cancel_for_key(operation.keys[0]))
+            self._given_back.extend(self._purgatory.cancel_for_key(act.key))
 
-    def _make_operations(self) -> list[RecordedOperation]:
-        adds = (step for step in self._plan.steps if step.delay_ns is not None)
-        return [self._make_operation(step) for step in sorted(adds, key=lambda step: step.slot)]
-
-    def _make_operation(self, step: Step) -> RecordedOperation:
-        keys = tuple(f"k{self._dice.randrange(_SHARED_KEYS)}" for _ in range(self._dice.randint(1, 3)))
-        if step.slot % 16 == 0:
-            # Keys of their own for what is cancelled by key, so that not everything is.
-            keys = (f"c{self._dice.randrange(4)}", *keys[1:])
+    def _make_operation(self, planned: PlannedOperation) -> RecordedOperation:
         return RecordedOperation(
             self.recorder,
-            f"op-{step.slot}",
-            tuple(dict.fromkeys(keys)),
-            int((step.delay_ns or 0) / NS_PER_MS),
+            planned.id,
+            planned.keys,
+            int(planned.delay_ns / NS_PER_MS),
             dialect=DIALECTS[self._subject.profile],
         )
-
-    def _make_acts(self) -> list[_Act]:
-        acts: list[_Act] = []
-        disturbed = {step.slot for step in self._plan.steps if step.delay_ns is None}
-        for step in self._plan.steps:
-            operation = self._operations[step.slot]
-            if step.delay_ns is None:
-                acts.append(_Act(step.at_ns, step.thread, self._disturbance(operation), operation))
-                continue
-            acts.append(_Act(step.at_ns, step.thread, "register", operation))
-            if step.slot not in disturbed and self._dice.random() < 0.5:
-                acts.append(self._event(step, operation))
-        acts.sort(key=lambda act: act.at_ns)
-        return acts
-
-    def _disturbance(self, operation: RecordedOperation) -> str:
-        if operation.keys[0].startswith("c") and self._dice.random() < 0.5:
-            return "cancel_key"
-        return self._dice.choice(("event", "event", "force"))
-
-    def _event(self, step: Step, operation: RecordedOperation) -> _Act:
-        """An event near the registration, within the time-out, or around its end."""
-        wait_ns = max(0, step.delay_ns or 0)
-        offset_ns = self._dice.choice(
-            (-2 * NS_PER_MS, 0, self._dice.randrange(NS_PER_MS), wait_ns // 2, wait_ns, wait_ns + NS_PER_MS)
-        )
-        thread = self._dice.randrange(self._plan.threads)
-        return _Act(max(0, step.at_ns + offset_ns), thread, "event", operation)

@@ -1,0 +1,99 @@
+// A toy timing wheel that speaks purgatorio-subject/1: a subject in about 100 lines of JavaScript, nothing to install.
+//
+//     purgatorio verify --engine process --command 'node examples/subjects/toy_wheel.js'
+//
+// With --bug one character of `advance` is another, and `verify` says what that breaks.
+"use strict";
+
+const readline = require("node:readline");
+
+const TICK_NS = 1_000_000;
+const BUCKETS = 16;
+const BUG = process.argv.includes("--bug");
+
+class Wheel {
+  constructor(nowNs, fire) {
+    this.tick = Math.floor(nowNs / TICK_NS);
+    this.nowNs = nowNs;
+    this.buckets = Array.from({ length: BUCKETS }, () => new Map());
+    this.places = new Map(); // task to bucket, so that a cancel looks into one
+    this.fire = fire;
+  }
+
+  add(task, delayNs) {
+    const dueTick = Math.ceil((this.nowNs + delayNs) / TICK_NS); // rounded up: never early
+    if (dueTick <= this.tick) {
+      this.fire(task);
+      return;
+    }
+    const bucket = this.buckets[dueTick % BUCKETS];
+    bucket.set(task, dueTick);
+    this.places.set(task, bucket);
+  }
+
+  cancel(task) {
+    const bucket = this.places.get(task);
+    this.places.delete(task);
+    return bucket === undefined ? false : bucket.delete(task);
+  }
+
+  advance(nowNs) {
+    const last = this.tick;
+    this.nowNs = nowNs;
+    this.tick = Math.floor(nowNs / TICK_NS);
+    // Over a whole revolution and more every bucket is visited once.
+    for (let tick = Math.max(last + 1, this.tick - BUCKETS + 1); tick <= this.tick; tick++) {
+      for (const [task, dueTick] of [...this.buckets[tick % BUCKETS]]) {
+        const due = BUG ? dueTick >= this.tick : dueTick <= this.tick;
+        if (due) {
+          this.cancel(task);
+          this.fire(task);
+        }
+      }
+    }
+  }
+
+  size() {
+    return this.places.size;
+  }
+}
+
+const DESCRIPTION = {
+  protocol: "purgatorio-subject/1",
+  name: "toy-wheel-js",
+  version: "1",
+  language: "JavaScript",
+  capabilities: ["timer", "virtual-time", "cancel", "cancel-barrier", "gauge"],
+  reports: ["timer_fire"],
+  tick_ns: TICK_NS,
+  wheel_size: BUCKETS,
+  early_ns: 0,
+  late_ns: TICK_NS,
+};
+
+const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
+
+let wheel = null;
+
+const calls = {
+  start: (call) => {
+    wheel = new Wheel(call.now_ns, (task) => say({ m: "fired", id: task }));
+  },
+  add: (call) => wheel.add(call.id, call.delay_ns),
+  cancel: (call) => ({ out: wheel.cancel(call.id) ? 1 : 0 }),
+  advance: (call) => wheel.advance(call.now_ns),
+  gauge: () => ({ delayed: wheel.size() }),
+  quiesce: () => ({ delayed: wheel.size() }),
+  stop: () => ({}),
+};
+
+readline.createInterface({ input: process.stdin }).on("line", (line) => {
+  const call = JSON.parse(line);
+  if (call.m === "describe") {
+    say({ m: "description", n: call.n, ...DESCRIPTION });
+  } else if (calls[call.m] === undefined) {
+    say({ m: "answer", n: call.n, err: "UnknownCall" });
+  } else {
+    say({ m: "answer", n: call.n, ...calls[call.m](call) });
+  }
+});

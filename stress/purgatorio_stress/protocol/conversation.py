@@ -1,0 +1,402 @@
+"""One run's talk with a subject, without any input or output of its own: what may be said when, and what it records.
+
+`ask` makes the line of a call and records that it begins; `hear` takes one line of the subject, of any content, and
+records what it says. Whatever is no part of the protocol is a `Misbehaved` of its kind. All recording happens here and
+on the caller's thread, in the order in which the lines were written and read: a call is recorded before its line is
+written and its return after the answer was read, so the recorded interval holds the real one.
+
+What a subject's event is recorded as: see `message`. An event made from within a call (`during`) is on that call's
+thread of the trace, `caller-0` for lane 0; any other is on the thread that it names, `subject` if none. In virtual time
+all is made from within the one call under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_spec.trace.parse import Refusal
+from purgatorio_spec.trace.record import MAX_INT, State
+from purgatorio_stress.protocol.message import (
+    Add,
+    Advance,
+    Answer,
+    Armed,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Completed,
+    Describe,
+    Description,
+    Disarmed,
+    Enter,
+    Expired,
+    Fired,
+    Force,
+    Gauge,
+    Happening,
+    Leave,
+    Quiesce,
+    Ready,
+    Register,
+    call_line,
+    call_name,
+    parse_said,
+)
+from purgatorio_stress.recorder import Recorder, ThreadLog
+from purgatorio_stress.subject.contract import FailureKind
+
+__all__ = ["Conversation", "Misbehaved"]
+
+_MAX_THREADS: Final = 64
+_MAX_DEPTH: Final = 64
+
+_FUNCTION_OF: Final[dict[type[Happening], str]] = {
+    Fired: "timer_fire",
+    Completed: "on_complete",
+    Expired: "on_expiration",
+    Armed: "timer_add",
+    Disarmed: "timer_cancel",
+}
+
+
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
+class Misbehaved(Exception):
+    """What the subject did that the protocol does not allow."""
+
+    kind: FailureKind
+    why: str
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A call without its answer: its ticket, and what its record needs when it ends."""
+
+    call: Call
+    lane: int
+    log: ThreadLog
+    ticket: int
+    asked_t: int
+
+
+@dataclass(slots=True)
+class _Entered:
+    """A function that the subject entered; not recorded itself where a call of the driver's already is (`force`)."""
+
+    f: str
+    id: str
+    ticket: int | None
+
+
+@dataclass(slots=True)
+class _Operation:
+    """What the driver knows of a task or operation."""
+
+    asked_t: int = 0
+    delay_ns: int | None = None
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Settled:
+    """Which tasks and operations are known to the subject (`known`), and which of them are not over (`pending`)."""
+
+    known: set[str] = field(default_factory=set)
+    pending: set[str] = field(default_factory=set)
+
+
+class Conversation:
+    """See the module. `reports`: what the subject declared that it reports. `virtual`: time is the driver's."""
+
+    def __init__(self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False) -> None:
+        self.description: Description | None = None
+        self.settled = Settled()
+        self._recorder = recorder
+        self._reports = frozenset(reports)
+        self._virtual = virtual
+        self._next = 0
+        self._open: dict[int, _OpenCall] = {}
+        self._busy: dict[int, int] = {}
+        self._operations: dict[str, _Operation] = {}
+        self._logs: dict[str, ThreadLog] = {}
+        self._stacks: dict[str, list[_Entered]] = {}
+
+    @property
+    def calls(self) -> int:
+        """How many calls were made so far."""
+        return self._next
+
+    def under_way(self) -> str | None:
+        """The oldest call without an answer, in words, or None."""
+        for number, oldest in self._open.items():
+            return f"call {number} ({call_name(oldest.call)})"
+        return None
+
+    def is_open(self, number: int) -> bool:
+        """Whether this call waits for its answer."""
+        return number in self._open
+
+    def free(self, lane: int) -> bool:
+        """Whether the lane has no call under way."""
+        return lane not in self._busy
+
+    def ask(self, call: Call, lane: int = 0, *, before_sending: Callable[[], None] | None = None) -> bytes:
+        """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record."""
+        assert self.free(lane), "a lane makes one call after the other"
+        number, self._next = self._next, self._next + 1
+        log = self._log(f"caller-{lane}")
+        asked_t = self._recorder.clock_ns()
+        self._open[number] = _OpenCall(call, lane, log, self._begin(log, call, asked_t), asked_t)
+        self._busy[lane] = number
+        if before_sending is not None:
+            before_sending()
+        return call_line(number, call, lane)
+
+    def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
+        if isinstance(call, Add | Register):
+            keys = call.keys if isinstance(call, Register) else ()
+            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
+            return log.call(_recorded(call), call.id, keys=keys or None, delay_ns=call.delay_ns)
+        if isinstance(call, Ready):
+            self._operations.setdefault(call.id, _Operation())
+        if isinstance(call, Cancel | Force):
+            return log.call(_recorded(call), call.id)
+        if isinstance(call, Check | CancelKey):
+            return log.call(_recorded(call), keys=(call.key,))
+        if isinstance(call, Advance | Gauge):
+            return log.call(_recorded(call))
+        return -1
+
+    def hear(self, line: bytes) -> Answer | Description | Happening:
+        """Record what the line says. Raises Misbehaved."""
+        try:
+            said = parse_said(line)
+        except Refusal as refusal:
+            raise Misbehaved("rubbish", str(refusal)) from None
+        if isinstance(said, Description):
+            self._described(said)
+        elif isinstance(said, Answer):
+            self._answered(said)
+        else:
+            self._happened(said)
+        return said
+
+    def _close(self, number: int) -> _OpenCall:
+        ended = self._open.pop(number, None)
+        if ended is None:
+            if number < self._next:
+                raise Misbehaved("answered-twice", f"call {number} was answered before")
+            raise Misbehaved("wrong-id", f"an answer to call {number}, which was never made")
+        del self._busy[ended.lane]
+        return ended
+
+    def _described(self, said: Description) -> None:
+        ended = self._close(said.n)
+        if not isinstance(ended.call, Describe):
+            raise Misbehaved("rubbish", f"a description in answer to {call_name(ended.call)}")
+        if said.protocol != ended.call.protocol:
+            raise Misbehaved(
+                "wrong-version", f"it speaks {said.protocol!r}, and was asked for {ended.call.protocol!r}"
+            )
+        self.description = said
+
+    def _answered(self, said: Answer) -> None:
+        ended = self._close(said.n)
+        call, log = ended.call, ended.log
+        if said.err is not None:
+            self._refused(ended, said.err)
+            return
+        _check_answer(call, said)
+        if isinstance(call, Describe):
+            raise Misbehaved("rubbish", "an answer to describe that is no description")
+        if isinstance(call, Ready):
+            log.at("ready", call.id, t_call=ended.asked_t)
+        elif isinstance(call, Gauge):
+            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed))
+        elif isinstance(call, Quiesce):
+            log.at("quiesce", state=State(said.watched, said.delayed))
+        elif isinstance(call, CancelKey):
+            self._given_back(call, said, ended)
+        elif isinstance(call, Add):
+            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
+            self._begun(call.id)
+        elif isinstance(call, Register):
+            self._end(ended, out=said.out)
+            if said.out == 0:
+                self._begun(call.id)
+        elif _recorded(call):
+            self._end(ended, out=said.out)
+            if isinstance(call, Cancel) and said.out != 0:
+                self.settled.pending.discard(call.id)
+
+    def _refused(self, ended: _OpenCall, err: str) -> None:
+        """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
+        call = ended.call
+        if not _recorded(call) or isinstance(call, Advance):
+            raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}")
+        if isinstance(call, Gauge):
+            ended.log.ret("gauge", ended.ticket, err=err)
+        else:
+            self._end(ended, err=err)
+
+    def _end(
+        self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
+    ) -> None:
+        call = ended.call
+        operation = call.id if isinstance(call, Add | Register | Cancel | Force) else None
+        ended.log.ret(_recorded(call), ended.ticket, operation, out=out, err=err, deadline_t=deadline_t)
+
+    def _begun(self, operation: str) -> None:
+        # It may be over already: a task that is due at once fires before its add is answered.
+        if operation not in self.settled.known:
+            self.settled.pending.add(operation)
+        self.settled.known.add(operation)
+
+    def _over(self, operation: str) -> None:
+        self.settled.known.add(operation)
+        self.settled.pending.discard(operation)
+
+    def _given_back(self, call: CancelKey, said: Answer, ended: _OpenCall) -> None:
+        for operation in said.ids:
+            if operation not in self._operations:
+                raise Misbehaved("wrong-id", f"it gave back {operation!r}, which was never registered")
+            ended.log.at("cancelled", operation, keys=(call.key,))
+            self._over(operation)
+        ended.log.ret("cancel_for_key", ended.ticket, out=len(said.ids))
+
+    def _happened(self, said: Happening) -> None:
+        f = said.f if isinstance(said, Enter | Leave) else _FUNCTION_OF[type(said)]
+        if f not in self._reports:
+            raise Misbehaved(
+                "rubbish", f"it reports {f}, which its description does not declare for this part"
+            )
+        if said.id not in self._operations:
+            raise Misbehaved("wrong-id", f"{f} of {said.id!r}, which was never added or registered")
+        thread, log = self._thread(said)
+        if isinstance(said, Enter):
+            self._entered(thread, log, said)
+        elif isinstance(said, Leave):
+            self._left(thread, log, said)
+        elif isinstance(said, Completed):
+            self._completed(thread, log, said.id)
+        elif isinstance(said, Expired):
+            log.at(f, said.id)
+        else:
+            ticket = log.call(f, said.id, delay_ns=self._delay(f, said.id))
+            log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
+        if f in ("timer_fire", "on_complete"):
+            self._over(said.id)
+
+    def _thread(self, said: Happening) -> tuple[str, ThreadLog]:
+        """The thread of the trace on which an event is recorded."""
+        if said.during is not None:
+            within = self._open.get(said.during)
+            if within is None:
+                raise Misbehaved(
+                    "wrong-id", f"an event of {said.id!r} during call {said.during}, not under way"
+                )
+            return within.log.name, within.log
+        if self._virtual:
+            within = next(iter(self._open.values()), None)
+            if within is None:
+                raise Misbehaved(
+                    "rubbish", f"an event of {said.id!r} while no call is under way, in virtual time"
+                )
+            return within.log.name, within.log
+        name = "subject" if said.th is None else f"subject/{said.th}"
+        return name, self._log(name)
+
+    def _log(self, name: str) -> ThreadLog:
+        log = self._logs.get(name)
+        if log is None:
+            if len(self._logs) >= _MAX_THREADS:
+                raise Misbehaved("flood", f"more than {_MAX_THREADS} threads")
+            log = self._logs[name] = self._recorder.lane(name)
+        return log
+
+    def _entered(self, thread: str, log: ThreadLog, said: Enter) -> None:
+        stack = self._stacks.setdefault(thread, [])
+        if len(stack) >= _MAX_DEPTH:
+            raise Misbehaved("flood", f"more than {_MAX_DEPTH} functions entered and not left")
+        is_the_call = said.f == "force_complete" and self._forcing(thread, said.id)
+        ticket = None if is_the_call else log.call(said.f, said.id, delay_ns=self._delay(said.f, said.id))
+        stack.append(_Entered(said.f, said.id, ticket))
+
+    def _left(self, thread: str, log: ThreadLog, said: Leave) -> None:
+        stack = self._stacks.get(thread, [])
+        if not stack or (stack[-1].f, stack[-1].id) != (said.f, said.id):
+            inside = f"{stack[-1].f} of {stack[-1].id!r}" if stack else "nothing"
+            raise Misbehaved("rubbish", f"it leaves {said.f} of {said.id!r} and is in {inside}")
+        entered = stack.pop()
+        if entered.ticket is not None:
+            until = self._armed_until(said.f, said.id) if said.err is None else None
+            log.ret(said.f, entered.ticket, said.id, out=said.out, err=said.err, deadline_t=until)
+
+    def _completed(self, thread: str, log: ThreadLog, operation: str) -> None:
+        inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
+        claimed = inside or self._forcing(thread, operation)
+        claim = None if claimed else log.call("force_complete", operation)
+        log.ret("on_complete", log.call("on_complete", operation), operation)
+        if claim is not None:
+            log.ret("force_complete", claim, operation, out=1)
+
+    def _forcing(self, thread: str, operation: str) -> bool:
+        """Whether the driver's own `force` of this operation is under way on this thread."""
+        return any(
+            isinstance(one.call, Force) and one.call.id == operation and one.log.name == thread
+            for one in self._open.values()
+        )
+
+    def _delay(self, f: str, operation: str) -> int | None:
+        return self._operations[operation].delay_ns if f == "timer_add" else None
+
+    def _armed_until(self, f: str, operation: str) -> int | None:
+        """The earliest deadline that the subject can mean: counted from before its registration was asked for."""
+        known = self._operations[operation]
+        if f != "timer_add" or known.delay_ns is None:
+            return None
+        return _deadline(known.asked_t, known.delay_ns)
+
+
+def _deadline(asked_t: int, delay_ns: int) -> int:
+    return min(MAX_INT, asked_t + max(0, delay_ns))
+
+
+_RECORDED_AS: Final[dict[type[Call], str]] = {
+    Add: "timer_add",
+    Cancel: "timer_cancel",
+    Advance: "advance_clock",
+    Register: "try_complete_else_watch",
+    Check: "check_and_complete",
+    CancelKey: "cancel_for_key",
+    Force: "force_complete",
+    Gauge: "gauge",
+}
+
+
+def _recorded(call: Call) -> str:
+    """The function of the trace format that a call is recorded as an interval of, or nothing."""
+    return _RECORDED_AS.get(type(call), "")
+
+
+def _check_answer(call: Call, said: Answer) -> None:
+    """Whether the answer says what this call needs, and no more."""
+    name = call_name(call)
+    if isinstance(call, Register | Force) and said.out not in (0, 1):
+        raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1, not {said.out}")
+    if isinstance(call, Check) and said.out is None:
+        raise Misbehaved(
+            "rubbish", f"{name} is answered with out, the number of operations that it completed"
+        )
+    if isinstance(call, Cancel) and said.out not in (None, 0, 1):
+        raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1, or without, not {said.out}")
+    if said.out is not None and not isinstance(call, Register | Force | Check | Cancel | Advance):
+        raise Misbehaved("rubbish", f"{name} has no result, and out = {said.out} came")
+    if said.ids and not isinstance(call, CancelKey):
+        raise Misbehaved("rubbish", f"{name} gives nothing back, and ids came")
+    sized = said.watched is not None or said.delayed is not None
+    if sized and not isinstance(call, Gauge | Quiesce):
+        raise Misbehaved("rubbish", f"{name} reads no sizes, and sizes came")

@@ -1,0 +1,213 @@
+"""Any program as a subject: `command_subjects(["node", "my.js"])` gives subjects like the built-in ones.
+
+The program is started anew for each run, without a shell. It is held to what it declares in answer to `describe`, and
+is driven in every way that it declares: as a timer and as a purgatory, in virtual time in two manners, in real time.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from purgatorio_spec.trace.record import Header
+from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
+from purgatorio_stress.protocol.describe import (
+    Part,
+    check_description,
+    header_of,
+    parts_of,
+    profile_of,
+    reported,
+)
+from purgatorio_stress.protocol.message import Describe, Description
+from purgatorio_stress.protocol.real_time import drive_real
+from purgatorio_stress.protocol.talk import Listener, Talk
+from purgatorio_stress.protocol.timeline import fitted, timeline
+from purgatorio_stress.protocol.virtual_time import (
+    VirtualClock,
+    drive_virtual,
+    longest_jump_ns,
+    start_of_clock,
+)
+from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.subject.child import ChildLimits, LineChild
+from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.plan import MS, Plan
+from purgatorio_stress.trace_file import StreamedRecording
+
+__all__ = ["LATE_SLACK_NS", "CommandSubject", "Mode", "TimeChoice", "command_subjects", "describe_command"]
+
+LATE_SLACK_NS: Final = 2_000_000_000
+"""Real time: added to a declared late bound for what is the machine's and the pipes'."""
+
+Mode = Literal["virtual-steps", "virtual-jumps", "real"]
+TimeChoice = Literal["virtual", "real", "all"]
+
+_MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
+    "virtual": ("virtual-steps", "virtual-jumps"),
+    "real": ("real",),
+    "all": ("virtual-steps", "virtual-jumps", "real"),
+}
+_UNFIT: Final = re.compile(r"[^a-z0-9._]+")
+
+
+def describe_command(command: Sequence[str], limits: ChildLimits | None = None) -> Description:
+    """What the program says of itself. Raises SubjectFailed: `unavailable` where it cannot be started."""
+    limits = limits or ChildLimits()
+    with LineChild(_called(command), command, limits) as child:
+        return _described(child, Talk(child, Conversation(Recorder()), limits))
+
+
+def command_subjects(
+    command: Sequence[str],
+    *,
+    time: TimeChoice = "all",
+    limits: ChildLimits | None = None,
+    label: str | None = None,
+    late_slack_ns: int = LATE_SLACK_NS,
+    listener: Listener | None = None,
+) -> Sequence[CommandSubject]:
+    """One subject for every way in which the program at `command` (arguments, no shell) can be driven.
+
+    Starts it once, for its description. `time` leaves only virtual or real time; `label` replaces the program's own
+    name in the names of runs. Raises SubjectFailed, as well where nothing is left to drive.
+    """
+    description = describe_command(command, limits)
+    slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-.")[:40] or "subject"
+    found = [
+        CommandSubject(tuple(command), description, part, mode, slug, limits, late_slack_ns, listener)
+        for part in parts_of(description)
+        for mode in _MODES[time]
+        if f"{mode.split('-')[0]}-time" in description.capabilities
+    ]
+    if not found:
+        raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
+    return found
+
+
+@dataclass(frozen=True)
+class CommandSubject:
+    """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`."""
+
+    command: tuple[str, ...]
+    description: Description
+    part: Part
+    mode: Mode
+    label: str
+    limits: ChildLimits | None = None
+    late_slack_ns: int = LATE_SLACK_NS
+    listener: Listener | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """`toy-wheel-timer-virtual-steps`."""
+        return f"{self.label}-{self.part}-{self.mode}"
+
+    @property
+    def version(self) -> str:
+        """What the program says."""
+        return self.description.version
+
+    @property
+    def profile(self) -> str:
+        """What the program says, or what follows for a plain timer."""
+        return profile_of(self.description)
+
+    @property
+    def threads(self) -> int:
+        """Its lanes in real time; in virtual time there is one."""
+        return self.description.lanes if self.mode == "real" else 1
+
+    @property
+    def tick_ns(self) -> int:
+        """Its granularity, or a millisecond where it names none."""
+        return self.description.tick_ns or max(MS, self.description.unit_ns)
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
+        `<run>.stderr`."""
+        run = out_path.name.split(".", 1)[0]
+        limits = self._limits(plan)
+        clock = VirtualClock(start_of_clock(plan.seed, self.description))
+        recorder = Recorder(time.monotonic_ns if self.mode == "real" else clock)
+        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.mode != "real")
+        try:
+            with LineChild(self.name, self.command, limits) as child:
+                try:
+                    with StreamedRecording(recorder, out_path, self._header(run, plan), every_s=None):
+                        self._drive(Talk(child, talked, limits, self.listener), child, clock, plan, progress)
+                finally:
+                    _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
+        except SubjectFailed as failure:
+            failure.trace = out_path if out_path.exists() else None
+            raise
+        progress(self.name, plan.timers, plan.timers)
+        return out_path
+
+    def _drive(
+        self, talk: Talk, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
+    ) -> None:
+        again = _described(child, talk)
+        if replace(again, n=self.description.n) != self.description:
+            raise child.failed("rubbish", "it describes itself in another way than before")
+        one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
+        plan = fitted(plan, self.part, one_lane)
+        dues = timeline(plan, self.part, one_lane)
+
+        def report(settled: int) -> None:
+            progress(self.name, min(settled, plan.timers), plan.timers)
+
+        if self.mode == "real":
+            drive_real(talk, self.description, self.part, dues, self._give_up_ns(plan), report)
+        else:
+            manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
+            drive_virtual(talk, clock, self.description, self.part, dues, manner, plan.seed, report)
+        talk.finish()
+
+    def _header(self, run: str, plan: Plan) -> Header:
+        slack_ns = {
+            "virtual-steps": 0,
+            "virtual-jumps": longest_jump_ns(self.description),
+            "real": self.late_slack_ns,
+        }[self.mode]
+        return header_of(
+            self.description,
+            self.part,
+            run=run,
+            virtual=self.mode != "real",
+            late_slack_ns=slack_ns,
+            params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
+        )
+
+    def _give_up_ns(self, plan: Plan) -> int:
+        return plan.end_ns + (self.description.late_ns or 0) + 2 * self.late_slack_ns
+
+    def _limits(self, plan: Plan) -> ChildLimits:
+        if self.limits is not None:
+            return self.limits
+        real_s = self._give_up_ns(plan) / 1e9 if self.mode == "real" else 0.0
+        return ChildLimits(total_s=60.0 + real_s + 0.02 * plan.timers, lines=100_000 + 100 * len(plan.steps))
+
+
+def _called(command: Sequence[str]) -> str:
+    """A short name of a command, for messages."""
+    return Path(command[0]).name if command else "command"
+
+
+def _described(child: LineChild, talk: Talk) -> Description:
+    said = talk.call(Describe())
+    assert isinstance(said, Description), "any other answer is refused by the conversation"
+    try:
+        check_description(said)
+    except Misbehaved as misbehaved:
+        raise child.failed(misbehaved.kind, misbehaved.why) from None
+    return said
+
+
+def _keep_errors(errors: bytes, path: Path) -> None:
+    if errors:
+        path.write_bytes(errors)

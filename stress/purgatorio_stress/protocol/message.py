@@ -1,0 +1,362 @@
+"""Every message of `purgatorio-subject/1` as a typed record: what the driver asks, and what the subject says.
+
+One JSON object a line, UTF-8, `m` names the message. Times are nanoseconds. A field that is null is absent. The driver
+numbers its calls (`n`), the subject answers each exactly once, and reports what happened by itself as events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import orjson
+
+from purgatorio_spec.trace.parse import Refusal, shown
+from purgatorio_stress.protocol.rule import Number, Text, Texts, decoded, written
+
+__all__ = [
+    "CALLS",
+    "CAPABILITIES",
+    "MAX_TIME_NS",
+    "PROTOCOL",
+    "REPORTABLE",
+    "SAID",
+    "Add",
+    "Advance",
+    "Answer",
+    "Armed",
+    "Call",
+    "Cancel",
+    "CancelKey",
+    "Check",
+    "Completed",
+    "Describe",
+    "Description",
+    "Disarmed",
+    "Enter",
+    "Expired",
+    "Fired",
+    "Force",
+    "Gauge",
+    "Happening",
+    "Leave",
+    "Quiesce",
+    "Ready",
+    "Register",
+    "Said",
+    "Start",
+    "Stop",
+    "call_line",
+    "parse_said",
+]
+
+PROTOCOL: Final = "purgatorio-subject/1"
+
+MAX_TIME_NS: Final = (1 << 53) - 1
+"""No time or delay beyond this is sent unless the subject asks for it: a JavaScript number holds it exactly."""
+
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "timer": "knows `add`, and reports `fired`",
+    "purgatory": "knows `register`, `ready` and `check`, and reports `completed`",
+    "virtual-time": "takes its time from `start` and `advance` alone",
+    "real-time": "runs by a clock of its own that goes as fast as the machine's",
+    "cancel": "knows `cancel`",
+    "cancel-barrier": "after a `cancel` that was answered with 1 the task does not start, whatever the time",
+    "cancel-key": "knows `cancel_key`",
+    "force": "knows `force`",
+    "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
+}
+"""What a subject may declare, and what it means."""
+
+REPORTABLE: Final = (
+    "try_complete",
+    "force_complete",
+    "on_complete",
+    "on_expiration",
+    "timer_add",
+    "timer_cancel",
+    "timer_fire",
+)
+"""The functions of the trace format that a subject may report; what it does not declare counts as not recorded."""
+
+_ID: Final = Text(100)
+_TIME: Final = Number(0)
+_CALL_NUMBER: Final = Number(0, MAX_TIME_NS)
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """The first call: who are you, and what do you promise?"""
+
+    protocol: Annotated[str, Text(), "the version that the driver speaks"] = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begin a run with nothing pending. A second `start` in one process forgets the run before it."""
+
+    part: Annotated[str, Text(words=("timer", "purgatory")), "which part of the subject is driven"]
+    time: Annotated[str, Text(words=("virtual", "real")), "whose clock counts: `advance`'s, or the machine's"]
+    now_ns: Annotated[int | None, _TIME, "in virtual time, what the clock says at first"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Run the task `id` when `delay_ns` have passed; report `fired` when it starts."""
+
+    id: Annotated[str, _ID, "of the task, never used again in a run"]
+    delay_ns: Annotated[int, Number(), "from now on; below zero only if `least_delay_ns` allows it"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel the task `id`."""
+
+    id: Annotated[str, _ID, "of a task that was added"]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Virtual time: it is `now_ns` now; run all that is due before answering. It never goes back, and may stay."""
+
+    now_ns: Annotated[int, _TIME, "what the clock says now"]
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Try the operation `id`; unless that completes it, watch it under its keys with this time-out."""
+
+    id: Annotated[str, _ID, "of the operation, never used again in a run"]
+    keys: Annotated[tuple[str, ...], Texts(_ID, most=16, least=1), "to watch it under, each once"]
+    delay_ns: Annotated[int, Number(), "its time-out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The condition of the operation is true from here on. It may come before its `register`; nothing is tried."""
+
+    id: Annotated[str, _ID, "of an operation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something happened to `key`: try what is watched under it."""
+
+    key: Annotated[str, _ID, "a key, watched or not"]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelKey:
+    """Give back, uncompleted, all that is watched under `key`."""
+
+    key: Annotated[str, _ID, "a key, watched or not"]
+
+
+@dataclass(frozen=True, slots=True)
+class Force:
+    """Complete the operation now, ready or not. This call is itself its `force_complete`."""
+
+    id: Annotated[str, _ID, "of an operation that was registered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """Read the sizes now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiesce:
+    """Answer when nothing is under way any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The run is over: answer, then end with exit status 0 when standard input closes."""
+
+
+Call = (
+    Describe
+    | Start
+    | Add
+    | Cancel
+    | Advance
+    | Register
+    | Ready
+    | Check
+    | CancelKey
+    | Force
+    | Gauge
+    | Quiesce
+    | Stop
+)
+
+CALLS: Final[Mapping[str, type[Call]]] = {
+    "describe": Describe,
+    "start": Start,
+    "add": Add,
+    "cancel": Cancel,
+    "advance": Advance,
+    "register": Register,
+    "ready": Ready,
+    "check": Check,
+    "cancel_key": CancelKey,
+    "force": Force,
+    "gauge": Gauge,
+    "quiesce": Quiesce,
+    "stop": Stop,
+}
+"""What the driver asks, by `m`."""
+
+_NAME_OF: Final[Mapping[type[Call], str]] = {record: name for name, record in CALLS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The answer to `describe`. A constant that is not given is not judged by: its clauses are SKIPPED."""
+
+    n: Annotated[int, _CALL_NUMBER, "number of the call"]
+    protocol: Annotated[str, Text(), "the version that the subject speaks; must be the driver's"]
+    name: Annotated[str, Text(100), "of the implementation, as its makers call it"]
+    capabilities: Annotated[
+        tuple[str, ...], Texts(Text(words=tuple(CAPABILITIES)), most=len(CAPABILITIES)), "see below"
+    ]
+    reports: Annotated[
+        tuple[str, ...],
+        Texts(Text(words=REPORTABLE), most=len(REPORTABLE)),
+        "functions of the trace format that its events report",
+    ]
+    version: Annotated[str, Text(100), "of the implementation"] = ""
+    language: Annotated[str, Text(100), "that it is written in"] = ""
+    profile: Annotated[
+        str | None, Text(100), "the promises it is held to; a plain timer may leave it out"
+    ] = None
+    tick_ns: Annotated[int | None, Number(1), "its granularity"] = None
+    wheel_size: Annotated[int | None, Number(1), "buckets of one level"] = None
+    early_ns: Annotated[int | None, _TIME, "how much before its deadline a task may fire"] = None
+    late_ns: Annotated[int | None, _TIME, "how much after its deadline, if `advance` came at every tick"] = (
+        None
+    )
+    purge_interval: Annotated[int | None, _TIME, "completed operations that may stay watched"] = None
+    unit_ns: Annotated[int, Number(1, 1_000_000_000), "times and delays are multiples of this"] = 1
+    least_delay_ns: Annotated[int, Number(), "the smallest delay it takes"] = 0
+    most_delay_ns: Annotated[int, Number(), "the largest delay it takes"] = MAX_TIME_NS
+    lanes: Annotated[int, Number(1, 16), "real time: calls that may be under way at once"] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to any other call, after all events that the call itself caused."""
+
+    n: Annotated[int, _CALL_NUMBER, "number of the call"]
+    out: Annotated[int | None, _TIME, "its result; booleans as 0 and 1"] = None
+    err: Annotated[str | None, Text(200), "instead of a result: the type of the error that it ended with"] = (
+        None
+    )
+    ids: Annotated[tuple[str, ...], Texts(_ID, most=100_000), "of operations given back"] = ()
+    watched: Annotated[int | None, Number(), "entries in the watch lists"] = None
+    delayed: Annotated[int | None, Number(), "tasks in the timer"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    id: Annotated[str, _ID, "of the task or operation"]
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fired(_Event):
+    """A task starts: `timer_fire`, over at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed(_Event):
+    """The callback of completion runs: `on_complete`, inside a `force_complete` that returns true. That one is the
+    `force` under way or the one entered, if either is, and else stands in the trace for this event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired(_Event):
+    """The callback of expiration runs: `on_expiration`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Armed(_Event):
+    """The time-out of a registered operation was given to the timer: `timer_add`, with the registration's delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disarmed(_Event):
+    """The time-out was taken back: `timer_cancel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """A function starts, and what is reported until its `leave` on the same thread is made from within it."""
+
+    f: Annotated[str, Text(words=REPORTABLE), "the function"]
+    id: Annotated[str, _ID, "of the task or operation"]
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The function that was entered last on this thread has ended."""
+
+    f: Annotated[str, Text(words=REPORTABLE), "the function"]
+    id: Annotated[str, _ID, "of the task or operation"]
+    out: Annotated[int | None, _TIME, "its result; booleans as 0 and 1"] = None
+    err: Annotated[str | None, Text(200), "the type of the error that it ended with"] = None
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
+
+
+Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
+Said = Description | Answer | Happening
+
+SAID: Final[Mapping[str, type[Said]]] = {
+    "description": Description,
+    "answer": Answer,
+    "fired": Fired,
+    "completed": Completed,
+    "expired": Expired,
+    "armed": Armed,
+    "disarmed": Disarmed,
+    "enter": Enter,
+    "leave": Leave,
+}
+"""What the subject says, by `m`."""
+
+
+def call_line(number: int, call: Call, lane: int = 0) -> bytes:
+    """The line of a call, without its end. `lane` is written only where it is not 0."""
+    fields: dict[str, object] = {"m": _NAME_OF[type(call)], "n": number}
+    if lane:
+        fields["lane"] = lane
+    return orjson.dumps(fields | written(call))
+
+
+def call_name(call: Call) -> str:
+    """Its `m`."""
+    return _NAME_OF[type(call)]
+
+
+def parse_said(line: bytes) -> Said:
+    """The message that a line of the subject is. Raises Refusal, whatever the bytes."""
+    try:
+        fields: object = orjson.loads(line)
+    except orjson.JSONDecodeError as bad:
+        raise Refusal(
+            "$",
+            f"not JSON ({bad.msg}): {shown(line[:80].decode(errors='replace'))}",
+            "write one JSON object a line; say everything else on standard error",
+        ) from None
+    if not isinstance(fields, dict):
+        raise Refusal("$", f"a JSON {type(fields).__name__}, no object", "write one JSON object a line")
+    name = fields.get("m")
+    record = SAID.get(name) if isinstance(name, str) else None
+    if record is None:
+        raise Refusal("m", f"{shown(name)} is no message of a subject", f"use one of {', '.join(SAID)}")
+    return decoded(record, fields)

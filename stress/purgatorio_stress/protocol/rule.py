@@ -1,0 +1,140 @@
+"""What a field of a message may hold, written beside the field, and the one decoder that obeys it.
+
+A message is a dataclass whose fields are `Annotated[type, rule, "what it means"]`. The decoder, the JSON Schema and
+the documentation page all read these annotations, so a field is described once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar, get_type_hints
+
+from purgatorio_spec.trace.parse import Refusal, shown
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT
+
+__all__ = ["FieldRule", "Number", "Rule", "Text", "Texts", "decoded", "field_rules", "written"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer within these bounds, both included. A JSON true is no number."""
+
+    least: int = MIN_INT
+    most: int = MAX_INT
+
+    def taken(self, name: str, value: object) -> object:
+        """The value, checked. Raises Refusal."""
+        if type(value) is not int:
+            raise Refusal(name, f"{shown(value)} is no integer", "write an integer (booleans as 0 or 1)")
+        if not self.least <= value <= self.most:
+            raise Refusal(name, f"{value} is outside {self.least}..{self.most}", "keep it within")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of at most `longest` characters, or one of `words` where there are any."""
+
+    longest: int = 200
+    words: tuple[str, ...] = ()
+
+    def taken(self, name: str, value: object) -> object:
+        """The value, checked. Raises Refusal."""
+        if not isinstance(value, str):
+            raise Refusal(name, f"{shown(value)} is no text", "write a JSON string")
+        if self.words and value not in self.words:
+            raise Refusal(name, f"{shown(value)} is not known here", f"use one of {', '.join(self.words)}")
+        if len(value) > self.longest:
+            raise Refusal(name, f"{len(value)} characters", f"use at most {self.longest}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of at most `most` texts; it becomes a tuple."""
+
+    item: Text = Text()
+    most: int = 100
+    least: int = 0
+
+    def taken(self, name: str, value: object) -> object:
+        """The value, checked. Raises Refusal."""
+        if not isinstance(value, list):
+            raise Refusal(name, f"{shown(value)} is no list", "write a JSON list of strings")
+        if not self.least <= len(value) <= self.most:
+            raise Refusal(name, f"{len(value)} items", f"write {self.least} to {self.most}")
+        return tuple(self.item.taken(name, one) for one in value)
+
+
+Rule = Number | Text | Texts
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRule:
+    """One field of a message. `needed`: it has no default."""
+
+    name: str
+    rule: Rule
+    meaning: str
+    needed: bool
+
+
+_FIELD_RULES: Final[dict[type[object], tuple[FieldRule, ...]]] = {}
+
+
+def field_rules(record: type[object]) -> tuple[FieldRule, ...]:
+    """The fields of a message class in their order."""
+    known = _FIELD_RULES.get(record)
+    if known is None:
+        known = _FIELD_RULES[record] = _read_rules(record)
+    return known
+
+
+def _read_rules(record: type[object]) -> tuple[FieldRule, ...]:
+    assert dataclasses.is_dataclass(record)
+    hints = get_type_hints(record, include_extras=True)
+    found: list[FieldRule] = []
+    for field in dataclasses.fields(record):
+        rule, meaning = hints[field.name].__metadata__
+        found.append(FieldRule(field.name, rule, meaning, field.default is dataclasses.MISSING))
+    return tuple(found)
+
+
+def decoded(record: type[T], fields: Mapping[str, object], tag: str = "m") -> T:
+    """The message of class `record` that these JSON fields are. Raises Refusal. Null is the same as absent.
+
+    Fields named `x_...` are the subject's own and are passed over; `tag` is the field that named the class.
+    """
+    rules = field_rules(record)
+    known = {rule.name for rule in rules} | {tag}
+    for name in fields:
+        if name not in known and not name.startswith("x_"):
+            raise Refusal(
+                shown(name)[1:-1], "unknown field", "take it out, or name it x_... to have it passed over"
+            )
+    values: dict[str, object] = {}
+    for rule in rules:
+        value = fields.get(rule.name)
+        if value is not None:
+            values[rule.name] = rule.rule.taken(rule.name, value)
+        elif rule.needed:
+            raise Refusal(rule.name, "missing", f"this message needs {rule.name!r}")
+    make: Callable[..., T] = record
+    return make(**values)
+
+
+_ABSENT: Final = (None, ())
+
+
+def written(message: object) -> dict[str, object]:
+    """The fields of a message that are there, for its line."""
+    fields: dict[str, object] = {}
+    for rule in field_rules(type(message)):
+        value: object = getattr(message, rule.name)
+        if value not in _ABSENT:
+            fields[rule.name] = list(value) if isinstance(value, tuple) else value
+    return fields

@@ -1,0 +1,115 @@
+"""A conversation with a real child: its lines in and out, and every way to fall silent as a failure of its kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
+from purgatorio_stress.protocol.message import Answer, Call, Description, Stop
+from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
+
+__all__ = ["Listener", "Talk"]
+
+Listener = Callable[[str, bytes], None]
+"""Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
+
+
+class Talk:
+    """Calls to one child, one at a time by `call`, or with several under way by `ask` and `listen`.
+
+    Everything raises SubjectFailed where the child misbehaves.
+    """
+
+    def __init__(
+        self,
+        child: LineChild,
+        conversation: Conversation,
+        limits: ChildLimits,
+        listener: Listener | None = None,
+    ) -> None:
+        self.conversation = conversation
+        self._child = child
+        self._limits = limits
+        self._listener = listener
+        self._quiet_since_s = time.monotonic()
+
+    def ask(self, call: Call, lane: int = 0, before_sending: Callable[[], None] | None = None) -> int:
+        """Make a call and do not wait; its number. The lane must be free."""
+        number = self.conversation.calls
+        if self.conversation.under_way() is None:
+            self._quiet_since_s = time.monotonic()
+        line = self.conversation.ask(call, lane, before_sending=before_sending)
+        self._note(">", line)
+        self._child.say(line)
+        return number
+
+    def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
+        """Make a call and wait for its answer, hearing what comes before it."""
+        number = self.ask(call, 0, before_sending)
+        while True:
+            said = self._hear(self._patience_s())
+            if isinstance(said, Answer | Description) and said.n == number:
+                return said
+
+    def wait_for_lane(self, lane: int) -> None:
+        """Listen until the lane is free."""
+        while not self.conversation.free(lane):
+            self._hear(self._patience_s())
+
+    def listen(self, until_s: float) -> None:
+        """Listen until this moment of `time.monotonic`; silence is no fault unless a call waits for its answer."""
+        while (left_s := until_s - time.monotonic()) > 0:
+            if self.conversation.under_way() is not None:
+                left_s = min(left_s, self._patience_s())
+            self._hear(left_s)
+
+    def finish(self) -> None:
+        """Stop the subject and wait for its end. Whatever it says after its answer is heard, too."""
+        self.call(Stop())
+        self._child.end_input()
+        while True:
+            said = self._child.hear(self._limits.silence_s)
+            if said is Quiet.SILENT:
+                raise self._child.failed(
+                    "hang", f"lives on {self._limits.silence_s:g} s after it was stopped"
+                )
+            if said is Quiet.ENDED:
+                self._child.check_exit(" after it was stopped")
+                return
+            self._take(said)
+
+    def _patience_s(self) -> float:
+        # The first call waits for the subject's start as well.
+        first = self.conversation.description is None
+        limit_s = self._limits.start_s if first else self._limits.silence_s
+        return max(0.0, self._quiet_since_s + limit_s - time.monotonic())
+
+    def _hear(self, within_s: float) -> object:
+        """The next message, or None if there is none in time and none is owed."""
+        said = self._child.hear(within_s)
+        waiting = self.conversation.under_way()
+        if said is Quiet.SILENT:
+            if waiting is not None and self._patience_s() <= 0:
+                first = self.conversation.description is None
+                limit_s = self._limits.start_s if first else self._limits.silence_s
+                raise self._child.silent(limit_s, f", with {waiting} not answered")
+            return None
+        if said is Quiet.ENDED:
+            owed = f" with {waiting} not answered" if waiting else " before it was stopped"
+            self._child.check_exit(owed)
+            raise self._child.failed("died", f"ended with exit status 0{owed}")
+        return self._take(said)
+
+    def _take(self, line: bytes) -> object:
+        self._quiet_since_s = time.monotonic()
+        self._note("<", line)
+        try:
+            return self.conversation.hear(line)
+        except Misbehaved as misbehaved:
+            shown = line[:80].decode(errors="replace")
+            raise self._child.failed(misbehaved.kind, f"{misbehaved.why}; it said {shown!r}") from None
+
+    def _note(self, way: str, line: bytes) -> None:
+        if self._listener is not None:
+            self._listener(way, line)

@@ -1,0 +1,191 @@
+"""Driving a subject in virtual time: when its clock is advanced, and how far at once.
+
+`steps` goes to every moment at which a correct timer may fire and a wrong one might: a unit before each deadline, the
+deadline, the tick boundaries around it (counted from zero and from the start), and the last moment that the declared
+late bound allows. `jumps` goes over several ticks and whole revolutions at once, to where buckets are skipped.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from purgatorio_stress.protocol.message import (
+    Add,
+    Advance,
+    Cancel,
+    Description,
+    Force,
+    Gauge,
+    Quiesce,
+    Register,
+    Start,
+)
+from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.protocol.timeline import Due
+from purgatorio_stress.subject.plan import HUGE_NS, MS
+
+__all__ = ["Manner", "VirtualClock", "drive_virtual", "longest_jump_ns", "start_of_clock"]
+
+Manner = Literal["steps", "jumps"]
+
+_START_PLACES: Final = (0, 1, 999, 1_000_000_007, 8_640_000_000_000_000)
+"""Where the clock starts, in nanoseconds and rounded to the unit; the last is a hundred days."""
+
+_AFTERWARDS_NS: Final = 400 * MS
+"""Time after the last deadline, for a purgatory that purges now and then."""
+
+_GAUGE_EVERY: Final = 50
+
+
+@dataclass
+class VirtualClock:
+    """The driver's clock: a number that only `advance` moves."""
+
+    now_ns: int = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+def start_of_clock(seed: int, description: Description) -> int:
+    """Where virtual time starts: anywhere, by the seed."""
+    place_ns = random.Random(f"clock/{seed}").choice(_START_PLACES)
+    return place_ns - place_ns % description.unit_ns
+
+
+def longest_jump_ns(description: Description) -> int:
+    """The most that one `advance` of `jumps` goes forward; a multiple of the unit."""
+    tick_ns = max(description.tick_ns or MS, description.unit_ns)
+    jump_ns = min(max(4 * tick_ns * min(description.wheel_size or 20, 4096), 100 * MS), 60_000 * MS)
+    return max(1, jump_ns // description.unit_ns) * description.unit_ns
+
+
+def drive_virtual(
+    talk: Talk,
+    clock: VirtualClock,
+    description: Description,
+    part: str,
+    dues: Sequence[Due],
+    manner: Manner,
+    seed: int,
+    progress: Callable[[int], None],
+) -> None:
+    """Carry out the calls. Raises SubjectFailed."""
+    run = _VirtualRun(talk, clock, description, random.Random(f"jumps/{seed}"))
+    talk.call(Start(part, "virtual", clock.now_ns))
+    report = max(1, len(dues) // 50)
+    for number, due in enumerate(dues):
+        if manner == "steps":
+            run.advance_through(run.start_ns + due.at_ns)
+        elif run.dice.random() < 0.2:
+            run.jump()
+        run.make(due)
+        if number % _GAUGE_EVERY == 0:
+            run.gauge()
+        if number % report == 0:
+            progress(len(talk.conversation.settled.known) - len(talk.conversation.settled.pending))
+    run.come_to_rest(manner)
+    talk.call(Quiesce())
+
+
+class _VirtualRun:
+    def __init__(
+        self, talk: Talk, clock: VirtualClock, description: Description, dice: random.Random
+    ) -> None:
+        self.start_ns = clock.now_ns
+        self.dice = dice
+        self._talk = talk
+        self._clock = clock
+        self._unit_ns = description.unit_ns
+        self._tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        self._late_ns = description.late_ns
+        self._jump_ns = longest_jump_ns(description)
+        self._wheel_ns = self._tick_ns * (description.wheel_size or 20)
+        self._gauges = "gauge" in description.capabilities
+        self._moments: list[int] = []
+        self._deadlines: list[int] = []
+        self._last_ns = self.start_ns
+
+    def make(self, due: Due) -> None:
+        """Make the call, unless it speaks of what was never added, and remember its deadline."""
+        call = due.call
+        if isinstance(call, Cancel | Force) and call.id not in self._talk.conversation.settled.known:
+            return
+        self._talk.call(call)
+        if isinstance(call, Add | Register) and call.delay_ns < HUGE_NS:
+            self._expect(self._clock.now_ns + max(0, call.delay_ns))
+            if call.delay_ns <= 0:
+                # It is due now, and a subject that fires in `advance` only has not been asked to yet.
+                self._advance(self._clock.now_ns)
+
+    def _expect(self, deadline_ns: int) -> None:
+        self._last_ns = max(self._last_ns, deadline_ns)
+        heapq.heappush(self._deadlines, deadline_ns)
+        ticks = [deadline_ns - (deadline_ns - origin) % self._tick_ns for origin in (0, self.start_ns)]
+        moments = {
+            deadline_ns - self._unit_ns,
+            deadline_ns,
+            *ticks,
+            *(tick + self._tick_ns for tick in ticks),
+        }
+        if self._late_ns is not None:
+            moments.add(deadline_ns + self._late_ns)
+        for moment_ns in moments:
+            heapq.heappush(self._moments, moment_ns - moment_ns % self._unit_ns)
+
+    def advance_through(self, until_ns: int) -> None:
+        """Go to each moment of interest up to `until_ns`, and there."""
+        while self._moments and self._moments[0] < until_ns:
+            moment_ns = heapq.heappop(self._moments)
+            if moment_ns > self._clock.now_ns:
+                self._advance(moment_ns)
+        if until_ns > self._clock.now_ns:
+            self._advance(until_ns)
+
+    def _advance(self, now_ns: int) -> None:
+        def move() -> None:
+            self._clock.now_ns = now_ns
+
+        self._talk.call(Advance(now_ns), before_sending=move)
+
+    def jump(self) -> None:
+        """Go forward at once: not at all, by a tick, over many, over revolutions, or to a deadline that waits."""
+        now_ns = self._clock.now_ns
+        while self._deadlines and self._deadlines[0] <= now_ns:
+            heapq.heappop(self._deadlines)
+        to_deadline_ns = self._deadlines[0] - now_ns if self._deadlines else self._tick_ns
+        forward_ns = self.dice.choice(
+            (
+                0,
+                self._tick_ns,
+                self._tick_ns - now_ns % self._tick_ns,
+                self._tick_ns * self.dice.randint(2, 9)
+                + self.dice.choice((-self._unit_ns, 0, self._unit_ns)),
+                self._wheel_ns + self.dice.choice((-self._tick_ns, 0, self._tick_ns)),
+                self._wheel_ns * self.dice.randint(2, 3),
+                to_deadline_ns - self._unit_ns,
+                to_deadline_ns,
+            )
+        )
+        units = min(max(0, forward_ns), self._jump_ns) // self._unit_ns
+        self._advance(now_ns + units * self._unit_ns)
+
+    def gauge(self) -> None:
+        """Read the sizes, where the subject can."""
+        if self._gauges:
+            self._talk.call(Gauge())
+
+    def come_to_rest(self, manner: Manner) -> None:
+        """Go past the last deadline and the late bound, and then on for a while."""
+        rest_ns = self._last_ns + (self._late_ns or 0) + 2 * self._tick_ns
+        rest_ns += -rest_ns % self._unit_ns
+        if manner == "steps":
+            self.advance_through(rest_ns)
+        while self._clock.now_ns < rest_ns:
+            self._advance(min(rest_ns, self._clock.now_ns + self._jump_ns))
+        afterwards = -(-_AFTERWARDS_NS // self._unit_ns) * self._unit_ns
+        self._advance(self._clock.now_ns + afterwards)
