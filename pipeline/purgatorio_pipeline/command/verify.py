@@ -11,9 +11,11 @@ from pathlib import Path
 
 import click
 
+from purgatorio_pipeline.command.drive import judge_records, subjects_of_commands
 from purgatorio_pipeline.command.showing import CheckOutput, engine_options, note, show
-from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_on_spark
-from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
+from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, judge_on_spark
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.protocol.driver import TimeChoice
 from purgatorio_stress.subject.registry import SUBJECTS, record_runs, subjects_named
 
 RECORDERS = 8
@@ -29,6 +31,19 @@ DEFAULT_REPORT = Path("report/index.html")
 @click.option("--operations", default=2_000, show_default=True, help="Timers or operations a run.")
 @click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
 @click.option("--list", "listing", is_flag=True, help="List the subjects.")
+@click.option(
+    "--command",
+    "commands",
+    multiple=True,
+    help="Drive this program, such as 'node my.js', which speaks purgatorio-subject/1. No shell. May be repeated.",
+)
+@click.option(
+    "--time",
+    type=click.Choice(["virtual", "real", "all"]),
+    default="all",
+    show_default=True,
+    help="For --command: virtual time, real time, or what the program declares of both.",
+)
 @engine_options
 def command(
     subjects: Sequence[str],
@@ -36,6 +51,8 @@ def command(
     operations: int,
     traces: Path | None,
     listing: bool,
+    commands: Sequence[str],
+    time: TimeChoice,
     engine: str,
     master: str | None,
     memory: str | None,
@@ -50,32 +67,34 @@ def command(
         for name in SUBJECTS:
             click.echo(name)
         return
-    names = list(subjects) or list(SUBJECTS)
+    names = list(subjects) or ([] if commands else list(SUBJECTS))
     try:
         chosen = [subject for name in names for subject in subjects_named(name)]
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
+    driven, failed = subjects_of_commands(commands, time)
+    chosen += driven
     output = replace(output, report=output.report or DEFAULT_REPORT)
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
+    kept = traces is not None
     try:
-        with note(f"recording {len(chosen)} runs of {', '.join(names)}", output):
-            records = record_runs(chosen, folder, seed, operations, workers=RECORDERS)
-        paths = [record.path for record in records if record.path is not None]
-        for record in records:
-            if record.failure is not None:
-                click.echo(f"{record.run}: {record.failure}", err=True)
-        failed = any(record.failure is not None for record in records)
-        if not paths:
-            sys.exit(EXIT_STATUS[Verdict.UNKNOWN])
-        with note(f"checking {len(paths)} recorded runs", output):
+        named = [*names, *(subject.label for subject in driven)]
+        with note(f"recording {len(chosen)} runs of {', '.join(dict.fromkeys(named))}", output):
+            records = [*failed, *record_runs(chosen, folder, seed, operations, workers=RECORDERS)]
+
+        def judge(paths: Sequence[Path]) -> Judged:
             if Engine(engine) is Engine.PROCESS:
-                judged = judge_in_process(paths)
-            else:
-                judged = judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
+                return judge_in_process(paths)
+            return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
+
+        with note(f"checking {len(records)} recorded runs", output):
+            judged = judge_records(records, judge)
         status = show(judged, Focus(), output)
-        if failed and status == EXIT_STATUS[Verdict.PASS]:
-            status = EXIT_STATUS[worst([Verdict.UNKNOWN])]
+        kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
+        if kept and not output.json:
+            click.echo(f"traces: {folder}")
         sys.exit(status)
     finally:
-        if traces is None:
+        # What is not in order is there to be looked at again: the replay lines name it.
+        if not kept:
             shutil.rmtree(folder, ignore_errors=True)

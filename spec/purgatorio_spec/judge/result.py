@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
@@ -59,7 +59,10 @@ def violation_json(violation: Violation) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run. `problems`: what is wrong with the trace itself, in words, with what to do."""
+    """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
+
+    `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise.
+    """
 
     run: str
     file: str
@@ -69,10 +72,12 @@ class RunResult:
     events: int
     clauses: dict[str, ClauseResult]
     problems: tuple[str, ...] = ()
+    failure: str = ""
 
     def as_json(self) -> Json:
-        """The public shape."""
-        return {
+        """The public shape; `failure` only where there is one."""
+        shape: Json = {"failure": self.failure} if self.failure else {}
+        return shape | {
             "run": self.run,
             "file": self.file,
             "subject": self.subject,
@@ -108,6 +113,12 @@ class CheckResult:
                 for b in self.broken[:100]
             ],
         }
+
+
+def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
+    """The run of a subject that misbehaved: what was found stands, and nothing of it is PASS."""
+    verdict = worst((run.verdict, Verdict.UNKNOWN))
+    return replace(run, verdict=verdict, failure=failure, problems=(f"{failure}: {why}", *run.problems))
 
 
 @dataclass(frozen=True, slots=True)

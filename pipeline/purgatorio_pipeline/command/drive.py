@@ -1,0 +1,74 @@
+"""What `verify` does around the recording: subjects from commands, and misbehaviour as a verdict of its run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from purgatorio_pipeline.judging import Judged
+from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
+from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subject.registry import RunRecord
+
+Judge = Callable[[Sequence[Path]], Judged]
+
+
+def subjects_of_commands(
+    commands: Sequence[str], time: TimeChoice
+) -> tuple[list[CommandSubject], list[RunRecord]]:
+    """The ways to drive each command, and what came of those that misbehave before a run can begin.
+
+    Raises click.UsageError for a command that cannot be started, or that does not speak this version of the protocol.
+    """
+    subjects: list[CommandSubject] = []
+    failed: list[RunRecord] = []
+    for number, text in enumerate(commands):
+        try:
+            arguments = shlex.split(text)
+        except ValueError as bad:
+            raise click.UsageError(f"--command {text!r}: {bad}") from None
+        if not arguments:
+            raise click.UsageError("--command is empty: name a program and its arguments")
+        try:
+            found = command_subjects(arguments, time=time)
+        except SubjectFailed as failure:
+            if failure.kind in ("unavailable", "wrong-version"):
+                raise click.UsageError(visible(str(failure), TEXT_LIMIT)) from None
+            failed.append(RunRecord(f"command-{number + 1}", failure.subject, None, failure))
+            continue
+        taken = {subject.label for subject in subjects}
+        # Two commands may call themselves the same; their runs must not.
+        subjects += [
+            replace(one, label=f"{one.label}-{number + 1}") if one.label in taken else one for one in found
+        ]
+    return subjects, failed
+
+
+def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
+    """Judge all that was recorded, broken-off runs as far as they go; a run without a trace is there as well."""
+    traces = {record.run: _trace(record) for record in records}
+    paths = [path for path in traces.values() if path is not None]
+    judged = judge(paths) if paths else Judged(CheckResult(()), {}, [])
+    by_path = dict(zip(paths, judged.result.runs, strict=True))
+    runs = [_run(record, by_path, traces[record.run]) for record in records]
+    return replace(judged, result=replace(judged.result, runs=tuple(runs)))
+
+
+def _trace(record: RunRecord) -> Path | None:
+    return record.path if record.failure is None else record.failure.trace
+
+
+def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -> RunResult:
+    judged = None if path is None else by_path[path]
+    if judged is None:
+        judged = RunResult(record.run, record.run, record.subject, "", Verdict.UNKNOWN, 0, {})
+    if record.failure is None:
+        return judged
+    return broken_off(judged, record.failure.kind, record.failure.why)
