@@ -1,112 +1,133 @@
-"""DelayedShareFetch: its table, the balance of the fetch locks on every way out, and two known bugs brought back."""
+"""DelayedShareFetch at its first look: its table, the balance of the fetch locks on every way out, the keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
-from purgatorio.broker.delayed_share_fetch import DelayedShareFetch, ShareFetches
 from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchResult
+from purgatorio.broker.fetch_request import FetchParams
 from purgatorio.broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
-from purgatorio.broker.share_partition import SharePartition
+from purgatorio.broker.log import Record
+from purgatorio.broker.partition import ReadRecords
+from purgatorio.broker.share_partition import Acknowledgement
+from purgatorio.delayed.dialect import Dialect
 from purgatorio.faults import CONTAIN
-from purgatorio.threads import THREADS
-from purgatorio_spec.table.share_fetch import MIN_BYTES, SHARE_FETCH, Share
-from reference.broker_scene import P0, P1, Answers, Scene
+from purgatorio_spec.table.share_fetch import SHARE_FETCH, Share
+from reference.broker_scene import DIALECTS, P0, P1
+from reference.share_scene import CAPACITY, REMOTE_MS, ShareScene, offsets
 
-Fetched = Mapping[TopicPartition, FetchResult]
-PARAMS = FetchParams(30, MIN_BYTES, 1000)
-CAPACITY = 5
+TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
 
 
-class ShareScene:
-    """A lone leader of both partitions, and a group that shares them."""
-
-    def __init__(self) -> None:
-        self.scene = Scene(min_isr=1)
-        self.manager = self.scene.manager
-        for partition in (P0, P1):
-            self.manager.become_leader(partition, 1, (0,), (0,))
-        self.manager.run_actions()
-        self.shares = {p: SharePartition(CAPACITY, THREADS) for p in (P0, P1)}
-        self.fetches = ShareFetches(
-            self.scene.runtime, self.manager.actions, "g", self.shares, self.manager.partition_or_raise
-        )
-
-    def bring(self, partition: TopicPartition, share: Share) -> None:
-        """Bring the partition into this state."""
-        if share is Share.FETCHED_BY_ANOTHER:
-            assert self.shares[partition].lock_for_fetch()
-        elif share is Share.FULL:
-            self.shares[partition].lock_for_fetch()
-            self.shares[partition].acquire(CAPACITY)
-            self.shares[partition].unlock()
-        elif share is Share.LOST:
-            self.manager.become_follower(partition, 2)
-        elif share is not Share.NOTHING:
-            self.scene.append(partition, *[10] * (2 if share is Share.ENOUGH else 1))
-
-    def fetch(self) -> tuple[DelayedShareFetch, Answers[Fetched]]:
-        """A member's fetch of both."""
-        answers: Answers[Fetched] = Answers()
-        return self.fetches.fetch(PARAMS, [P0, P1], answers), answers
-
-    def locked(self) -> list[bool]:
-        """The fetch locks."""
-        return [share.is_locked() for share in self.shares.values()]
-
-
-def test_every_situation() -> None:
-    """B921 to B925: who completes, with what; and the locks are as they were, then and after the time-out."""
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+def test_every_situation(dialect: Dialect) -> None:
+    """B921 to B926: who completes, with what; and the locks are as they were, then and after the time-out."""
     for situation in SHARE_FETCH.situations:
-        made = ShareScene()
-        for partition, share in zip((P0, P1), situation.partitions, strict=True):
+        made = ShareScene(dialect=dialect)
+        pairs = list(zip((P0, P1), situation.partitions, strict=True))
+        for partition, share in pairs:
             made.bring(partition, share)
         others = made.locked()
         _, answers = made.fetch()
         decided = SHARE_FETCH.decide(situation)
         assert bool(answers) is decided.answer, situation
-        assert made.locked() == others
-        made.scene.runtime.advance(30)
+        tiered = [share is Share.TIERED for share in situation.partitions]
+        assert made.locked() == [before or kept for before, kept in zip(others, tiered, strict=True)]
+        for future in made.tier.futures.values():
+            future.complete(TIERED)
+        made.advance(30)
         assert made.locked() == others
         got = {p: result.error for p, result in answers.only().items()}
-        shown = {Share.SOME: Error.NONE, Share.ENOUGH: Error.NONE, Share.LOST: Error.NOT_LEADER_OR_FOLLOWER}
-        pairs = zip((P0, P1), situation.partitions, strict=True)
+        shown = dict.fromkeys((Share.SOME, Share.ENOUGH, Share.TIERED), Error.NONE)
+        shown[Share.LOST] = Error.NOT_LEADER_OR_FOLLOWER
         assert got == {p: shown[share] for p, share in pairs if share in shown}
-        assert made.fetches.expirations.total() == (not decided.answer)
+        assert made.fetches.expirations.total() == (not decided.answer and not any(tiered))
 
 
 def test_an_acknowledgement_lets_the_next_fetch_go() -> None:
     """No room; then there is, by way of the queue of actions."""
     made = ShareScene()
-    made.bring(P0, Share.FULL)
     made.scene.append(P0, *[10] * 7)
-    made.manager.become_follower(P1, 2)
-    answers: Answers[Fetched] = Answers()
-    made.fetches.fetch(PARAMS, [P0], answers)
+    made.fetch(FetchParams(30, 1, 1000), P0)
+    _, answers = made.fetch(FetchParams(30, 1, 1000), P0)
     assert not answers
-    made.fetches.acknowledge(P0, 1)
+    assert made.fetches.acknowledge("m", P0, [0], Acknowledgement.ACCEPT) is Error.NONE
     assert not answers
     made.manager.run_actions()
-    assert [record.offset for record in answers.only()[P0].data.records] == [5, 6]
+    assert offsets(answers.only()) == [CAPACITY], "one went, one came"
 
 
 def test_what_one_member_acquired_another_does_not_get() -> None:
     """Records are acquired once; the second member waits for what comes next."""
     made = ShareScene()
     made.bring(P0, Share.ENOUGH)
-    first, second = made.fetch()[1], made.fetch()[1]
+    first, second = made.fetch()[1], made.fetch(member="n")[1]
     assert first
     assert not second
     made.scene.append(P0, 10, 10)
     made.fetches.partition_moved(P0)
-    assert [record.offset for record in second.only()[P0].data.records] == [2, 3]
+    assert offsets(second.only()) == [2, 3]
+
+
+def test_where_the_places_are_known_nothing_is_read() -> None:
+    """B927: the first look reads, the second one counts; the records are read on completion."""
+    made = ShareScene()
+    made.bring(P0, Share.SOME)
+    _, answers = made.fetch()
+    assert made.log.reads_later == [(P0, P1)]
+    reads = len(made.log.reads_now)
+    made.fetches.partition_moved(P0)
+    assert not answers
+    assert (made.log.reads_later, len(made.log.reads_now)) == ([(P0, P1)], reads)
+    made.scene.append(P0, 10)
+    made.fetches.partition_moved(P0)
+    assert offsets(answers.only()) == [0, 1]
+    assert made.log.reads_later == [(P0, P1)]
+
+
+def test_a_later_segment_and_a_truncated_log_have_enough() -> None:
+    """B927: what arithmetic cannot tell is read, by completing."""
+    made = ShareScene(segment_bytes=15)
+    made.bring(P0, Share.SOME)
+    _, answers = made.fetch()
+    made.scene.append(P0, 10)
+    made.fetches.partition_moved(P0)
+    assert offsets(answers.only()) == [0], "a read ends with its segment"
+
+    made = ShareScene()
+    made.scene.append(P0, 10, 10)
+    made.share(P0).note_place(made.log.end(P0, made.fetch()[0]._params.isolation))
+    _, waits = made.fetch()
+    assert not waits
+    made.manager.become_follower(P0, 2, truncate_to=0)
+    made.manager.become_leader(P0, 3, (0,), (0,))
+    made.fetches.partition_moved(P0)
+    assert waits.only()[P0].error is Error.OFFSET_OUT_OF_RANGE
+
+
+def test_an_error_in_the_arithmetic_completes() -> None:
+    """The leadership is lost while the places are known: the answer says so, and no lock is left."""
+    made = ShareScene()
+    _, answers = made.fetch()
+    made.manager.become_follower(P0, 2)
+    made.fetches.partition_moved(P0)
+    assert answers.only()[P0].error is Error.NOT_LEADER_OR_FOLLOWER
+    assert made.locked() == [False, False]
+
+
+def test_everyone_gets_the_same_share_of_the_bytes() -> None:
+    """B928: of the partitions that are acquired, not of those that are asked for."""
+    made = ShareScene()
+    made.fetch(FetchParams(0, 1, 1000))
+    assert made.log.reads_now == [(P0, 500), (P1, 500)]
+    made.bring(P1, Share.FETCHED_BY_ANOTHER)
+    made.scene.append(P0, 10)
+    made.fetch(FetchParams(0, 1, 1000))
+    assert made.log.reads_now[-1] == (P0, 1000)
 
 
 def test_completion_queues_the_checks() -> None:
-    """Only an operation that gave data has something to tell the others, and tells it by the queue."""
+    """B929: only an operation that gave data has something to tell the others, and tells it by the queue."""
     made = ShareScene()
     made.manager.run_actions()
     operation, _ = made.fetch()
@@ -129,76 +150,63 @@ def test_forced_twice_it_completes_once() -> None:
     assert made.locked() == [False, False]
 
 
-def read_raises_then_locks_are_free() -> None:
-    """A read that raises: answered with UNKNOWN_SERVER_ERROR, and no lock is left."""
+def test_a_forced_fetch_reads_what_is_there() -> None:
+    """Completed from outside, with some bytes of the many it wanted: it acquires them."""
     made = ShareScene()
+    made.bring(P0, Share.SOME)
+    operation, answers = made.fetch()
+    assert operation.force_complete()
+    assert offsets(answers.only()) == [0]
 
-    def raises(partition: TopicPartition) -> object:
-        raise OSError("disk")
 
-    shares = dict(made.shares)
-    runtime = made.scene.runtime
-    runtime.faults = CONTAIN
-    answers: Answers[Fetched] = Answers()
-    fetches = ShareFetches(runtime, made.manager.actions, "g", shares, raises)  # type: ignore[arg-type]  # never returns
-    fetches.fetch(PARAMS, [P0, P1], answers)
+def test_the_time_out_answers_with_what_is_there() -> None:
+    """B925: at its own time, once, counted; an empty answer where nothing is there."""
+    made = ShareScene()
+    _, answers = made.fetch()
+    made.advance(29)
+    assert not answers
+    made.advance(1)
+    assert answers.only() == {}
+    assert made.fetches.expirations.total() == 1
+    assert made.fetches.waiting() == 0
+
+
+def raises() -> None:
+    """As a broken disk does."""
+    raise OSError("disk")
+
+
+def test_a_read_that_raises_leaves_no_lock() -> None:
+    """Answered with UNKNOWN_SERVER_ERROR."""
+    made = ShareScene()
+    made.scene.runtime.faults = CONTAIN
+    made.log.before.append(raises)
+    _, answers = made.fetch()
     assert {result.error for result in answers.only().values()} == {Error.UNKNOWN_SERVER_ERROR}
     assert made.locked() == [False, False], "locks for ever"
 
 
-def completed_meanwhile_then_locks_are_free() -> None:
-    """The operation is completed by somebody else while its try reads: the try gives back what it took."""
+def test_a_callback_that_raises_leaves_no_lock() -> None:
+    """And the others are told all the same."""
     made = ShareScene()
+    made.scene.runtime.faults = CONTAIN
     made.bring(P0, Share.ENOUGH)
-    answers: Answers[Fetched] = Answers()
-    operations: list[DelayedShareFetch] = []
+    made.manager.run_actions()
+    made.fetches.fetch("m", FetchParams(30, 1, 1000), (P0, P1), lambda answer: raises())
+    assert made.locked() == [False, False]
+    assert made.manager.actions.size() == 1
 
-    def complete_first(partition: TopicPartition) -> object:
-        for operation in operations:
-            operation.force_complete()
-        return made.manager.partition_or_raise(partition)
 
-    operation = DelayedShareFetch(
-        PARAMS, made.shares, complete_first, answers, lambda partitions: None,  # type: ignore[arg-type]  # a partition
-        made.fetches.expirations, made.scene.runtime,
-    )  # fmt: skip
-    operations.append(operation)
+def test_completed_while_it_reads_it_gives_the_locks_back() -> None:
+    """KAFKA-17848: somebody else completes the operation while its try holds the locks."""
+    made = ShareScene()
+    operation, answers = made.fetch()
+    made.bring(P0, Share.ENOUGH)
+    made.share(P0).note_place(None)
+    made.log.before.append(operation.force_complete)
     assert not operation.try_complete()
     assert answers.only() == {}, "it had nothing to acquire: the try had the locks"
     assert made.locked() == [False, False], "locks for ever"
-
-
-def test_no_way_out_leaves_a_lock() -> None:
-    """The two scenarios that the mutants below fail."""
-    read_raises_then_locks_are_free()
-    completed_meanwhile_then_locks_are_free()
-
-
-def test_mutant_25_ignores_the_answer_of_force_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """KAFKA-17848: the try does not look whether it was the one that completed."""
-
-    def try_complete(self: DelayedShareFetch) -> bool:
-        results = self._read(self._lock_all())
-        self._kept.set(results)
-        self.force_complete()
-        return True
-
-    monkeypatch.setattr(DelayedShareFetch, "try_complete", try_complete)
-    with pytest.raises(AssertionError):
-        completed_meanwhile_then_locks_are_free()
-
-
-def test_mutant_98_clears_before_it_releases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """KAFKA-18918: what is to be released is forgotten first, and an alias sees it gone."""
-    real = DelayedShareFetch._unlock
-
-    def unlock(self: DelayedShareFetch, locked: list[TopicPartition]) -> None:
-        locked.clear()
-        real(self, locked)
-
-    monkeypatch.setattr(DelayedShareFetch, "_unlock", unlock)
-    with pytest.raises(AssertionError):
-        read_raises_then_locks_are_free()
 
 
 def test_keys_are_equal_by_value_and_never_across_kinds() -> None:
@@ -207,3 +215,8 @@ def test_keys_are_equal_by_value_and_never_across_kinds() -> None:
     assert hash(ShareGroupKey("g", P0)) == hash(ShareGroupKey("g", TopicPartition("t", 0)))
     keys: set[object] = {ShareGroupKey("g", P0), ShareGroupKey("h", P0), SharePartitionKey(P0), P0}
     assert len(keys) == 4
+
+
+def test_the_tier_has_its_own_time() -> None:
+    """The scene is what the tests of the tier think it is: the tier has more time than a request."""
+    assert REMOTE_MS > 30

@@ -1,40 +1,32 @@
-"""The broker with a producer, a follower and a change of leadership as threads, through their interleavings."""
+"""The broker's scenarios of several threads, through their interleavings, beside twins that fail."""
 
 from __future__ import annotations
 
 import pytest
 
+from purgatorio.broker.group import Group
+from purgatorio.broker.group_coordinator import GroupCoordinator
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.replica_manager import ReplicaManager
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.scenario.broker import BrokerProgram
-
-DIALECTS = ("pending-flag", "locked")
-MOVED = ("NONE", "NOT_LEADER_OR_FOLLOWER")
-OUTCOMES = {(), MOVED, ("NONE", "NONE")}
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
 
 
-def limits(preemptions: int) -> Limits:
-    """Complete up to this bound."""
-    return Limits(schedules=1_000_000, seconds=600, preemptions=preemptions)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_nobody_is_forgotten_or_told_a_lie(dialect: str) -> None:
-    """Complete with one preemption, and each outcome was seen: refused and replicated, and not replicated in time."""
-    program = BrokerProgram(dialect)
-    found = explore_bounded(program, limits(1))
-    assert (found.verdict, found.complete) == (Verdict.PASS, True), found
-    assert program.outcomes == OUTCOMES
+def first_broken(scenario: str, dialect: str) -> str:
+    """The clause that the search reports first; "" for none."""
+    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=1)).found
+    return found[0].clause if found else ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", SCENARIOS["broker-leadership"].dialects)
 def test_two_preemptions_up_to_a_limit(dialect: str) -> None:
     """Two preemptions are more than 45,000 schedules: the first 10,000 show nothing, which is UNKNOWN and no more."""
-    found = explore_bounded(BrokerProgram(dialect), Limits(schedules=10_000, seconds=600, preemptions=2))
+    program = ScenarioProgram(SCENARIOS["broker-leadership"], dialect)
+    found = explore_bounded(program, Limits(schedules=10_000, seconds=600, preemptions=2))
     assert (found.verdict, found.complete, found.found) == (Verdict.UNKNOWN, False, []), found
 
 
@@ -45,5 +37,17 @@ def test_a_missing_trigger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         self.partition_or_raise(partition).become_follower(epoch)
 
     monkeypatch.setattr(ReplicaManager, "become_follower", become_follower)
-    found = explore_bounded(BrokerProgram("pending-flag"), limits(1))
-    assert (found.verdict, found.found[0].clause) == (Verdict.VIOLATED, "B108")
+    assert first_broken("broker-leadership", "pending-flag") == "B108"
+
+
+def test_a_rebalance_that_nobody_looks_at_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin of the group's scenario: the last one that was waited for leaves, and no join is tried."""
+
+    def drop(self: GroupCoordinator, group: Group, member_id: str) -> None:
+        member = group.get(member_id)
+        if member is not None:
+            self._remove(group, member)
+        self._maybe_rebalance(group)
+
+    monkeypatch.setattr(GroupCoordinator, "_drop", drop)
+    assert first_broken("group-coming-and-going", "locked") == "B402"

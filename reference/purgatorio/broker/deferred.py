@@ -1,7 +1,8 @@
 """`Deferred`: a value that comes later, once (Kafka's CompletableFuture, as far as it is needed here).
 
-Promise: the first of `complete`, `fail` and `cancel` decides, and is True; every action of `when_done` runs once, on
-the thread that decided or, where that has happened, on the caller; never under the deferred's lock.
+Promise: the first of `complete`, `fail` and `cancel` decides, and is True; every action of `when_done` and `subscribe`
+runs once, on the thread that decided (or, with `when_done`, on the caller where that has happened); never under the
+deferred's lock.
 """
 
 from collections.abc import Callable
@@ -60,11 +61,16 @@ class Deferred(Generic[T]):
 
     def when_done(self, action: Callable[[], object]) -> None:
         """Run `action` when it is decided; at once where it is."""
+        if not self.subscribe(action):
+            action()
+
+    def subscribe(self, action: Callable[[], object]) -> bool:
+        """Run `action` when it is decided; False, and nothing, where it is: for callers that hold locks."""
         with self._lock:
             if self._outcome.get() is None:
                 self._actions.mutate().append(action)
-                return
-        action()
+                return True
+            return False
 
     def _decide(self, outcome: Outcome[T]) -> bool:
         with self._lock:

@@ -1,18 +1,18 @@
 """`DelayedDeleteRecords`: waits until every replica has moved its log start (Kafka's DelayedDeleteRecords).
 
-The same shape as `purgatorio.broker.delayed_produce`, with the low watermark for the high one: the leader's part is
-done before it is made, the rest follows as the followers fetch. Clauses B301 to B307.
+As `purgatorio.broker.delayed_produce`, with the low watermark for the high one: the leader's part is done before it
+is made, the rest follows as the followers fetch. Clauses B301 to B307.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from purgatorio.broker.decided import Decided
 from purgatorio.broker.error import Error
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.meter import ExpirationMeter
 from purgatorio.broker.runtime import Runtime
 from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.sync import AtomicRef
 
 __all__ = ["DelayedDeleteRecords", "DeleteCallback", "DeleteResult", "LowWatermark"]
 
@@ -33,16 +33,10 @@ LowWatermark = Callable[[TopicPartition], tuple[Error, int]]
 """A partition's error, and its low watermark where that is NONE."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Status:
-    result: DeleteResult
-    pending: bool
-
-
 class DelayedDeleteRecords(DelayedOperation):
     """See the module."""
 
-    __slots__ = ("_callback", "_low_watermark", "_meter", "_statuses")
+    __slots__ = ("_callback", "_low_watermark", "_meter", "_partitions")
 
     def __init__(
         self,
@@ -57,40 +51,30 @@ class DelayedDeleteRecords(DelayedOperation):
         self._low_watermark = low_watermark
         self._callback = callback
         self._meter = meter
-        self._statuses: tuple[tuple[TopicPartition, AtomicRef[_Status]], ...] = tuple(
-            (partition, runtime.sync.atomic_ref(_undecided(result), f"delete.{partition}"))
-            for partition, result in results.items()
-        )
+        self._partitions = Decided(results, _at_time_out, runtime.sync)
 
     def try_complete(self) -> bool:
         """Decide what can be decided; complete when nothing is left."""
-        left = False
-        for partition, cell in self._statuses:
-            status = cell.get()
-            if not status.pending:
-                continue
-            requested = status.result.requested_offset
-            error, low_watermark = self._low_watermark(partition)
-            if error is not Error.NONE:
-                cell.set(_Status(DeleteResult(error, -1, requested), pending=False))
-            elif low_watermark >= requested:
-                cell.set(_Status(DeleteResult(Error.NONE, low_watermark, requested), pending=False))
-            else:
-                left = True
-        return not left and self.force_complete()
+        return self._partitions.decide(self._ask) and self.force_complete()
 
     def on_complete(self) -> None:
         """Answer."""
-        self._callback({partition: cell.get().result for partition, cell in self._statuses})
+        self._callback(self._partitions.results())
 
     def on_expiration(self) -> None:
         """Count the partitions that were left."""
-        for partition, cell in self._statuses:
-            if cell.get().pending:
-                self._meter.mark(partition)
+        for partition in self._partitions.undecided():
+            self._meter.mark(partition)
+
+    def _ask(self, partition: TopicPartition, result: DeleteResult) -> DeleteResult | None:
+        requested = result.requested_offset
+        error, low_watermark = self._low_watermark(partition)
+        if error is not Error.NONE:
+            return DeleteResult(error, -1, requested)
+        return DeleteResult(Error.NONE, low_watermark, requested) if low_watermark >= requested else None
 
 
-def _undecided(result: DeleteResult) -> _Status:
-    if result.error is Error.NONE:
-        return _Status(DeleteResult(Error.REQUEST_TIMED_OUT, -1, result.requested_offset), pending=True)
-    return _Status(result, pending=False)
+def _at_time_out(deleted: DeleteResult) -> DeleteResult | None:
+    if deleted.error is not Error.NONE:
+        return None
+    return DeleteResult(Error.REQUEST_TIMED_OUT, -1, deleted.requested_offset)

@@ -4,8 +4,8 @@ One operation a request, watched under each of its partitions.
 
 It keeps the results that it was made with: the append has happened, and its offsets are the answer, whatever the
 log does later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when
-the partition is decided; what the time-out finds undecided needs no further thought. A decided partition is never
-asked again: the ISR may shrink later without taking back an acknowledgement.
+the partition is decided (`purgatorio.broker.decided`). A decided partition is never asked again: the ISR may shrink
+later without taking back an acknowledgement.
 
 Clauses B101 to B109; the last two are about the whole request.
 """
@@ -13,13 +13,13 @@ Clauses B101 to B109; the last two are about the whole request.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from purgatorio.broker.decided import Decided
 from purgatorio.broker.error import Error
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.meter import ExpirationMeter
 from purgatorio.broker.partition import EnoughReplicas
 from purgatorio.broker.runtime import Runtime
 from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.sync import AtomicRef
 
 __all__ = ["DelayedProduce", "ProduceCallback", "ProduceResult", "Validator"]
 
@@ -41,16 +41,10 @@ Validator = Callable[[TopicPartition, int], EnoughReplicas]
 """Says whether a partition has enough replicas up to an offset; must not raise and must not block."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Status:
-    result: ProduceResult
-    pending: bool
-
-
 class DelayedProduce(DelayedOperation):
     """See the module. `results`: those of the append, one a partition."""
 
-    __slots__ = ("_callback", "_meter", "_statuses", "_validator")
+    __slots__ = ("_callback", "_meter", "_partitions", "_validator")
 
     def __init__(
         self,
@@ -65,24 +59,11 @@ class DelayedProduce(DelayedOperation):
         self._validator = validator
         self._callback = callback
         self._meter = meter
-        self._statuses: tuple[tuple[TopicPartition, AtomicRef[_Status]], ...] = tuple(
-            (partition, runtime.sync.atomic_ref(_undecided(result), f"produce.{partition}"))
-            for partition, result in results.items()
-        )
+        self._partitions = Decided(results, _at_time_out, runtime.sync)
 
     def try_complete(self) -> bool:
         """Decide what can be decided; complete when nothing is left."""
-        left = False
-        for partition, cell in self._statuses:
-            status = cell.get()
-            if not status.pending:
-                continue
-            verdict = self._validator(partition, status.result.required_offset)
-            if verdict.enough or verdict.error is not Error.NONE:
-                cell.set(_Status(replace(status.result, error=verdict.error), pending=False))
-            else:
-                left = True
-        return not left and self.force_complete()
+        return self._partitions.decide(self._ask) and self.force_complete()
 
     def on_complete(self) -> None:
         """Answer."""
@@ -90,16 +71,18 @@ class DelayedProduce(DelayedOperation):
 
     def on_expiration(self) -> None:
         """Count the partitions that were left."""
-        for partition, cell in self._statuses:
-            if cell.get().pending:
-                self._meter.mark(partition)
+        for partition in self._partitions.undecided():
+            self._meter.mark(partition)
 
     def results(self) -> dict[TopicPartition, ProduceResult]:
         """The results as they stand."""
-        return {partition: cell.get().result for partition, cell in self._statuses}
+        return self._partitions.results()
+
+    def _ask(self, partition: TopicPartition, result: ProduceResult) -> ProduceResult | None:
+        verdict = self._validator(partition, result.required_offset)
+        decided = verdict.enough or verdict.error is not Error.NONE
+        return replace(result, error=verdict.error) if decided else None
 
 
-def _undecided(result: ProduceResult) -> _Status:
-    if result.error is Error.NONE:
-        return _Status(replace(result, error=Error.REQUEST_TIMED_OUT), pending=True)
-    return _Status(result, pending=False)
+def _at_time_out(appended: ProduceResult) -> ProduceResult | None:
+    return replace(appended, error=Error.REQUEST_TIMED_OUT) if appended.error is Error.NONE else None

@@ -1,205 +1,333 @@
 """`DelayedShareFetch`: a share group's member waits for records that it may acquire (Kafka's DelayedShareFetch).
 
-Reads from the local log only; the asynchronous and the remote reads of the original are not here.
+It waits under two keys a partition: the group's, for acknowledgements, released locks and reads that ended, and the
+partition's, for the high watermark and the leadership.
 
-It waits under two keys a partition: the group's, for acknowledgements and fetches that ended, and the partition's,
-for the high watermark and the leadership.
+Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset
+is known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then the
+locks are kept, and the end of the read is an event. Enough, or an error: complete with what was read. Too little: the
+locks are given back, so that others can fetch, and it waits. What lies in the remote tier only is read there: those
+partitions stay locked, the others do not.
 
-Trying takes the fetch locks of the partitions that can be acquired; none: wait. It reads what those have. Enough, or
-an error: the locks are kept, and the operation completes with what was read. Too little: the locks are given back, so
-that others can fetch, and it waits. The locks are the trouble of this operation: whoever took them must give them back,
-on every way out.
+On completion the rest is read, the records are acquired, and the locks are given back. Reads of the tier that are not
+done when the time is over, and that have more time than the request, put the answer off: **completed is not answered**
+here, the answer comes from whoever ends the reads, or from a timer (`share_holding.LateAnswer`).
+
+The locks are the trouble of this operation: whoever took them must give them back, on every way out.
 
 * `force_complete` may answer False to the try that has taken locks: somebody else has completed the operation, and
   will not know of them. Then the try gives them back itself (KAFKA-17848).
-* Completion works on a copy: what is cleared before it is released is never released (KAFKA-18918).
+* A try that goes on waiting with locks puts them where completion finds them, and looks again whether it is completed.
+* What is cleared before it is released is never released (KAFKA-18918): locks are named by a tuple that nobody changes.
 * The checks of other members' operations are queued, not called: their completion would check again, as deep as the
   members are many (KAFKA-17509).
 
-Clauses B921 to B925.
+Clauses B921 to B949.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
+from purgatorio.broker.deferred import Outcome
 from purgatorio.broker.error import BrokerError, Error
 from purgatorio.broker.fetch_request import FetchParams, FetchResult
-from purgatorio.broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
-from purgatorio.broker.meter import ExpirationMeter
-from purgatorio.broker.partition import Partition, ReadRecords
+from purgatorio.broker.key import TopicPartition
+from purgatorio.broker.log import Record
+from purgatorio.broker.offset import OffsetMetadata
 from purgatorio.broker.runtime import Runtime
+from purgatorio.broker.share_holding import Held, LateAnswer, ReadHere, ReadingHere, ReadingRemotely
+from purgatorio.broker.share_log import NOTHING_READ, ShareLog, ShareReads
 from purgatorio.broker.share_partition import SharePartition
-from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.sync import AtomicRef
 
-__all__ = ["DelayedShareFetch", "ShareFetchCallback", "ShareFetches"]
+__all__ = ["DelayedShareFetch", "ShareFetchCallback", "ShareResult", "ShareSurroundings"]
 
-ShareFetchCallback = Callable[[Mapping[TopicPartition, FetchResult]], None]
-"""Gets what was acquired, and the errors; a partition that gave nothing is not there."""
 
-_Results = dict[TopicPartition, FetchResult]
+@dataclass(frozen=True, slots=True)
+class ShareResult:
+    """Of one partition: an error, or the records that were acquired, and how often each has been delivered now."""
+
+    error: Error
+    records: tuple[Record, ...] = ()
+    deliveries: tuple[int, ...] = ()
+
+
+ShareFetchCallback = Callable[[Mapping[TopicPartition, ShareResult]], None]
+"""Gets what was acquired, and the errors, once; a partition that gave nothing is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSurroundings:
+    """What an operation needs of its purgatory. `check(partition)`: an event of the group's key; `gave_data`: after
+    an answer, the partitions whose other fetches are to be checked later; `run_actions`: does what is to be done
+    later, where no request will; `answer_late`: starts a late answer; `remote_wait_ms`: how long the tier has;
+    `expired`: counts."""
+
+    log: ShareLog
+    remote_wait_ms: int
+    check: Callable[[TopicPartition], object]
+    gave_data: Callable[[Sequence[TopicPartition]], None]
+    run_actions: Callable[[], object]
+    answer_late: Callable[[LateAnswer], None]
+    expired: Callable[[], None]
 
 
 class DelayedShareFetch(DelayedOperation):
-    """See the module. `gave_data(partitions)`: called after completion, for the checks to be queued."""
+    """See the module. `shares`: the partitions of the request, in its order."""
 
-    __slots__ = ("_callback", "_gave_data", "_kept", "_meter", "_params", "_partitions", "_replica")
+    __slots__ = ("_callback", "_held", "_member", "_params", "_shares", "_surroundings")
 
     def __init__(
         self,
+        member: str,
         params: FetchParams,
-        partitions: Mapping[TopicPartition, SharePartition],
-        replica: Callable[[TopicPartition], Partition],
+        shares: Sequence[SharePartition],
         callback: ShareFetchCallback,
-        gave_data: Callable[[Sequence[TopicPartition]], None],
-        meter: ExpirationMeter,
+        surroundings: ShareSurroundings,
         runtime: Runtime,
     ) -> None:
         super().__init__(
             params.max_wait_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync
         )
+        self._member = member
         self._params = params
-        self._partitions = tuple(partitions.items())
-        self._replica = replica
+        self._shares = tuple(shares)
         self._callback = callback
-        self._gave_data = gave_data
-        self._meter = meter
-        self._kept: AtomicRef[_Results | None] = runtime.sync.atomic_ref(None, "share-fetch.kept")
+        self._surroundings = surroundings
+        self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
 
     def try_complete(self) -> bool:
-        """See the module. A read that raises gives the locks back and completes: on completion it is reported."""
+        """See the module. What raises gives the locks back and completes: on completion it is reported."""
+        held = self._held.get_and_set(None)
+        if isinstance(held, ReadingHere):
+            read = held.future.outcome()
+            return self._keep(held) if read is None else self._after_read(held.locked, read)
+        if isinstance(held, ReadingRemotely):
+            if held.is_done() or self._has_gone(held):
+                return self._complete_from(held)
+            return self._keep(held)
+        return self._keep(held) if held is not None else self._begin()
+
+    def on_complete(self) -> None:
+        """Answer now, or later."""
+        held = self._held.get_and_set(None)
+        if isinstance(held, ReadingHere):
+            held = self._cut_short(held)
+        if held is None:
+            held = ReadHere(self._lock_all())
+        if isinstance(held, ReadHere):
+            self._answer(held.locked, held.results)
+            return
+        remaining_ms = self._surroundings.remote_wait_ms - self._params.max_wait_ms
+        if held.is_done() or remaining_ms <= 0:
+            self._answer_remotely(held)
+        else:
+            late = LateAnswer(held, remaining_ms, self._answer_late, self.sync)
+            self._surroundings.answer_late(late)
+
+    def on_expiration(self) -> None:
+        """One mark; and what the answer has queued, for no request will."""
+        self._surroundings.expired()
+        self._surroundings.run_actions()
+
+    def _begin(self) -> bool:
+        """Nothing is held: take what can be taken, and look."""
         locked = self._lock_all()
         if not locked:
             return False
         try:
-            results = self._read(locked)
+            shares = self._by_partition()
+            unread = {p: shares[p].next_offset() for p in locked if shares[p].place() is None}
+            if not unread:
+                return self._complete_if_enough(locked, {})
+            future = self._surroundings.log.read_later(
+                unread, self._each_bytes(locked), self._params.isolation
+            )
         except Exception:
             self._unlock(locked)
             return self.force_complete()
-        if not self._is_enough(results):
+        read = future.outcome()
+        if read is not None:
+            return self._after_read(locked, read)
+        self._keep(ReadingHere(locked, future))
+        # No check from here, under this operation's lock: another's may do the same, and wait for this one.
+        waits = future.subscribe(partial(self._surroundings.check, locked[0]))
+        return False if waits else self.try_complete()
+
+    def _after_read(self, locked: tuple[TopicPartition, ...], read: Outcome[ShareReads]) -> bool:
+        """The local log has been read for some of `locked`."""
+        if read.value is None:
             self._unlock(locked)
-            return False
-        self._kept.set(results)
-        if self.force_complete():
-            return True
-        if self._kept.get_and_set(None) is not None:
+            return self.force_complete()
+        shares = self._by_partition()
+        for partition, one in read.value.items():
+            if one.result.data.start is not None:
+                shares[partition].note_place(one.result.data.start)
+        remote = tuple(partition for partition, one in read.value.items() if one.remote)
+        if remote:
+            self._unlock(partition for partition in locked if partition not in remote)
+            return self._go_remote(remote)
+        try:
+            return self._complete_if_enough(locked, {p: one.result for p, one in read.value.items()})
+        except Exception:
             self._unlock(locked)
+            return self.force_complete()
+
+    def _complete_if_enough(
+        self, locked: tuple[TopicPartition, ...], results: Mapping[TopicPartition, FetchResult]
+    ) -> bool:
+        failed = any(result.error is not Error.NONE for result in results.values())
+        if failed or self._bytes_available(locked) >= self._params.min_bytes:
+            return self._complete_from(ReadHere(locked, results))
+        self._unlock(locked)
         return False
 
-    def on_complete(self) -> None:
-        """Acquire and answer from what the try kept, or from what can be read now; give the locks back."""
-        kept = self._kept.get_and_set(None)
-        locked = self._lock_all() if kept is None else list(kept)
+    def _go_remote(self, partitions: tuple[TopicPartition, ...]) -> bool:
+        shares, each_bytes = self._by_partition(), self._each_bytes(partitions)
+        log = self._surroundings.log
+        try:
+            reads = tuple((p, log.read_remotely(p, shares[p].next_offset(), each_bytes)) for p in partitions)
+        except Exception as error:
+            self.faults.caught(error, "read_remotely", self)
+            failed = FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
+            return self._complete_from(ReadHere(partitions, dict.fromkeys(partitions, failed)))
+        reading = ReadingRemotely(partitions, reads)
+        if reading.is_done():
+            return self._complete_from(reading)
+        self._keep(reading)
+        waits = [
+            future.subscribe(partial(self._surroundings.check, partition)) for partition, future in reads
+        ]
+        return False if all(waits) else self.try_complete()
+
+    def _keep(self, held: Held) -> bool:
+        """Go on waiting with this. Completed meanwhile: completion has not seen it, or is about to."""
+        self._held.set(held)
+        if self.is_completed():
+            self._give_up()
+        return False
+
+    def _complete_from(self, held: Held) -> bool:
+        self._held.set(held)
+        if self.force_complete():
+            return True
+        self._give_up()
+        return False
+
+    def _give_up(self) -> None:
+        """Somebody else has completed it: of the two that find the holding, one has it."""
+        left = self._held.get_and_set(None)
+        if left is not None:
+            left.cancel()
+            self._unlock(left.locked)
+
+    def _has_gone(self, held: ReadingRemotely) -> bool:
+        """Whether a partition is not led here any more."""
+        return any(self._end_or_error(partition)[1] is not Error.NONE for partition in held.locked)
+
+    def _cut_short(self, held: ReadingHere) -> ReadHere | None:
+        """The time is over during a read of the local log: use it if it is done."""
+        read = held.future.outcome()
+        if read is None:
+            held.future.cancel()
+            self._unlock(held.locked)
+            return ReadHere(())
+        if read.value is None:
+            self._unlock(held.locked)
+            return None
+        return ReadHere(held.locked, {p: one.result for p, one in read.value.items()})
+
+    def _answer_remotely(self, held: ReadingRemotely) -> None:
+        """From the tier what is done, and from the local log what can be locked now."""
+        results: dict[TopicPartition, FetchResult] = {}
+        for partition, future in held.reads:
+            outcome, (_, error) = future.outcome(), self._end_or_error(partition)
+            failed = outcome is not None and outcome.value is None
+            data = NOTHING_READ if outcome is None or outcome.value is None else outcome.value
+            results[partition] = FetchResult(Error.UNKNOWN_SERVER_ERROR if failed else error, data)
+        held.cancel()
+        others = self._lock_all(but=held.locked)
+        self._answer((*held.locked, *others), results)
+
+    def _answer_late(self, held: ReadingRemotely) -> None:
+        """On whatever thread: its errors are contained as those of `on_complete` are."""
+        try:
+            self._answer_remotely(held)
+        except Exception as error:
+            self.faults.caught(error, "on_complete", self)
+        finally:
+            self._surroundings.run_actions()
+
+    def _answer(self, locked: tuple[TopicPartition, ...], read: Mapping[TopicPartition, FetchResult]) -> None:
+        """Read what has not been read, acquire, call back; and give the locks back, whatever happens."""
         gave: list[TopicPartition] = []
         try:
-            results = self._read_or_fail(locked) if kept is None else kept
-            gave = self._acquire(results)
-            self._callback({p: r for p, r in results.items() if r.data.records or r.error is not Error.NONE})
+            results = {
+                p: read[p] if p in read else self._read_now(p, self._each_bytes(locked)) for p in locked
+            }
+            answer = {partition: self._acquire(partition, result) for partition, result in results.items()}
+            gave = [partition for partition, result in answer.items() if result.records]
+            self._callback({p: r for p, r in answer.items() if r.records or r.error is not Error.NONE})
         finally:
             self._unlock(locked)
-        self._gave_data(gave)
+            self._surroundings.gave_data(gave)
 
-    def on_expiration(self) -> None:
-        """One mark."""
-        self._meter.mark("share")
+    def _read_now(self, partition: TopicPartition, each_bytes: int) -> FetchResult:
+        share, log = self._by_partition()[partition], self._surroundings.log
+        try:
+            read = log.read_now(partition, share.next_offset(), each_bytes, self._params.isolation)
+        except Exception as error:
+            self.faults.caught(error, "read_now", self)
+            return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
+        if read.remote:
+            # Moved to the tier: the next fetch must read to see it, not go by arithmetic.
+            share.note_place(None)
+        return read.result
 
-    def _lock_all(self) -> list[TopicPartition]:
-        return [partition for partition, share in self._partitions if share.lock_for_fetch()]
+    def _acquire(self, partition: TopicPartition, result: FetchResult) -> ShareResult:
+        """The records that nobody else has."""
+        if result.error is not Error.NONE:
+            return ShareResult(result.error)
+        found = {record.offset: record for record in result.data.records}
+        taken = self._by_partition()[partition].acquire(self._member, sorted(found))
+        offsets = sorted(taken)
+        return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
 
-    def _unlock(self, locked: Sequence[TopicPartition]) -> None:
-        shares = dict(self._partitions)
+    def _bytes_available(self, locked: Iterable[TopicPartition]) -> int:
+        """By arithmetic, from the places that are known. A log that was truncated, or goes on in another segment, has
+        enough: to read is the only way to tell."""
+        shares, each_bytes = self._by_partition(), self._each_bytes(tuple(locked))
+        total_bytes = 0
+        for partition in locked:
+            start = shares[partition].place()
+            end = self._surroundings.log.end(partition, self._params.isolation)
+            if start is None:
+                continue
+            if start.offset > end.offset or start.is_on_older_segment(end):
+                return self._params.min_bytes
+            total_bytes += min(start.bytes_until(end) or 0, each_bytes)
+        return total_bytes
+
+    def _end_or_error(self, partition: TopicPartition) -> tuple[OffsetMetadata | None, Error]:
+        try:
+            return self._surroundings.log.end(partition, self._params.isolation), Error.NONE
+        except BrokerError as refused:
+            return None, refused.error
+
+    def _lock_all(self, *, but: Sequence[TopicPartition] = ()) -> tuple[TopicPartition, ...]:
+        wanted = [share for share in self._shares if share.partition not in but]
+        return tuple(share.partition for share in wanted if share.lock_for_fetch())
+
+    def _unlock(self, locked: Iterable[TopicPartition]) -> None:
+        shares = self._by_partition()
         for partition in locked:
             shares[partition].unlock()
 
-    def _read(self, locked: Sequence[TopicPartition]) -> _Results:
-        shares = dict(self._partitions)
-        each_bytes = self._params.max_bytes // max(len(locked), 1)
-        return {partition: self._read_one(partition, shares[partition], each_bytes) for partition in locked}
-
-    def _read_or_fail(self, locked: Sequence[TopicPartition]) -> _Results:
-        try:
-            return self._read(locked)
-        except Exception as error:
-            self.faults.caught(error, "read", self)
-            failed = FetchResult(Error.UNKNOWN_SERVER_ERROR, ReadRecords((), None, None))
-            return dict.fromkeys(locked, failed)
-
-    def _read_one(self, partition: TopicPartition, share: SharePartition, max_bytes: int) -> FetchResult:
+    def _each_bytes(self, locked: Sequence[TopicPartition]) -> int:
         """Every partition gets the same share of the bytes (Kafka's uniform strategy)."""
-        try:
-            data = self._replica(partition).read(
-                share.next_offset(), max_bytes, self._params.isolation, None, None, leader_only=True,
-                at_least_one=True,
-            )  # fmt: skip
-        except BrokerError as refused:
-            return FetchResult(refused.error, ReadRecords((), None, None))
-        return FetchResult(Error.NONE, data)
+        return self._params.max_bytes // max(len(locked), 1)
 
-    def _is_enough(self, results: _Results) -> bool:
-        if any(result.error is not Error.NONE for result in results.values()):
-            return True
-        return sum(result.size_bytes() for result in results.values()) >= self._params.min_bytes
-
-    def _acquire(self, results: _Results) -> list[TopicPartition]:
-        shares = dict(self._partitions)
-        gave = [partition for partition, result in results.items() if result.data.records]
-        for partition in gave:
-            shares[partition].acquire(len(results[partition].data.records))
-        return gave
-
-
-class ShareFetches:
-    """The purgatory of one group's share fetches. Run `actions` after each call, with no lock in hand."""
-
-    __slots__ = ("_actions", "_group", "_partitions", "_purgatory", "_replica", "_runtime", "expirations")
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        actions: ActionQueue,
-        group: str,
-        partitions: Mapping[TopicPartition, SharePartition],
-        replica: Callable[[TopicPartition], Partition],
-    ) -> None:
-        self._runtime = runtime
-        self._actions = actions
-        self._group = group
-        self._partitions = tuple(partitions.items())
-        self._replica = replica
-        self.expirations = ExpirationMeter(runtime.sync)
-        self._purgatory: Purgatory[DelayedShareFetch] = runtime.purgatory("ShareFetch")
-
-    def fetch(
-        self, params: FetchParams, partitions: Sequence[TopicPartition], callback: ShareFetchCallback
-    ) -> DelayedShareFetch:
-        """Answer now or later; returns the operation."""
-        shares = dict(self._partitions)
-        operation = DelayedShareFetch(
-            params, {p: shares[p] for p in partitions}, self._replica, callback, self._queue_checks,
-            self.expirations, self._runtime,
-        )  # fmt: skip
-        keys = [key for p in partitions for key in (ShareGroupKey(self._group, p), SharePartitionKey(p))]
-        self._purgatory.try_complete_else_watch(operation, keys)
-        return operation
-
-    def acknowledge(self, partition: TopicPartition, records: int) -> None:
-        """A member is done with so many records: others may find room now."""
-        dict(self._partitions)[partition].acknowledge(records)
-        self._queue_checks([partition])
-
-    def partition_moved(self, partition: TopicPartition) -> int:
-        """Its high watermark rose, or its role changed; returns how many this completed."""
-        return self._purgatory.check_and_complete(SharePartitionKey(partition))
-
-    def waiting(self) -> int:
-        """The operations that the timer holds."""
-        return self._purgatory.num_delayed()
-
-    def _queue_checks(self, partitions: Sequence[TopicPartition]) -> None:
-        for partition in partitions:
-            self._actions.add(lambda key=partition: self._check(key))  # type: ignore[misc]  # binds the loop's partition
-
-    def _check(self, partition: TopicPartition) -> int:
-        group = self._purgatory.check_and_complete(ShareGroupKey(self._group, partition))
-        return group + self._purgatory.check_and_complete(SharePartitionKey(partition))
+    def _by_partition(self) -> dict[TopicPartition, SharePartition]:
+        return {share.partition: share for share in self._shares}

@@ -5,6 +5,7 @@ The tier itself is whoever completes the futures; each that is done checks its p
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from purgatorio.broker.delayed_fetch import FetchSource
 from purgatorio.broker.delayed_remote_fetch import DelayedRemoteFetch, RemoteRead
@@ -56,7 +57,7 @@ class RemoteReads:
         )  # fmt: skip
         self._fetches.try_complete_else_watch(operation, [read.partition for read in reads])
         for read in reads:
-            read.future.when_done(lambda key=read.partition: self._fetches.check_and_complete(key))  # type: ignore[misc]  # binds the loop's partition
+            read.future.when_done(partial(self._fetches.check_and_complete, read.partition))
 
     def list_offsets(
         self,
@@ -74,7 +75,7 @@ class RemoteReads:
         self._lists.try_complete_else_watch(operation, [lookup.partition for lookup in lookups])
         for lookup in lookups:
             if lookup.future is not None:
-                lookup.future.when_done(lambda key=lookup.partition: self._lists.check_and_complete(key))  # type: ignore[misc]  # binds the loop's partition
+                lookup.future.when_done(partial(self._lists.check_and_complete, lookup.partition))
 
     def partition_moved(self, partition: TopicPartition) -> int:
         """Its role or its place has changed; returns how many this completed."""

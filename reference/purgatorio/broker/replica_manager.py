@@ -13,6 +13,7 @@ Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete recor
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from purgatorio.broker.delayed_delete_records import DelayedDeleteRecords, DeleteCallback, DeleteResult
 from purgatorio.broker.delayed_fetch import DelayedFetch, FetchStatus
@@ -108,7 +109,7 @@ class ReplicaManager:
             for partition, request in partitions.items()
         )
         operation = DelayedFetch(
-            params, statuses, self, lambda: callback(self._read(params, partitions)),
+            params, statuses, self, partial(self._answer_fetch, params, partitions, callback),
             self.fetch_expirations, self._runtime,
         )  # fmt: skip
         self._fetch.try_complete_else_watch(operation, list(partitions))
@@ -221,7 +222,7 @@ class ReplicaManager:
         return replica
 
     def _check_later(self, partition: TopicPartition) -> None:
-        self.actions.add(lambda: self.check_key(partition))
+        self.actions.add(partial(self.check_key, partition))
 
     def _append(
         self, partition: TopicPartition, acks: int, sizes_bytes: Sequence[int], producer: str, marker: str
@@ -234,7 +235,7 @@ class ReplicaManager:
         if appended.high_watermark_rose:
             self._check_later(partition)
         else:
-            self.actions.add(lambda: self._fetch.check_and_complete(partition))
+            self.actions.add(partial(self._fetch.check_and_complete, partition))
         return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
 
     def _enough_replicas(self, partition: TopicPartition, required_offset: int) -> EnoughReplicas:
@@ -256,6 +257,14 @@ class ReplicaManager:
             return DeleteResult(Error.NONE, replica.low_watermark(), meant)
         except BrokerError as refused:
             return DeleteResult(refused.error, -1, offset)
+
+    def _answer_fetch(
+        self,
+        params: FetchParams,
+        partitions: Mapping[TopicPartition, FetchPartition],
+        callback: FetchCallback,
+    ) -> None:
+        callback(self._read(params, partitions))
 
     def _read(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]

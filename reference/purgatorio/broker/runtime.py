@@ -13,6 +13,7 @@ from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL, Purgatory
 from purgatorio.executors import QueuedExecutor
 from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.reaper import ReaperTimer
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.interface import Timer
@@ -47,8 +48,9 @@ class Runtime:
         return Purgatory(name, purge_interval=purge_interval, faults=self.faults, sync=self.sync)
 
     def timer(self, name: str) -> Timer:
-        """A timer for tasks that wait in no purgatory; somebody must drive it."""
-        return SystemTimer(name, clock=self.clock, faults=self.faults, sync=self.sync)
+        """A timer with a reaper thread of its own, for tasks that wait in no purgatory; its owner closes it."""
+        inner = SystemTimer(name, clock=self.clock, faults=self.faults, sync=self.sync)
+        return ReaperTimer(f"{name}-reaper", inner, faults=self.faults, sync=self.sync)
 
 
 class VirtualRuntime(Runtime):

@@ -10,7 +10,7 @@ from purgatorio_spec.table.fetch import FETCH
 from purgatorio_spec.table.group import HEARTBEAT, JOIN, JOIN_TIMEOUT, SYNC
 from purgatorio_spec.table.produce import PRODUCE
 from purgatorio_spec.table.remote import REMOTE_ANSWER, REMOTE_FETCH, REMOTE_OFFSETS
-from purgatorio_spec.table.share_fetch import SHARE_FETCH
+from purgatorio_spec.table.share_fetch import OTHER_SHARE_CLAUSES, SHARE_FETCH, SHARE_READ, SHARE_REMOTE
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT
 
 __all__ = ["OTHER_CLAUSES", "TABLES", "page"]
@@ -45,6 +45,8 @@ TABLES: Final[tuple[Table, ...]] = (
     REMOTE_ANSWER,
     REMOTE_OFFSETS,
     SHARE_FETCH,
+    SHARE_READ,
+    SHARE_REMOTE,
 )
 
 OTHER_CLAUSES: Final[dict[str, str]] = {
@@ -58,7 +60,10 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B762": "a threshold that is not reached fails at its time-out and not before",
     "B763": "all thresholds can be completed, or failed, at once",
     "B764": "a future that somebody else decided is not counted any more",
-    "B925": "a share fetch that times out is answered with what can be acquired then; no lock outlives its request",
+    **OTHER_SHARE_CLAUSES,
+    "B215": "what a fetch that waited is answered is what one that did not wait would be: the request's own isolation, "
+    "epochs and maxima hold for both",
+    "B408": "what the end of a rebalance, or of a session, has queued is run, though no request comes",
     "B801": "a request is answered once, with every partition it named, in its order",
     "B802": "where no partition is left to ask for, at once",
     "B803": "acks=0 is answered by nothing; an error closes the connection",

@@ -1,6 +1,7 @@
-"""`SHARE_FETCH`: a share group's fetch of two partitions, from the local log. Clauses B921 to B924.
+"""A share group's fetch (Kafka's DelayedShareFetch). Clauses B921 to B949, and B951 to B955 of what it acquires.
 
-The answer is whether the operation completes; in every case but completion all fetch locks have been given back.
+SHARE_FETCH is a first look at two partitions; SHARE_READ a read of the local log that is on its way; SHARE_REMOTE are
+reads of the tier that are.
 """
 
 from __future__ import annotations
@@ -11,8 +12,21 @@ from itertools import product
 from typing import Final
 
 from purgatorio_spec.table.decision import Case, DecisionTable
+from purgatorio_spec.table.remote import Read
 
-__all__ = ["MIN_BYTES", "SHARE_FETCH", "Share", "ShareFetch"]
+__all__ = [
+    "MIN_BYTES",
+    "OTHER_SHARE_CLAUSES",
+    "SHARE_FETCH",
+    "SHARE_READ",
+    "SHARE_REMOTE",
+    "LocalRead",
+    "Share",
+    "ShareAnswer",
+    "ShareFetch",
+    "ShareReading",
+    "ShareRemote",
+]
 
 MIN_BYTES: Final = 20
 
@@ -26,6 +40,7 @@ class Share(Enum):
     SOME = "10 bytes to read"
     ENOUGH = "20 bytes to read"
     LOST = "led elsewhere"
+    TIERED = "what comes next is in the remote tier only"
 
 
 _BYTES = {Share.SOME: 10, Share.ENOUGH: 20}
@@ -44,13 +59,19 @@ class ShareFetch:
 
 
 SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
-    "DelayedShareFetch",
+    "DelayedShareFetch, at a first look",
     tuple(ShareFetch((first, second)) for first, second in product(Share, repeat=2)),
     (
         Case(
             "B921",
             "no partition can be acquired: wait",
             lambda s: all(share in _CLOSED for share in s.partitions),
+            lambda s: False,
+        ),
+        Case(
+            "B926",
+            "one of those that can be acquired is to be read in the tier: wait, with its fetch lock and no other",
+            lambda s: Share.TIERED in s.partitions,
             lambda s: False,
         ),
         Case(
@@ -68,3 +89,127 @@ SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
         Case("B924", "else wait; the fetch locks are given back", lambda s: True, lambda s: False),
     ),
 )
+
+
+class LocalRead(Enum):
+    """A read of the local log that was put on another thread."""
+
+    PENDING = "on its way"
+    FAILED = "failed"
+    TOO_LITTLE = "done, less than min bytes"
+    ENOUGH = "done, min bytes"
+
+
+class ShareAnswer(Enum):
+    """What becomes of the request."""
+
+    WAITS_LOCKED = "it waits, and keeps its locks"
+    WAITS_UNLOCKED = "it waits, without locks"
+    DATA = "answered with what was read"
+    EMPTY = "answered with nothing"
+    READ_AGAIN = "answered with what can be read now"
+    LATER = "completed, and answered later"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareReading:
+    """`timed_out`: looked at by the time-out, else by the event that the end of the read is."""
+
+    read: LocalRead
+    timed_out: bool
+
+
+SHARE_READ: Final[DecisionTable[ShareReading, ShareAnswer]] = DecisionTable(
+    "DelayedShareFetch, reading the local log",
+    tuple(ShareReading(read, timed_out) for read, timed_out in product(LocalRead, (False, True))),
+    (
+        Case(
+            "B931",
+            "a read that is not done: wait, with the locks",
+            lambda s: s.read is LocalRead.PENDING and not s.timed_out,
+            lambda s: ShareAnswer.WAITS_LOCKED,
+        ),
+        Case(
+            "B932",
+            "a read that is not done at the time-out is cancelled: answered with nothing",
+            lambda s: s.read is LocalRead.PENDING,
+            lambda s: ShareAnswer.EMPTY,
+        ),
+        Case(
+            "B933",
+            "a read that failed: the locks are given back, and what can be read now is the answer",
+            lambda s: s.read is LocalRead.FAILED,
+            lambda s: ShareAnswer.READ_AGAIN,
+        ),
+        Case(
+            "B934",
+            "min bytes are not met: wait; the locks are given back, and nothing is remembered of the read",
+            lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out,
+            lambda s: ShareAnswer.WAITS_UNLOCKED,
+        ),
+        Case("B935", "else it is answered with what was read", lambda s: True, lambda s: ShareAnswer.DATA),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRemote:
+    """`gone`: one of the partitions is led elsewhere by now. `patient`: the tier has more time than the request."""
+
+    reads: tuple[Read, Read]
+    gone: bool
+    timed_out: bool
+    patient: bool
+
+
+SHARE_REMOTE: Final[DecisionTable[ShareRemote, ShareAnswer]] = DecisionTable(
+    "DelayedShareFetch, reading the tier",
+    tuple(
+        ShareRemote((first, second), *flags)
+        for first, second in product(Read, repeat=2)
+        for flags in product((False, True), repeat=3)
+    ),
+    (
+        Case(
+            "B941",
+            "all reads are done, well or not: complete, with their data or their error",
+            lambda s: Read.PENDING not in s.reads,
+            lambda s: ShareAnswer.DATA,
+        ),
+        Case(
+            "B942",
+            "else, at an event: wait, with the locks",
+            lambda s: not s.timed_out and not s.gone,
+            lambda s: ShareAnswer.WAITS_LOCKED,
+        ),
+        Case(
+            "B943",
+            "the time is over, or a partition is gone, and the tier has more time than the request: complete, and "
+            "answer when the reads are done, or when the tier's time is over; once",
+            lambda s: s.patient,
+            lambda s: ShareAnswer.LATER,
+        ),
+        Case(
+            "B944",
+            "else complete, with what is done; what is not done is cancelled",
+            lambda s: True,
+            lambda s: ShareAnswer.DATA,
+        ),
+    ),
+)
+
+OTHER_SHARE_CLAUSES: Final = {
+    "B925": "a share fetch that times out is answered with what can be acquired then; no lock outlives its answer",
+    "B927": "where the places are known, min bytes are arithmetic: nothing is read until the request completes; a log "
+    "that was truncated, or goes on in another segment, has enough",
+    "B928": "every partition that is acquired gets the same share of the request's bytes",
+    "B929": "after an answer the other fetches of the partitions that gave records are checked, later, and no others",
+    "B945": "a read of the tier that cannot begin: complete, with an error",
+    "B946": "beside the tier's, the answer has what the local log has of the request's other partitions",
+    "B951": "a record is acquired by one member at a time, and by nobody after it was accepted or rejected",
+    "B952": "a record that is released, or whose acquisition lock times out, can be acquired again, and waiting "
+    "fetches are told",
+    "B953": "a record that was delivered as often as is allowed is archived: nobody acquires it any more",
+    "B954": "to acknowledge what one has not acquired is INVALID_RECORD_STATE, and changes nothing",
+    "B955": "at most so many records are in flight as the group may have",
+}

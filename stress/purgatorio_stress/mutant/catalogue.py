@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from purgatorio_stress.mutant.broker_mutants import BROKER_MUTANTS
 from purgatorio_stress.mutant.completion_mutants import COMPLETION_MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.mutant.timer_mutants import TIMER_MUTANTS
@@ -10,22 +11,13 @@ __all__ = ["EQUIVALENT", "MUTANTS", "NOT_APPLICABLE"]
 
 MUTANTS: Final[dict[int, Mutant]] = {
     mutant.number: mutant
-    for mutant in sorted((*COMPLETION_MUTANTS, *TIMER_MUTANTS), key=lambda mutant: mutant.number)
+    for mutant in sorted(
+        (*BROKER_MUTANTS, *COMPLETION_MUTANTS, *TIMER_MUTANTS), key=lambda mutant: mutant.number
+    )
 }
 """By number."""
 
-_CONCRETE: Final = (
-    "belongs to a concrete operation of a broker; this package has the purgatory under them only"
-)
-
 NOT_APPLICABLE: Final[dict[int, tuple[str, str]]] = {
-    16: ("skip-actions-on-expiry", "who drains an ActionQueue at expiry is the user's on_expiration"),
-    25: ("ignore-force-complete-result", f"a try_complete that takes a resource: {_CONCRETE}"),
-    27: ("true-without-complete", f"try_complete is the user's; clause O2 judges it in traces: {_CONCRETE}"),
-    28: ("stale-satisfied-rearm", f"heartbeats: {_CONCRETE}"),
-    30: ("leave-op-armed-on-remove", f"group members: {_CONCRETE}"),
-    31: ("missing-trigger", f"who must check which key: {_CONCRETE}"),
-    32: ("trigger-before-update", f"who must check which key, and when: {_CONCRETE}"),
     43: ("watched-counter-missed-dec", "there is no separate counter: the gauge counts the lists"),
     47: (
         "get-and-set-lost-increment",
@@ -35,9 +27,6 @@ NOT_APPLICABLE: Final[dict[int, tuple[str, str]]] = {
     86: ("run-after-cancel", "not promised: exactly once is the operation's business, as in Kafka"),
     89: ("empty-bit-before-unlink", "there is no occupancy bitmap"),
     91: ("finest-level-first", "there is one queue over the buckets of all levels"),
-    96: ("parked-params-dropped", f"options of a request: {_CONCRETE}"),
-    97: ("predicate-is-not-result", f"what on_complete answers: {_CONCRETE}"),
-    98: ("alias-clear-before-release", f"partitions held by a share fetch: {_CONCRETE}"),
     100: ("periodic-rearm-in-past", "there are no periodic tasks"),
 }
 """Number: name, reason."""

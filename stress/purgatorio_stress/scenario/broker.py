@@ -1,13 +1,10 @@
-"""The broker under the explorer: a produce over two partitions, a follower, and a change of leadership, as threads.
+"""The broker's replicas under the explorer: leadership, replication, readers that wait.
 
-Whatever the interleaving, the producer is answered once, without any time passing, if its record of the first
-partition was replicated (where the follower came too early it waits on, rightly). It is told that a partition is
-replicated only if it was, or that it is led elsewhere; the consumer that waits sees no record above the high
-watermark. These are promises of the broker (clauses B103, B105, B108, B214); a deadlock would be P3.
+Promises of the broker are the clauses B...: `purgatorio_spec.table` has them. A deadlock would be P3.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from purgatorio.broker.delayed_produce import ProduceResult
 from purgatorio.broker.error import Error
@@ -15,110 +12,181 @@ from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchRe
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.partition import Isolation
 from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.runtime import Runtime
-from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL, Purgatory
-from purgatorio.faults import PROPAGATE
-from purgatorio.timer.mock_timer import MockTimer
-from purgatorio_stress.explorer.controlled import ControlledSync
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.explorer.run import Run
-from purgatorio_stress.scenario.world import DIALECTS, FOREVER_MS
+from purgatorio_stress.scenario.broker_world import (
+    P0,
+    P1,
+    TimelessRuntime,
+    answered_once,
+    follower_has,
+    leading,
+    virtual_runtime,
+)
+from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
+from purgatorio_stress.scenario.world import FOREVER_MS, World
 
-__all__ = ["BrokerProgram"]
+__all__ = ["BROKER"]
 
-P0: Final = TopicPartition("t", 0)
-P1: Final = TopicPartition("t", 1)
+Produced = Mapping[TopicPartition, ProduceResult]
+Fetched = Mapping[TopicPartition, FetchResult]
 
-Op = TypeVar("Op", bound=DelayedOperation)
-
-
-class _Timeless(Runtime):
-    """Purgatories whose operations never expire: an expiry would hide a lost completion."""
-
-    def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
-        return Purgatory(
-            name,
-            MockTimer(sync=self.sync),
-            purge_interval=purge_interval,
-            shards=1,
-            reaper=False,
-            timer_enabled=False,
-            faults=self.faults,
-            sync=self.sync,
-        )
+REFUSED: Final = "t-1 was refused"
+REPLICATED: Final = "both were acknowledged"
+WAITS: Final = "the follower came before the record"
 
 
-class BrokerProgram:
-    """A `Program`. `outcomes`: what the producer was told in its runs, () where it waits."""
+def _leadership(world: World) -> Final_:
+    """Whatever the interleaving, the producer is answered once if its record of t-0 was replicated (where the follower
+    came too early it waits on, rightly), and told the truth about t-1, which another broker leads in the end; the
+    consumer that waits sees no record above the high watermark."""
+    manager = leading(TimelessRuntime(world), P0, P1)
+    produced: list[Produced] = []
+    seen: list[tuple[int, int]] = []
 
-    def __init__(self, dialect: str) -> None:
-        self.name = f"broker/{dialect}"
-        self.turns = 4
-        self.horizon_ms = 0
-        self.outcomes: set[tuple[str, ...]] = set()
-        self._dialect = DIALECTS[dialect]
-        self._produced: list[Mapping[TopicPartition, ProduceResult]] = []
-        self._fetched: list[tuple[int, int]] = []
-        self._manager: ReplicaManager | None = None
-
-    def set_up(self, run: Run, /) -> None:
-        """A leader of two partitions with one follower in sync, and a consumer that waits for the first."""
-        self._produced, self._fetched = [], []
-        runtime = _Timeless(dialect=self._dialect, faults=PROPAGATE, sync=ControlledSync(run))
-        manager = self._manager = ReplicaManager(runtime, min_isr=2)
-        for partition in (P0, P1):
-            manager.become_leader(partition, 1, (0, 1), (0, 1))
-        manager.run_actions()
-        manager.fetch_records(FetchParams(FOREVER_MS, 1, 100), {P0: FetchPartition(0, 100)}, self._consumer)
-        manager.append_records(FOREVER_MS, 1, {P0: (10,), P1: (10,)}, lambda results: None)
-        run.spawn("producer", lambda: self._produce(manager))
-        run.spawn("follower", lambda: _follow(manager))
-        run.spawn("controller", lambda: _change_leader(manager))
-
-    def judge(self, run: Run, /) -> Sequence[Broken]:
-        """Everybody was answered, once, and told the truth."""
-        if self._manager is None or len(self._fetched) != 1 or self._fetched[0][0] > self._fetched[0][1]:
-            return [Broken("B214", "consumer", f"saw (records, high watermark) {self._fetched}")]
-        self._manager.check()
-        replicated = (
-            self._manager.partition_or_raise(P0).ends(None, leader_only=True).high_watermark.offset > 1
-        )
-        if len(self._produced) != replicated:
-            return [Broken("B108", "producer", f"answered {len(self._produced)} times, {replicated=}")]
-        if not replicated:
-            self.outcomes.add(())
-            return []
-        results = self._produced[0]
-        self.outcomes.add(tuple(result.error.value for result in results.values()))
-        broken = []
-        if results[P0].error is not Error.NONE:
-            broken.append(Broken("B105", "producer", f"t-0 is replicated, told {results[P0].error.value}"))
-        if results[P1].error not in (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER):
-            broken.append(Broken("B103", "producer", f"t-1: told {results[P1].error.value}"))
-        return broken
-
-    def _consumer(self, results: Mapping[TopicPartition, FetchResult]) -> None:
+    def consumer(results: Fetched) -> None:
         data = results[P0].data
-        high_watermark = data.ends.high_watermark.offset if data.ends is not None else 0
-        self._fetched.append((len(data.records), high_watermark))
+        seen.append((len(data.records), data.ends.high_watermark.offset if data.ends is not None else 0))
 
-    def _produce(self, manager: ReplicaManager) -> None:
-        """Records at offset 1 of both; where leadership has gone by then, one of them is refused."""
-        manager.append_records(FOREVER_MS, -1, {P0: (10,), P1: (10,)}, self._produced.append)
+    manager.fetch_records(FetchParams(FOREVER_MS, 1, 100), {P0: FetchPartition(0, 100)}, consumer)
+    manager.append_records(FOREVER_MS, 1, {P0: (10,), P1: (10,)}, lambda results: None)
+
+    def produce() -> None:
+        manager.append_records(FOREVER_MS, -1, {P0: (10,), P1: (10,)}, produced.append)
         manager.run_actions()
 
+    def follow() -> None:
+        follower_has(manager, {p: _log_end(manager, p) for p in (P0, P1)})
 
-def _follow(manager: ReplicaManager) -> None:
-    """The follower has what is there now."""
-    ends = {p: manager.partition_or_raise(p).ends(None, leader_only=False).log_end.offset for p in (P0, P1)}
-    params = FetchParams(0, 1, 100, Isolation.LOG_END, replica_id=1)
-    manager.fetch_records(
-        params, {p: FetchPartition(end, 100) for p, end in ends.items()}, lambda results: None
-    )
-    manager.run_actions()
+    def change_leader() -> None:
+        manager.become_follower(P1, 2)
+        manager.run_actions()
+
+    world.task("producer", produce)
+    world.task("follower", follow)
+    world.task("controller", change_leader)
+
+    def final() -> Iterator[Broken]:
+        manager.check()
+        if len(seen) != 1 or seen[0][0] > seen[0][1]:
+            yield Broken("B214", "consumer", f"saw (records, high watermark) {seen}")
+        replicated = _high_watermark(manager, P0) > 1
+        world.mark(WAITS, not replicated)
+        yield from answered_once("B108", "producer", produced, int(replicated))
+        for results in produced:
+            errors = (results[P0].error, results[P1].error)
+            world.mark(REFUSED, errors == (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER))
+            world.mark(REPLICATED, errors == (Error.NONE, Error.NONE))
+            if errors[0] is not Error.NONE:
+                yield Broken("B105", "producer", f"t-0 is replicated, told {errors[0].value}")
+            if errors[1] not in (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER):
+                yield Broken("B103", "producer", f"t-1: told {errors[1].value}")
+
+    return final
 
 
-def _change_leader(manager: ReplicaManager) -> None:
-    manager.become_follower(P1, 2)
-    manager.run_actions()
+def _log_end(manager: ReplicaManager, partition: TopicPartition) -> int:
+    return manager.partition_or_raise(partition).ends(None, leader_only=False).log_end.offset
+
+
+def _high_watermark(manager: ReplicaManager, partition: TopicPartition) -> int:
+    return manager.partition_or_raise(partition).ends(None, leader_only=False).high_watermark.offset
+
+
+def _replication(world: World) -> Final_:
+    """A producer and a consumer wait for the follower; nothing expires, and nothing else happens."""
+    manager = leading(TimelessRuntime(world), P0)
+    produced: list[Produced] = []
+    fetched: list[Fetched] = []
+
+    def body() -> None:
+        manager.fetch_records(FetchParams(FOREVER_MS, 1, 100), {P0: FetchPartition(0, 100)}, fetched.append)
+        manager.append_records(FOREVER_MS, -1, {P0: (10,)}, produced.append)
+        manager.run_actions()
+        follower_has(manager, {P0: 1})
+
+    world.task("caller", body)
+
+    def final() -> Iterator[Broken]:
+        world.mark("both were answered", bool(produced and fetched))
+        yield from answered_once("B108", "producer", produced)
+        yield from answered_once("B214", "consumer", fetched)
+
+    return final
+
+
+def _unreplicated(world: World) -> Final_:
+    """A consumer waits for a byte; a record is appended that it may not read yet."""
+    manager = leading(TimelessRuntime(world), P0)
+    fetched: list[Fetched] = []
+    early: list[int] = []
+
+    def body() -> None:
+        manager.fetch_records(FetchParams(FOREVER_MS, 1, 100), {P0: FetchPartition(0, 100)}, fetched.append)
+        manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
+        manager.run_actions()
+        early.append(len(fetched))
+        follower_has(manager, {P0: 1})
+
+    world.task("caller", body)
+
+    def final() -> Iterator[Broken]:
+        if early != [0]:
+            yield Broken("B214", "consumer", "answered before it may read what was appended")
+        world.mark("answered when it was replicated", [len(one[P0].data.records) for one in fetched] == [1])
+        yield from answered_once("B214", "consumer", fetched)
+
+    return final
+
+
+def _committed_reader(world: World) -> Final_:
+    """One committed reader waits, another asks when the first is answered: both get the same."""
+    runtime = virtual_runtime(world)
+    manager = leading(runtime, P0, min_isr=1)
+    waited: list[Fetched] = []
+    at_once: list[Fetched] = []
+
+    def body() -> None:
+        request = {P0: FetchPartition(0, 100)}
+        manager.fetch_records(FetchParams(30, 100, 100, Isolation.COMMITTED), request, waited.append)
+        manager.append_records(0, 1, {P0: (10,)}, lambda results: None, producer="open transaction")
+        follower_has(manager, {P0: 1})
+        runtime.advance(30)
+        manager.fetch_records(FetchParams(0, 100, 100, Isolation.COMMITTED), request, at_once.append)
+
+    world.task("caller", body)
+
+    def final() -> Iterator[Broken]:
+        yield from answered_once("B214", "consumer", waited)
+        offsets = [[record.offset for record in one[P0].data.records] for one in (*waited, *at_once)]
+        world.mark("both were answered", len(offsets) == 2)
+        if offsets[0] != offsets[-1]:
+            yield Broken("B215", "consumer", f"waited: {offsets[0]}; at once: {offsets[-1]}")
+
+    return final
+
+
+BROKER: Final = (
+    Scenario(
+        "broker-leadership",
+        "a produce over two partitions, a follower, and a change of leadership",
+        3,
+        ("B103", "B105", "B108", "B214"),
+        _leadership,
+        marks=(REFUSED, REPLICATED, WAITS),
+        strategy="bounded",
+        preemptions=1,
+    ),
+    one_thread(
+        "broker-replication", "a producer and a consumer wait for a follower", ("B108", "B214"), _replication,
+        "both were answered",
+    ),
+    one_thread(
+        "broker-unreplicated", "a consumer waits while what it may not read yet is appended", ("B214",),
+        _unreplicated, "answered when it was replicated",
+    ),
+    one_thread(
+        "broker-committed-reader", "a reader waits that must not see an open transaction", ("B215",),
+        _committed_reader, "both were answered",
+    ),
+)  # fmt: skip
+"""Of replicas, producers and readers."""

@@ -1,7 +1,7 @@
 """Exploring scenarios by name: the strategy that covers each, the counterexample made small, the report."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
@@ -79,6 +79,9 @@ def explore(
     scenario = SCENARIOS[name]
     program = ScenarioProgram(scenario, dialect)
     with MUTANTS[mutant].applied() if mutant else nullcontext():
+        if strategy is None:
+            # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.
+            limits = replace(limits, preemptions=min(limits.preemptions, scenario.preemptions))
         done = _explore(program, limits, strategy or scenario.strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(mark for mark in scenario.marks if not program.marks[mark])

@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from purgatorio_stress.scenario.broker import BROKER
+from purgatorio_stress.scenario.broker_group import BROKER_GROUP
+from purgatorio_stress.scenario.broker_share import BROKER_SHARE
 from purgatorio_stress.scenario.completion import COMPLETION
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.locking import LOCKING
@@ -12,6 +15,16 @@ from purgatorio_stress.scenario.walks import WALKS
 __all__ = ["SCENARIOS"]
 
 SCENARIOS: Final[dict[str, Scenario]] = {
-    scenario.name: scenario for scenario in (*COMPLETION, *LOCKING, *TIMING, *WALKS, *SEQUENCES)
+    scenario.name: scenario
+    for scenario in (
+        *COMPLETION,
+        *LOCKING,
+        *TIMING,
+        *WALKS,
+        *SEQUENCES,
+        *BROKER,
+        *BROKER_GROUP,
+        *BROKER_SHARE,
+    )
 }
 """In the order in which they are shown."""

@@ -1,0 +1,128 @@
+"""Bugs of concrete delayed operations: of the broker's replicas, groups and share fetches."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from purgatorio.broker.delayed_heartbeat import DelayedHeartbeat
+from purgatorio.broker.delayed_join import DelayedJoin
+from purgatorio.broker.delayed_produce import DelayedProduce
+from purgatorio.broker.delayed_share_fetch import DelayedShareFetch
+from purgatorio.broker.error import Error
+from purgatorio.broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
+from purgatorio.broker.group import Group, Member
+from purgatorio.broker.group_coordinator import GroupCoordinator
+from purgatorio.broker.key import MemberKey, TopicPartition
+from purgatorio.broker.partition import Isolation, LogEnds, Partition
+from purgatorio.broker.replica_manager import ReplicaManager
+from purgatorio.broker.share_holding import Held
+from purgatorio_stress.mutant.patch import Mutant, Patch
+
+__all__ = ["BROKER_MUTANTS"]
+
+Partitions = Mapping[TopicPartition, FetchPartition]
+Results = Mapping[TopicPartition, FetchResult]
+
+_ANSWER_FETCH: Final = ReplicaManager._answer_fetch
+_ENDS: Final = Partition.ends
+_UNLOCK: Final = DelayedShareFetch._unlock
+
+
+def _drain_nothing(self: DelayedJoin) -> None:
+    return None
+
+
+def _complete_whoever_wins(self: DelayedShareFetch, held: Held) -> bool:
+    self._held.set(held)
+    self.force_complete()
+    return True
+
+
+def _decided_is_done(self: DelayedProduce) -> bool:
+    return self._partitions.decide(self._ask)
+
+
+def _heard_of_for_good(self: GroupCoordinator, group: Group, member: Member, timeout_ms: int) -> None:
+    key = MemberKey(group.id, member.id)
+    group.update(member.id, satisfied=True)
+    self._heartbeats.check_and_complete(key)
+    session = DelayedHeartbeat(timeout_ms, group, member.id, self._session_expired, self._runtime)
+    self._heartbeats.try_complete_else_watch(session, [key])
+
+
+def _remove_leaving_session(self: GroupCoordinator, group: Group, member: Member) -> None:
+    group.remove(member.id)
+    self._answer_waiting(group, member, Error.UNKNOWN_MEMBER_ID)
+
+
+def _note_without_check(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, results: Results
+) -> None:
+    for partition, request in partitions.items():
+        self.partition_or_raise(partition).follower_fetched(params.replica_id, request.offset)
+
+
+def _check_then_note(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, results: Results
+) -> None:
+    for partition in partitions:
+        self.check_key(partition)
+    _note_without_check(self, params, partitions, results)
+
+
+def _answer_without_isolation(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+) -> None:
+    _ANSWER_FETCH(self, replace(params, isolation=Isolation.HIGH_WATERMARK), partitions, callback)
+
+
+def _ends_at_log_end(self: Partition, current_epoch: int | None, *, leader_only: bool) -> LogEnds:
+    found = _ENDS(self, current_epoch, leader_only=leader_only)
+    return replace(found, high_watermark=found.log_end)
+
+
+def _clear_then_unlock(self: DelayedShareFetch, locked: Iterable[TopicPartition]) -> None:
+    partitions = list(locked)
+    alias = partitions
+    alias.clear()
+    _UNLOCK(self, partitions)
+
+
+def _one(
+    number: int,
+    name: str,
+    source: str,
+    what: str,
+    scenario: str,
+    clauses: tuple[str, ...],
+    *patches: Patch,
+    interleaving: bool = False,
+) -> Mutant:
+    return Mutant(number, name, source, what, scenario, clauses, patches, "pending-flag", interleaving)
+
+
+BROKER_MUTANTS: Final = (
+    _one(16, "skip-actions-on-expiry", "KAFKA-8334", "on_expiration does not run what was queued",
+         "group-queued-at-expiry", ("B408",), Patch(DelayedJoin, "on_expiration", _drain_nothing)),
+    _one(25, "ignore-force-complete-result", "KAFKA-17848", "a try that took locks does not ask who completed",
+         "share-event-against-force", ("B925",),
+         Patch(DelayedShareFetch, "_complete_from", _complete_whoever_wins), interleaving=True),
+    _one(27, "true-without-complete", "KAFKA-7909", "try_complete is True without force_complete",
+         "broker-replication", ("B108",), Patch(DelayedProduce, "try_complete", _decided_is_done)),
+    _one(28, "stale-satisfied-rearm", "KAFKA-9752", "the next session is begun with the flag still set",
+         "group-silent-member", ("B608",), Patch(GroupCoordinator, "_heard_of", _heard_of_for_good)),
+    _one(30, "leave-op-armed-on-remove", "KAFKA-7196", "a member is removed, its session goes on",
+         "group-leaving-member", ("B604",), Patch(GroupCoordinator, "_remove", _remove_leaving_session)),
+    _one(31, "missing-trigger", "KAFKA-2960", "a follower's progress checks no key",
+         "broker-replication", ("B108",), Patch(ReplicaManager, "_note_follower", _note_without_check)),
+    _one(32, "trigger-before-update", "KAFKA-1148", "the key is checked, then the follower is noted",
+         "broker-replication", ("B108",), Patch(ReplicaManager, "_note_follower", _check_then_note)),
+    _one(96, "parked-params-dropped", "KAFKA-5355", "a fetch that waited forgets its isolation",
+         "broker-committed-reader", ("B215",),
+         Patch(ReplicaManager, "_answer_fetch", _answer_without_isolation)),
+    _one(97, "predicate-is-not-result", "KAFKA-3159", "the condition looks at the log's end, the read does not",
+         "broker-unreplicated", ("B214",), Patch(Partition, "ends", _ends_at_log_end)),
+    _one(98, "alias-clear-before-release", "KAFKA-18918", "what is to be released is forgotten first",
+         "share-read-fails", ("B925",), Patch(DelayedShareFetch, "_unlock", _clear_then_unlock)),
+)  # fmt: skip
+"""By number."""
