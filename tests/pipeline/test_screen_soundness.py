@@ -59,10 +59,18 @@ class Generated:
         )
 
 
+SHAPES: Final = tuple(
+    {
+        (one.clauses, one.claimed_on_return, one.cancel_is_barrier, one.counts_cancelled): name
+        for name, one in sorted(PROFILES.items(), reverse=True)
+    }.values()
+)
+"""One profile of each kind: what is judged and how depends on nothing else of it."""
+
 PLANS: Final = st.builds(
     Plan,
     seed=st.integers(0, 1 << 32),
-    profile=st.sampled_from(sorted(PROFILES)),
+    profile=st.sampled_from(SHAPES),
     operations=st.integers(1, 4),
     actions=st.integers(1, 6),
     nesting=st.booleans(),
@@ -85,7 +93,7 @@ def sampled(seed: int, ending: str | None = None) -> Generated:
         Spoilt(
             Plan(
                 seed,
-                random.choice(("locked", "locked", *sorted(PROFILES))),
+                random.choice(("locked", "locked", *SHAPES)),
                 random.randrange(1, 5),
                 random.randrange(1, 7),
                 seed % 3 == 0,

@@ -11,13 +11,14 @@ from purgatorio_stress.java_home import find_java
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.subject.java_build import compiled_classes, java_sources, pyspark_jars
-from purgatorio_stress.subject.netty import NettyWheelSubject
+from purgatorio_stress.subject.jvm import JvmSubject
+from purgatorio_stress.subject.netty import netty_wheel
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, Step, make_plan
 from purgatorio_stress.subject.registry import record_runs
 from stress.trace_structure import ReadRun, check_intervals, check_whole_run, read_run
 
 EVENT = '{"kind":"event","i":0,"th":"main","t":5,"ph":"call","f":"timer_add","id":"t-0","delay_ns":1}'
-DONE = '{"kind":"done","events":1,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0}'
+DONE = '{"kind":"done","events":1,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0,"wall_shift_ns":0}'
 
 
 def silent(run: str, settled: int, planned: int) -> None:
@@ -29,13 +30,13 @@ def small_plan(seed: int = 1, timers: int = 300, threads: int = 4, tick_ns: int 
     return make_plan(seed, timers, threads, tick_ns, span_ns=100 * MS, longest_ns=80 * MS)
 
 
-def record(subject: NettyWheelSubject, plan: Plan, path: Path) -> ReadRun:
+def record(subject: JvmSubject, plan: Plan, path: Path) -> ReadRun:
     """Run it and read the trace back."""
     return read_run(subject.run(plan, path, silent))
 
 
-@pytest.mark.parametrize("subject", [NettyWheelSubject(MS, 512), NettyWheelSubject(10 * MS, 8)], ids=str)
-def test_real_wheel_leaves_a_whole_trace(subject: NettyWheelSubject, tmp_path: Path) -> None:
+@pytest.mark.parametrize("subject", [netty_wheel(MS, 512), netty_wheel(10 * MS, 8)], ids=str)
+def test_real_wheel_leaves_a_whole_trace(subject: JvmSubject, tmp_path: Path) -> None:
     """The point of it all: a foreign timer under four threads, recorded so that every clause can be judged."""
     plan = small_plan(tick_ns=subject.tick_ns)
     run = record(subject, plan, tmp_path / "run.jsonl.gz")
@@ -43,7 +44,7 @@ def test_real_wheel_leaves_a_whole_trace(subject: NettyWheelSubject, tmp_path: P
     assert run.header.run == "run"
     assert run.header.profile == "netty-hashed-wheel"
     assert run.header.implementation.version == pyspark_jars().netty_version
-    assert (run.header.timer.tick_ns, run.header.timer.wheel_size) == (subject.tick_ns, subject.wheel_size)
+    assert run.header.timer == subject.constants
     assert run.count("timer_add") == plan.timers + 2, "the plan and the two probes"
     assert {e.out for e in run.events if e.f == "timer_cancel" and e.ph == "ret"} == {0, 1}
     assert {e.th for e in run.events if e.f == "timer_fire"} == {"wheel"}
@@ -60,7 +61,7 @@ def test_delays_beyond_the_range_are_kept_as_asked(tmp_path: Path) -> None:
     delays = [-MAX_DELAY_NS - 1, -1, 0, MAX_DELAY_NS]
     steps = [Step(0, 0, slot, delay) for slot, delay in enumerate(delays)]
     plan = Plan(0, 1, 4, (*steps, Step(10 * MS, 0, 3, None)), 10 * MS)
-    run = record(NettyWheelSubject(MS, 8), plan, tmp_path / "run.jsonl")
+    run = record(netty_wheel(MS, 8), plan, tmp_path / "run.jsonl")
     check_whole_run(run)
     calls = {e.id: e for e in run.events if e.f == "timer_add" and e.ph == "call"}
     returns = {e.id: e for e in run.events if e.f == "timer_add" and e.ph == "ret"}
@@ -77,9 +78,7 @@ def test_delays_beyond_the_range_are_kept_as_asked(tmp_path: Path) -> None:
 def test_refused_add_is_recorded_with_its_exception(tmp_path: Path) -> None:
     """A timer that says no keeps its promises: the refusal is an event, the run goes on."""
     steps = tuple(Step(0, 0, slot, 100 * MS) for slot in range(5))
-    run = record(
-        NettyWheelSubject(MS, 8, max_pending=3), Plan(0, 1, 5, steps, 100 * MS), tmp_path / "r.jsonl"
-    )
+    run = record(netty_wheel(MS, 8, max_pending=3), Plan(0, 1, 5, steps, 100 * MS), tmp_path / "r.jsonl")
     check_whole_run(run)
     errors = [e.err for e in run.events if e.f == "timer_add" and e.ph == "ret" and str(e.id)[:2] == "t-"]
     assert errors == [None] * 3 + ["RejectedExecutionException"] * 2
@@ -91,7 +90,7 @@ def test_whole_way_with_the_machines_java_hidden(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    run = record(NettyWheelSubject(MS, 64), small_plan(timers=50), tmp_path / "run.jsonl")
+    run = record(netty_wheel(MS, 64), small_plan(timers=50), tmp_path / "run.jsonl")
     check_whole_run(run)
     assert run.header.params["java"] == find_java().version
     cached = user_cache_dir()
@@ -157,8 +156,8 @@ def test_misbehaving_driver_is_a_failure_of_its_kind(
 ) -> None:
     """Never a hang of the tool nor a traceback: the kind, the reason, and what was recorded until then."""
     limits = ChildLimits(silence_s=1.0, line_bytes=4_000, lines=100)
-    subject = NettyWheelSubject(MS, 8, limits=limits, command=command)
-    good = NettyWheelSubject(MS, 16, limits=limits, command=driver(EVENT, DONE))
+    subject = netty_wheel(MS, 8, limits=limits, command=command)
+    good = netty_wheel(MS, 16, limits=limits, command=driver(EVENT, DONE))
     bad_run, good_run = record_runs([subject, good], tmp_path, ops=10, suffix=".jsonl")
     failed = bad_run.failure
     assert failed is not None
@@ -188,7 +187,7 @@ def test_plan_reaches_the_driver_as_it_is(tmp_path: Path) -> None:
         f"f.close(); print({EVENT!r}); print({DONE!r})"
     )
     plan = small_plan(timers=40)
-    subject = NettyWheelSubject(MS, 8, command=(sys.executable, "-c", script))
+    subject = netty_wheel(MS, 8, command=(sys.executable, "-c", script))
     subject.run(plan, tmp_path / "r.jsonl", silent)
     start, *steps, go = [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()]
     assert (start["m"], start["timers"], start["threads"], go) == ("start", 42, 4, {"m": "go"})

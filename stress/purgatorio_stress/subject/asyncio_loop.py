@@ -22,6 +22,7 @@ from typing import Final, Literal
 from purgatorio_spec.trace.record import Event, Header, Implementation, State, TimerConstants, TraceClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, Step
 from purgatorio_stress.trace_file import write_run
 
@@ -30,7 +31,6 @@ __all__ = ["LATE_SLACK_NS", "AsyncioSubject", "early_bound_ns"]
 LATE_SLACK_NS: Final = 2_000_000_000
 """The lateness that is the machine's and the other threads' (one GIL); declared in the header."""
 
-_NAP_S: Final = 0.005
 _GIVE_UP_S: Final = 2 * LATE_SLACK_NS / 1e9
 
 
@@ -62,7 +62,7 @@ class AsyncioSubject:
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`."""
         recorder = Recorder()
-        control = _Control()
+        control = Oversleep()
         outcome: list[_Run | BaseException] = []
 
         def body() -> None:
@@ -149,7 +149,7 @@ class _Run:
                 self._progress(self._subject.name, done, self._plan.timers)
         give_up_ns = start_ns + self._plan.end_ns + int(_GIVE_UP_S * 1e9)
         while self._open and time.monotonic_ns() < give_up_ns:
-            await asyncio.sleep(_NAP_S)
+            await asyncio.sleep(NAP_S)
         self.left_open = len(self._open)
         if not self._open:
             self._recorder.at("quiesce", state=State())
@@ -192,24 +192,3 @@ class _Run:
         log = self._recorder.log()
         log.ret("timer_fire", log.call("timer_fire", step.id), step.id)
         self._open.discard(step.slot)
-
-
-class _Control(threading.Thread):
-    """A thread that only sleeps, and measures how much too long: lateness of the machine, not of the subject."""
-
-    def __init__(self) -> None:
-        super().__init__(name="oversleep", daemon=True)
-        self._worst_ns = 0
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        while not self._stopped.is_set():
-            start_ns = time.monotonic_ns()
-            time.sleep(_NAP_S)
-            self._worst_ns = max(self._worst_ns, time.monotonic_ns() - start_ns - int(_NAP_S * 1e9))
-
-    def stop(self) -> int:
-        """End it; the worst oversleep in nanoseconds."""
-        self._stopped.set()
-        self.join(timeout=10)
-        return self._worst_ns

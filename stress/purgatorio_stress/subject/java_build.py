@@ -1,56 +1,95 @@
 """Our Java sources, compiled without a JDK by janino, which lies among PySpark's jars.
 
 The classes go to the user's cache, in a directory named by a hash of everything that they depend on: sources, the
-compiler's and netty's jar names, the Java version. Compiling takes about a second, once.
+names of the jars, the Java version. Compiling takes about a second, once. An adapter whose library is not there is
+left out.
 """
 
 import hashlib
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from purgatorio_stress.cache_dir import user_cache_dir
 from purgatorio_stress.java_home import JavaHome
 from purgatorio_stress.subject.contract import SubjectFailed
 
-__all__ = ["Jars", "compiled_classes", "java_sources", "pyspark_jars"]
+__all__ = ["Jars", "compiled_classes", "debian_jar", "java_sources", "pyspark_jars"]
 
 _COMPILER_MAIN = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _COMPILE_TIMEOUT_S = 120.0
+_DEBIAN_JARS: Final = Path("/usr/share/java")
+
+_NEEDS: Final[Mapping[str, str]] = {
+    "CaffeineExpiry.java": "caffeine",
+    "JettyScheduler.java": "spark-core",
+    "VertxTimer.java": "vertx-core",
+}
+"""The library without which a source of ours cannot be compiled; netty is always there."""
+
+_COMPILED_AGAINST: Final = ("spark-core", "vertx-core", "netty-transport")
 
 
 @dataclass(frozen=True)
 class Jars:
-    """The jars that are used, out of PySpark's package."""
+    """The jars that are used, out of PySpark's package; `caffeine` is Debian's, if it is installed."""
 
     netty_common: Path
     janino: Path
     commons_compiler: Path
+    libraries: Mapping[str, Path] = field(default_factory=dict)
+    """What some adapters need, by the name without the version: `vertx-core`."""
 
     @property
     def netty_version(self) -> str:
         """`4.2.13.Final` of `netty-common-4.2.13.Final.jar`."""
         return self.netty_common.stem.removeprefix("netty-common-")
 
+    @property
+    def compile_path(self) -> list[Path]:
+        """What our sources are compiled against."""
+        return [self.netty_common, *self.libraries.values()]
+
+    def library(self, name: str) -> Path:
+        """The jar of this name, out of the same folder. Raises SubjectFailed, kind `unavailable`."""
+        return self.libraries.get(name) or _only(self.netty_common.parent, name)
+
 
 def pyspark_jars() -> Jars:
     """Find the jars without importing PySpark. Raises SubjectFailed, kind `unavailable`."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise SubjectFailed(
-            "netty", "unavailable", "pyspark is not installed; pip install 'purgatorio[spark]'"
-        )
+        raise SubjectFailed("JVM", "unavailable", "pyspark is not installed; pip install 'purgatorio[spark]'")
     folder = Path(spec.origin).parent / "jars"
-    return Jars(*(_only(folder, name) for name in ("netty-common", "janino", "commons-compiler")))
+    libraries = {name: found[-1] for name in _COMPILED_AGAINST if (found := _found(folder, name))}
+    caffeine = debian_jar("caffeine")
+    if caffeine is not None:
+        libraries["caffeine"] = caffeine
+    return Jars(
+        _only(folder, "netty-common"), _only(folder, "janino"), _only(folder, "commons-compiler"), libraries
+    )
+
+
+def debian_jar(name: str) -> Path | None:
+    """The jar with a version in its name that a Debian package installs: `netty-common-4.1.48.Final.jar`."""
+    found = _found(_DEBIAN_JARS, name)
+    return found[-1] if found else None
+
+
+def _found(folder: Path, name: str) -> list[Path]:
+    """Jars of this name, with a version: `spark-core_2.13-4.3.0.jar` too."""
+    return sorted([*folder.glob(f"{name}-[0-9]*.jar"), *folder.glob(f"{name}_[0-9]*.jar")])
 
 
 def _only(folder: Path, name: str) -> Path:
-    found = sorted(folder.glob(f"{name}-[0-9]*.jar"))
+    found = _found(folder, name)
     if not found:
-        raise SubjectFailed("netty", "unavailable", f"no {name} jar among PySpark's jars")
+        raise SubjectFailed("JVM", "unavailable", f"no {name} jar among PySpark's jars")
     return found[-1]
 
 
@@ -64,9 +103,10 @@ def compiled_classes(java: JavaHome, jars: Jars, cache: Path | None = None) -> P
 
     Raises SubjectFailed with the compiler's words, kind `unavailable`.
     """
-    sources = java_sources()
+    sources = [path for path in java_sources() if _NEEDS.get(path.name) in (None, *jars.libraries)]
     cache = user_cache_dir() if cache is None else cache
-    digest = hashlib.sha256(f"{java.version} {jars.janino.name} {jars.netty_common.name}".encode())
+    used = " ".join(path.name for path in (jars.janino, *jars.compile_path))
+    digest = hashlib.sha256(f"{java.version} {used}".encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     target = cache / f"java-classes-{digest.hexdigest()[:16]}"
@@ -90,7 +130,8 @@ def compiled_classes(java: JavaHome, jars: Jars, cache: Path | None = None) -> P
 def _compile(java: JavaHome, jars: Jars, sources: list[Path], out: Path) -> None:
     command = [java.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     command += ["-cp", f"{jars.janino}:{jars.commons_compiler}", _COMPILER_MAIN]
-    command += ["-encoding", "UTF-8", "-g:source,lines", "-d", out, "-classpath", jars.netty_common, *sources]
+    command += ["-encoding", "UTF-8", "-g:source,lines", "-d", out]
+    command += ["-classpath", ":".join(str(path) for path in jars.compile_path), *sources]
     try:
         done = subprocess.run(
             [str(word) for word in command],
@@ -102,7 +143,7 @@ def _compile(java: JavaHome, jars: Jars, sources: list[Path], out: Path) -> None
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SubjectFailed("netty", "unavailable", f"the compiler did not run: {error}") from None
+        raise SubjectFailed("JVM", "unavailable", f"the compiler did not run: {error}") from None
     if done.returncode != 0 or not any(out.rglob("Driver.class")):
         said = (done.stderr + done.stdout).strip()[-2000:]
-        raise SubjectFailed("netty", "unavailable", f"the Java driver does not compile: {said}")
+        raise SubjectFailed("JVM", "unavailable", f"the Java driver does not compile: {said}")

@@ -7,10 +7,10 @@ deadline, at it, after it, and twice. A huge delay is always cancelled, so that 
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["HUGE_NS", "MAX_DELAY_NS", "Plan", "Step", "make_plan"]
+__all__ = ["HUGE_NS", "MAX_DELAY_NS", "MS", "Plan", "PlanShape", "Step", "make_plan"]
 
 MS: Final = 1_000_000
 MAX_DELAY_NS: Final = (1 << 63) - 1
@@ -49,6 +49,47 @@ class Plan:
     def of_thread(self, thread: int) -> Iterator[Step]:
         """The steps of one thread, in order."""
         return (step for step in self.steps if step.thread == thread)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShape:
+    """What a timer can be asked for, by its interface: delays in whole `unit_ns` within `least_ns..most_ns`.
+
+    `cancels`: it has a cancel; without one nothing huge is added either, since nobody could take it back.
+    `span_ns`, `longest_ns`: as in `make_plan`, for timers that count in seconds. `most_timers`: no plan has more.
+    """
+
+    unit_ns: int = 1
+    least_ns: int = -MAX_DELAY_NS - 1
+    most_ns: int = MAX_DELAY_NS
+    cancels: bool = True
+    span_ns: int = 1_500 * MS
+    longest_ns: int = 800 * MS
+    most_timers: int = 1_000_000
+
+    def make(self, seed: int, timers: int, threads: int, tick_ns: int) -> Plan:
+        """A seeded plan of this shape."""
+        count = min(timers, self.most_timers)
+        return self.fit(make_plan(seed, count, threads, tick_ns, self.span_ns, self.longest_ns))
+
+    def fit(self, plan: Plan) -> Plan:
+        """The plan with every delay brought into the range and rounded up to the unit; what cannot be done left out.
+
+        A trace says what was asked of the timer, never what was rounded away on the way to it.
+        """
+        steps = tuple(self._step(step) for step in plan.steps if self._possible(step))
+        ends = (step.at_ns + (step.delay_ns or 0) for step in steps if (step.delay_ns or 0) < HUGE_NS)
+        return replace(plan, steps=steps, end_ns=max(ends, default=0))
+
+    def _possible(self, step: Step) -> bool:
+        return self.cancels or (step.delay_ns is not None and step.delay_ns < HUGE_NS)
+
+    def _step(self, step: Step) -> Step:
+        if step.delay_ns is None:
+            return step
+        within_ns = min(max(step.delay_ns, self.least_ns), self.most_ns)
+        up_ns = -(-within_ns // self.unit_ns) * self.unit_ns
+        return replace(step, delay_ns=up_ns if up_ns <= self.most_ns else up_ns - self.unit_ns)
 
 
 def make_plan(

@@ -11,23 +11,31 @@ from typing import Final
 
 from purgatorio_stress.subject.asyncio_loop import AsyncioSubject
 from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
-from purgatorio_stress.subject.netty import NettyWheelSubject
-from purgatorio_stress.subject.plan import MS, Plan, make_plan
+from purgatorio_stress.subject.jvm_timers import (
+    caffeine_expiry,
+    jdk_executor,
+    jdk_timer,
+    jetty_scheduler,
+    vertx_timer,
+)
+from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
+from purgatorio_stress.subject.plan import MS, Plan, PlanShape
+from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer, time_wheel
 from purgatorio_stress.subject.reference import reference_subjects
 
-__all__ = ["SUBJECTS", "RunRecord", "record_runs", "record_subject", "subjects_named"]
+__all__ = ["FOREIGN", "MAIN", "SUBJECTS", "RunRecord", "record_runs", "record_subject", "subjects_named"]
 
 SubjectFactory = Callable[[], Sequence[Subject]]
 
 
 def _netty() -> Sequence[Subject]:
     return [
-        NettyWheelSubject(1 * MS, 512),
-        NettyWheelSubject(1 * MS, 8),
-        NettyWheelSubject(10 * MS, 512),
-        NettyWheelSubject(10 * MS, 8),
-        NettyWheelSubject(100 * MS, 512),
-        NettyWheelSubject(1 * MS, 512, max_pending=250),
+        netty_wheel(1 * MS, 512),
+        netty_wheel(1 * MS, 8),
+        netty_wheel(10 * MS, 512),
+        netty_wheel(10 * MS, 8),
+        netty_wheel(100 * MS, 512),
+        netty_wheel(1 * MS, 512, max_pending=250),
     ]
 
 
@@ -39,8 +47,23 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "reference": reference_subjects,
     "netty": _netty,
     "asyncio": _asyncio,
+    "debian-netty": lambda: [debian_netty_wheel(1 * MS, 512), debian_netty_wheel(100 * MS, 512)],
+    "jdk-executor": lambda: [jdk_executor(1), jdk_executor(4)],
+    "jdk-timer": lambda: [jdk_timer()],
+    "vertx": lambda: [vertx_timer()],
+    "jetty": lambda: [jetty_scheduler(on_jdk_timer=False), jetty_scheduler(on_jdk_timer=True)],
+    "caffeine": lambda: [caffeine_expiry()],
+    "sched": lambda: [sched_scheduler()],
+    "threading-timer": lambda: [threading_timer()],
+    "timewheel": lambda: [time_wheel()],
 }
 """Every built-in subject: the name, and what makes its configurations."""
+
+MAIN: Final = ("reference", "netty", "asyncio")
+"""What `purgatorio verify` drives when it is not told: what every installation has, and is expected to pass."""
+
+FOREIGN: Final = tuple(name for name in SUBJECTS if name != "reference")
+"""What nobody here wrote."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +140,9 @@ def record_subject(
 
 
 def _default_plan(subject: Subject, seed: int, ops: int) -> Plan:
-    return make_plan(seed, ops, subject.threads, subject.tick_ns)
+    shape = getattr(subject, "shape", None)
+    made = shape if isinstance(shape, PlanShape) else PlanShape()
+    return made.make(seed, ops, subject.threads, subject.tick_ns)
 
 
 def _silent(run: str, settled: int, planned: int) -> None:

@@ -6,7 +6,6 @@ import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -33,10 +32,11 @@ public final class Driver {
 
     private final EventLog log = new EventLog();
     private final List buffers = new ArrayList();
+    private final ThreadLocal ownBuffer = new ThreadLocal();
     private final PrintStream out;
     private TimerUnderTest timer;
-    private EventLog.Buffer wheelBuffer;
     private EventLog.Buffer mainBuffer;
+    private int timers;
     private AtomicReferenceArray handles;
     private AtomicIntegerArray settled;
     private final AtomicLong open = new AtomicLong();
@@ -62,13 +62,44 @@ public final class Driver {
         }
     }
 
+    /** A buffer for a thread of this name; a second one of the same name gets a number, so that each has its lane. */
     private EventLog.Buffer buffer(String thread, int capacity) {
-        EventLog.Buffer buffer = log.new Buffer(thread, capacity);
-        buffers.add(buffer);
-        return buffer;
+        synchronized (buffers) {
+            EventLog.Buffer buffer = log.new Buffer(lane(thread), capacity);
+            buffers.add(buffer);
+            return buffer;
+        }
     }
 
-    private static long number(Map fields, String name) {
+    private String lane(String thread) {
+        String plain = thread.replaceAll("[^A-Za-z0-9._-]", "-");
+        String name = plain;
+        for (int count = 2; taken(name); count++) {
+            name = plain + "_" + count;
+        }
+        return name;
+    }
+
+    private boolean taken(String name) {
+        for (int index = 0; index < buffers.size(); index++) {
+            if (((EventLog.Buffer) buffers.get(index)).thread().equals(name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The buffer of the thread that a task runs on: the timer's own, or a caller's where the timer borrows it. */
+    private EventLog.Buffer own() {
+        EventLog.Buffer own = (EventLog.Buffer) ownBuffer.get();
+        if (own == null) {
+            own = buffer(Thread.currentThread().getName(), 2 * timers + 8);
+            ownBuffer.set(own);
+        }
+        return own;
+    }
+
+    static long number(Map fields, String name) {
         Object value = fields.get(name);
         if (!(value instanceof Long)) {
             throw new IllegalArgumentException(name + " is missing or no integer");
@@ -79,7 +110,7 @@ public final class Driver {
     private void run(BufferedReader in) throws Exception {
         Map start = FlatJson.read(in.readLine());
         int threads = (int) number(start, "threads");
-        int timers = (int) number(start, "timers");
+        timers = (int) number(start, "timers");
         handles = new AtomicReferenceArray(timers);
         settled = new AtomicIntegerArray(timers);
         List[] plans = new List[threads];
@@ -88,11 +119,10 @@ public final class Driver {
         }
         readPlan(in, plans);
         dieWithParent(in);
-        // Two events for a fire, and the two probes; nothing else is recorded on the wheel's thread.
-        wheelBuffer = buffer("wheel", 2 * timers + 8);
         mainBuffer = buffer("main", 200000);
-        timer = new NettyWheel(number(start, "tick_ns"), (int) number(start, "wheel_size"),
-                number(start, "max_pending"), new WheelThreads());
+        ownBuffer.set(mainBuffer);
+        timer = adapter(start);
+        WallClock wall = new WallClock();
         Oversleep control = new Oversleep();
         control.start();
         say("{\"kind\":\"ready\",\"java\":\"" + System.getProperty("java.version") + "\"}\n");
@@ -101,13 +131,14 @@ public final class Driver {
         Thread[] running = new Thread[threads];
         for (int index = 0; index < threads; index++) {
             String name = "caller-" + index;
-            EventLog.Buffer own = buffer(name, 2 * plans[index].size() + 8);
+            // Its own calls, and every fire: a timer may run its tasks on the thread of a caller.
+            EventLog.Buffer own = buffer(name, 2 * plans[index].size() + 2 * timers + 8);
             running[index] = new Thread(new Caller(plans[index], own), name);
         }
         for (int index = 0; index < threads; index++) {
             running[index].start();
         }
-        watch(running);
+        watch(running, wall);
         probe(timers - 2);
         probe(timers - 1);
         if (open.get() == 0) {
@@ -120,15 +151,14 @@ public final class Driver {
             dropped += ((EventLog.Buffer) buffers.get(index)).dropped();
         }
         say("{\"kind\":\"done\",\"events\":" + printed + ",\"dropped\":" + dropped + ",\"skipped\":" + skipped.get()
-                + ",\"open\":" + open.get() + ",\"oversleep_ns\":" + control.worstNs() + "}\n");
+                + ",\"open\":" + open.get() + ",\"oversleep_ns\":" + control.worstNs() + ",\"wall_shift_ns\":"
+                + wall.shiftNs() + "}\n");
     }
 
-    private static final class WheelThreads implements ThreadFactory {
-        public Thread newThread(Runnable work) {
-            Thread thread = new Thread(work, "wheel");
-            thread.setDaemon(true);
-            return thread;
-        }
+    /** The adapter of this name, made with the fields of the start message as its options. */
+    private static TimerUnderTest adapter(Map start) throws Exception {
+        Class named = Class.forName("purgatorio." + start.get("adapter"));
+        return (TimerUnderTest) named.getDeclaredConstructor(new Class[] {Map.class}).newInstance(new Object[] {start});
     }
 
     private void readPlan(BufferedReader in, List[] plans) throws Exception {
@@ -191,6 +221,7 @@ public final class Driver {
         }
 
         public void run() {
+            ownBuffer.set(own);
             for (int index = 0; index < plan.size(); index++) {
                 Step step = (Step) plan.get(index);
                 long left = startT + step.atNs - System.nanoTime();
@@ -218,8 +249,9 @@ public final class Driver {
         }
 
         public void run() {
-            long c = wheelBuffer.call(EventLog.FIRE, id, EventLog.NONE);
-            wheelBuffer.ret(EventLog.FIRE, id, c, EventLog.NONE, EventLog.NONE, null);
+            EventLog.Buffer own = own();
+            long c = own.call(EventLog.FIRE, id, EventLog.NONE);
+            own.ret(EventLog.FIRE, id, c, EventLog.NONE, EventLog.NONE, null);
             settle(slot);
         }
     }
@@ -274,12 +306,16 @@ public final class Driver {
      * Take readings and print until every caller has ended and every timer has fired or was cancelled, or the time
      * that the plan can need at most is over: then a task is lost, and the trace shows it.
      */
-    private void watch(Thread[] running) {
+    private void watch(Thread[] running, WallClock wall) {
+        boolean counts = timer.pending() != EventLog.NONE;
         long nextPrintT = System.nanoTime() + PRINT_EVERY_NS;
         while ((alive(running) || open.get() > 0) && System.nanoTime() < giveUpT) {
-            long c = mainBuffer.call(EventLog.GAUGE, null, EventLog.NONE);
-            long reading = timer.pending();
-            mainBuffer.ret(EventLog.GAUGE, null, c, EventLog.NONE, reading, null);
+            if (counts) {
+                long c = mainBuffer.call(EventLog.GAUGE, null, EventLog.NONE);
+                long reading = timer.pending();
+                mainBuffer.ret(EventLog.GAUGE, null, c, EventLog.NONE, reading, null);
+            }
+            wall.look();
             LockSupport.parkNanos(GAUGE_EVERY_NS);
             if (System.nanoTime() >= nextPrintT) {
                 print();
@@ -310,8 +346,10 @@ public final class Driver {
 
     private void print() {
         StringBuilder lines = new StringBuilder();
-        for (int index = 0; index < buffers.size(); index++) {
-            printed += ((EventLog.Buffer) buffers.get(index)).print(lines);
+        synchronized (buffers) {
+            for (int index = 0; index < buffers.size(); index++) {
+                printed += ((EventLog.Buffer) buffers.get(index)).print(lines);
+            }
         }
         say(lines.toString());
     }

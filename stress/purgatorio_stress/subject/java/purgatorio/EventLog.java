@@ -103,6 +103,10 @@ final class EventLog {
             written = row + 1;
         }
 
+        String thread() {
+            return thread;
+        }
+
         int dropped() {
             return dropped;
         }
@@ -130,7 +134,9 @@ final class EventLog {
             number(lines, "c", numbers[at + 4]);
             number(lines, "delay_ns", numbers[at + 5]);
             number(lines, "deadline_t", numbers[at + 6]);
-            if (reading && numbers[at + 7] != NONE) {
+            if (function == QUIESCE && numbers[at + 7] == NONE) {
+                lines.append(",\"state\":{}");
+            } else if (reading && numbers[at + 7] != NONE) {
                 lines.append(",\"state\":{\"delayed\":").append(numbers[at + 7]).append('}');
             } else {
                 number(lines, "out", numbers[at + 7]);

@@ -3,15 +3,17 @@ package purgatorio;
 import io.netty.util.HashedWheelTimer;
 import io.netty.util.Timeout;
 import io.netty.util.TimerTask;
-import java.util.concurrent.ThreadFactory;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** Netty's HashedWheelTimer; its tasks run on its one worker thread. */
 final class NettyWheel implements TimerUnderTest {
     private final HashedWheelTimer wheel;
 
-    NettyWheel(long tickNs, int wheelSize, long maxPending, ThreadFactory threads) {
-        wheel = new HashedWheelTimer(threads, tickNs, TimeUnit.NANOSECONDS, wheelSize, true, maxPending);
+    NettyWheel(Map options) {
+        wheel = new HashedWheelTimer(new NamedThreads("wheel"), Driver.number(options, "tick_ns"),
+                TimeUnit.NANOSECONDS, (int) Driver.number(options, "wheel_size"), true,
+                Driver.number(options, "max_pending"));
         wheel.start();
     }
 

@@ -1,0 +1,43 @@
+package purgatorio;
+
+import java.util.Map;
+import java.util.Timer;
+import java.util.TimerTask;
+
+/** java.util.Timer. Its delays are milliseconds: the plan holds no other. */
+final class JdkTimer implements TimerUnderTest {
+    private final Timer timer = new Timer("timer", true);
+
+    JdkTimer(Map options) {
+    }
+
+    private static final class Task extends TimerTask {
+        private final Runnable task;
+
+        Task(Runnable task) {
+            this.task = task;
+        }
+
+        public void run() {
+            task.run();
+        }
+    }
+
+    public Object add(Runnable task, long delayNs) {
+        Task wrapped = new Task(task);
+        timer.schedule(wrapped, delayNs / 1000000L);
+        return wrapped;
+    }
+
+    public boolean cancel(Object handle) {
+        return ((TimerTask) handle).cancel();
+    }
+
+    public long pending() {
+        return EventLog.NONE;
+    }
+
+    public void stop() {
+        timer.cancel();
+    }
+}

@@ -1,0 +1,236 @@
+"""A timer of Python's that any thread may call, driven and recorded in this process or in a child of its own.
+
+A timer is three methods (`PythonTimer`); the driver is the same for all. One lock of the interpreter is shared by the
+callers, the recorder and the timer, so lateness here is the harness's too; earliness is the timer's alone.
+"""
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
+from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
+from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
+from purgatorio_stress.trace_file import write_run
+
+__all__ = ["PythonSubject", "PythonTimer"]
+
+_GIVE_UP_S: Final = 4.0
+"""So long after the last deadline a task that has not fired is lost for certain."""
+
+
+class PythonTimer(Protocol):
+    """What a timer must offer. What `add` raises is recorded and survived."""
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        """Schedule the task; the handle that `cancel` takes."""
+
+    def cancel(self, handle: object) -> bool | None:
+        """Cancel; whether this call won, or None where the timer does not say."""
+
+    def stop(self) -> None:
+        """Nothing is expected any more."""
+
+
+@dataclass(frozen=True)
+class PythonSubject:
+    """One configuration of a Python timer.
+
+    `make` is called at the start of a run, and raises SubjectFailed, kind `unavailable`, where the timer is not
+    installed. `constants` gives what the header declares for a plan. `isolated`: the timer cannot be stopped, or spoils
+    the process that it runs in, so it gets one of its own.
+    """
+
+    name: str
+    implementation: str
+    profile: str
+    version_of: Callable[[], str]
+    make: Callable[[], PythonTimer]
+    constants: Callable[[Plan], TimerConstants]
+    shape: PlanShape = field(default_factory=PlanShape)
+    tick_ns: int = 1_000_000
+    threads: int = 4
+    isolated: bool = False
+
+    @property
+    def version(self) -> str:
+        """As its makers call it."""
+        return self.version_of()
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """See `Subject.run`."""
+        plan = self.shape.fit(plan)
+        if self.isolated:
+            # So that a timer which is not there is told here, by its reason.
+            _ = self.version
+            return self._run_in_child(plan, out_path)
+        return _Run(self, plan, progress).carry_out(out_path)
+
+    def _run_in_child(self, plan: Plan, out_path: Path) -> Path:
+        child = multiprocessing.get_context("spawn").Process(
+            target=_in_child, args=(self, plan, out_path), name=self.name, daemon=True
+        )
+        child.start()
+        try:
+            child.join(plan.end_ns / 1e9 + 3 * _GIVE_UP_S + 30)
+            if child.is_alive():
+                raise SubjectFailed(self.name, "hang", "its process does not end", _left(out_path))
+        finally:
+            child.kill()
+            child.join()
+        if child.exitcode:
+            raise SubjectFailed(
+                self.name, "died", f"its process ended with {child.exitcode}", _left(out_path)
+            )
+        return out_path
+
+
+def _left(out_path: Path) -> Path | None:
+    return out_path if out_path.exists() else None
+
+
+def _in_child(subject: PythonSubject, plan: Plan, out_path: Path) -> None:
+    """The body of a process of its own, which ends at once: threads of the timer's may still be running."""
+    status = 3
+    try:
+        _Run(subject, plan, lambda run, settled, planned: None).carry_out(out_path)
+        status = 0
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+class _Run:
+    """One run: the timer, and the threads that call it."""
+
+    def __init__(self, subject: PythonSubject, plan: Plan, progress: Progress) -> None:
+        self._subject = subject
+        self._plan = plan
+        self._progress = progress
+        self._recorder = Recorder()
+        self._handles: dict[int, object] = {}
+        self._open: set[int] = set()
+        self._lock = threading.Lock()
+        self._failures: list[BaseException] = []
+        self._start_ns = 0
+        self._timer: PythonTimer = subject.make()
+
+    def carry_out(self, out_path: Path) -> Path:
+        """Run to the end and write the trace."""
+        control = Oversleep()
+        control.start()
+        self._start_ns = time.monotonic_ns()
+        workers = [
+            threading.Thread(target=self._work, args=(number,), name=f"caller-{number}", daemon=True)
+            for number in range(self._plan.threads)
+        ]
+        for worker in workers:
+            worker.start()
+        why = None
+        try:
+            why = self._wait(workers)
+            if not self._open and why is None:
+                self._recorder.at("quiesce", state=State())
+        except KeyboardInterrupt:
+            self._write(out_path, control.stop(), dropped=None)
+            raise
+        finally:
+            self._timer.stop()
+        trace = self._write(out_path, control.stop(), None if why else self._recorder.dropped)
+        if why is not None:
+            raise SubjectFailed(self._subject.name, "died" if self._failures else "hang", why, trace)
+        self._progress(self._subject.name, self._plan.timers - len(self._open), self._plan.timers)
+        return trace
+
+    def _wait(self, workers: list[threading.Thread]) -> str | None:
+        """Until all has been called and has fired or was cancelled, or cannot any more; else what went wrong."""
+        give_up_ns = self._start_ns + self._plan.end_ns + int(_GIVE_UP_S * 1e9)
+        while time.monotonic_ns() < give_up_ns or any(worker.is_alive() for worker in workers):
+            if self._failures:
+                return repr(self._failures[0])
+            if time.monotonic_ns() > give_up_ns + int(_GIVE_UP_S * 1e9):
+                return "a call of it does not return"
+            if not self._open and not any(worker.is_alive() for worker in workers):
+                return None
+            self._progress(self._subject.name, len(self._handles) - len(self._open), self._plan.timers)
+            time.sleep(NAP_S)
+        return None
+
+    def _work(self, thread: int) -> None:
+        try:
+            for step in self._plan.of_thread(thread):
+                left_ns = self._start_ns + step.at_ns - time.monotonic_ns()
+                if left_ns > 0:
+                    time.sleep(left_ns / 1e9)
+                if step.delay_ns is None:
+                    self._cancel(step)
+                else:
+                    self._add(step, step.delay_ns)
+        except BaseException as error:
+            self._failures.append(error)
+
+    def _add(self, step: Step, delay_ns: int) -> None:
+        log = self._recorder.log()
+        with self._lock:
+            self._open.add(step.slot)
+        # Before the call is recorded: the deadline is the earliest that the subject can mean.
+        now_ns = time.monotonic_ns()
+        c = log.call("timer_add", step.id, delay_ns=delay_ns)
+        try:
+            handle = self._timer.add(delay_ns, lambda: self._fire(step))
+        except Exception as refused:
+            log.ret("timer_add", c, step.id, err=type(refused).__name__)
+            self._settle(step)
+            return
+        log.ret("timer_add", c, step.id, deadline_t=min(MAX_DELAY_NS, now_ns + max(0, delay_ns)))
+        self._handles[step.slot] = handle
+
+    def _cancel(self, step: Step) -> None:
+        handle = self._handles.get(step.slot)
+        if handle is None:
+            # The thread that adds it is late, or the add was refused: there is nothing to cancel.
+            return
+        won = self._recorder.around("timer_cancel", step.id, lambda: self._timer.cancel(handle), out=_as_out)
+        if won is not False:
+            self._settle(step)
+
+    def _fire(self, step: Step) -> None:
+        log = self._recorder.log()
+        log.ret("timer_fire", log.call("timer_fire", step.id), step.id)
+        self._settle(step)
+
+    def _settle(self, step: Step) -> None:
+        with self._lock:
+            self._open.discard(step.slot)
+
+    def _write(self, out_path: Path, worst_ns: int, dropped: int | None) -> Path:
+        recorded = ("quiesce", "timer_add", "timer_fire")
+        header = Header(
+            run=out_path.name.split(".", 1)[0],
+            implementation=Implementation(self._subject.implementation, self._subject.version, "Python"),
+            profile=self._subject.profile,
+            timer=self._subject.constants(self._plan),
+            clock=TraceClock("monotonic", "ns"),
+            recorded=(*recorded, "timer_cancel") if self._subject.shape.cancels else recorded,
+            params={
+                "seed": self._plan.seed,
+                "timers": self._plan.timers,
+                "threads": self._plan.threads,
+                "platform": sys.platform,
+                "control_worst_oversleep_ns": worst_ns,
+                "left_open": len(self._open),
+            },
+        )
+        return write_run(out_path, header, self._recorder.drain(last=True), dropped)
+
+
+def _as_out(won: bool | None) -> int | None:
+    return None if won is None else int(won)
