@@ -109,15 +109,18 @@ class Settled:
 
 
 class Conversation:
-    """See the module. `reports`: what the subject declared that it reports. `virtual`: time is the driver's."""
+    """See the module. `reports`: what the subject declared that it reports. `virtual`: time is the driver's.
+    `first`: the number of the first call, where the subject had a conversation before."""
 
-    def __init__(self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False) -> None:
+    def __init__(
+        self, recorder: Recorder, reports: Sequence[str] = (), *, virtual: bool = False, first: int = 0
+    ) -> None:
         self.description: Description | None = None
         self.settled = Settled()
         self._recorder = recorder
         self._reports = frozenset(reports)
         self._virtual = virtual
-        self._next = 0
+        self._next = first
         self._open: dict[int, _OpenCall] = {}
         self._busy: dict[int, int] = {}
         self._operations: dict[str, _Operation] = {}
@@ -126,7 +129,7 @@ class Conversation:
 
     @property
     def calls(self) -> int:
-        """How many calls were made so far."""
+        """The number of the next call."""
         return self._next
 
     def under_way(self) -> str | None:
@@ -393,7 +396,7 @@ def _check_answer(call: Call, said: Answer) -> None:
         )
     if isinstance(call, Cancel) and said.out not in (None, 0, 1):
         raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1, or without, not {said.out}")
-    if said.out is not None and not isinstance(call, Register | Force | Check | Cancel | Advance):
+    if said.out is not None and not isinstance(call, Register | Force | Check | Cancel):
         raise Misbehaved("rubbish", f"{name} has no result, and out = {said.out} came")
     if said.ids and not isinstance(call, CancelKey):
         raise Misbehaved("rubbish", f"{name} gives nothing back, and ids came")

@@ -9,7 +9,7 @@ from purgatorio_spec.trace.record import Header, Implementation, TimerConstants,
 from purgatorio_stress.protocol.conversation import Misbehaved
 from purgatorio_stress.protocol.message import PROTOCOL, REPORTABLE, Description
 
-__all__ = ["Part", "header_of", "parts_of", "profile_of", "reported"]
+__all__ = ["Part", "check_description", "header_of", "parts_of", "profile_of", "reported"]
 
 Part = Literal["timer", "purgatory"]
 

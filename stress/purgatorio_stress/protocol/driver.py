@@ -14,18 +14,11 @@ from pathlib import Path
 from typing import Final, Literal
 
 from purgatorio_spec.trace.record import Header
-from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
-from purgatorio_stress.protocol.describe import (
-    Part,
-    check_description,
-    header_of,
-    parts_of,
-    profile_of,
-    reported,
-)
+from purgatorio_stress.protocol.conversation import Conversation
+from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.message import Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
-from purgatorio_stress.protocol.talk import Listener, Talk
+from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
 from purgatorio_stress.protocol.timeline import fitted, timeline
 from purgatorio_stress.protocol.virtual_time import (
     VirtualClock,
@@ -59,7 +52,7 @@ def describe_command(command: Sequence[str], limits: ChildLimits | None = None) 
     """What the program says of itself. Raises SubjectFailed: `unavailable` where it cannot be started."""
     limits = limits or ChildLimits()
     with LineChild(_called(command), command, limits) as child:
-        return _described(child, Talk(child, Conversation(Recorder()), limits))
+        return checked_description(child, Talk(child, Conversation(Recorder()), limits).call(Describe()))
 
 
 def command_subjects(
@@ -151,7 +144,7 @@ class CommandSubject:
     def _drive(
         self, talk: Talk, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
     ) -> None:
-        again = _described(child, talk)
+        again = checked_description(child, talk.call(Describe()))
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
@@ -196,16 +189,6 @@ class CommandSubject:
 def _called(command: Sequence[str]) -> str:
     """A short name of a command, for messages."""
     return Path(command[0]).name if command else "command"
-
-
-def _described(child: LineChild, talk: Talk) -> Description:
-    said = talk.call(Describe())
-    assert isinstance(said, Description), "any other answer is refused by the conversation"
-    try:
-        check_description(said)
-    except Misbehaved as misbehaved:
-        raise child.failed(misbehaved.kind, misbehaved.why) from None
-    return said
 
 
 def _keep_errors(errors: bytes, path: Path) -> None:

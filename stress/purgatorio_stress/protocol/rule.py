@@ -75,12 +75,13 @@ Rule = Number | Text | Texts
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """One field of a message. `needed`: it has no default."""
+    """One field of a message. `needed`: it has no default; `default`: what its absence stands for."""
 
     name: str
     rule: Rule
     meaning: str
     needed: bool
+    default: object = None
 
 
 _FIELD_RULES: Final[dict[type[object], tuple[FieldRule, ...]]] = {}
@@ -100,7 +101,8 @@ def _read_rules(record: type[object]) -> tuple[FieldRule, ...]:
     found: list[FieldRule] = []
     for field in dataclasses.fields(record):
         rule, meaning = hints[field.name].__metadata__
-        found.append(FieldRule(field.name, rule, meaning, field.default is dataclasses.MISSING))
+        needed = field.default is dataclasses.MISSING
+        found.append(FieldRule(field.name, rule, meaning, needed, None if needed else field.default))
     return tuple(found)
 
 

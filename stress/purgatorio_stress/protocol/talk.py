@@ -6,13 +6,24 @@ import time
 from collections.abc import Callable
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
+from purgatorio_stress.protocol.describe import check_description
 from purgatorio_stress.protocol.message import Answer, Call, Description, Stop
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 
-__all__ = ["Listener", "Talk"]
+__all__ = ["Listener", "Talk", "checked_description"]
 
 Listener = Callable[[str, bytes], None]
 """Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
+
+
+def checked_description(child: LineChild, said: Answer | Description) -> Description:
+    """The answer to `describe`, if it describes something that can be driven. Raises SubjectFailed."""
+    assert isinstance(said, Description), "any other answer is refused by the conversation"
+    try:
+        check_description(said)
+    except Misbehaved as misbehaved:
+        raise child.failed(misbehaved.kind, misbehaved.why) from None
+    return said
 
 
 class Talk:

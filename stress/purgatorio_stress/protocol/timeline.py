@@ -23,7 +23,7 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
-from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan, Step
+from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan
 from purgatorio_stress.subject.purgatory_plan import Act, purgatory_plan
 
 __all__ = ["Due", "fitted", "timeline"]

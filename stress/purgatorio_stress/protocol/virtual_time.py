@@ -50,6 +50,14 @@ class VirtualClock:
     def __call__(self) -> int:
         return self.now_ns
 
+    def to(self, now_ns: int) -> Callable[[], None]:
+        """What moves it there, when it is called."""
+
+        def move() -> None:
+            self.now_ns = now_ns
+
+        return move
+
 
 def start_of_clock(seed: int, description: Description) -> int:
     """Where virtual time starts: anywhere, by the seed."""
@@ -147,10 +155,7 @@ class _VirtualRun:
             self._advance(until_ns)
 
     def _advance(self, now_ns: int) -> None:
-        def move() -> None:
-            self._clock.now_ns = now_ns
-
-        self._talk.call(Advance(now_ns), before_sending=move)
+        self._talk.call(Advance(now_ns), before_sending=self._clock.to(now_ns))
 
     def jump(self) -> None:
         """Go forward at once: not at all, by a tick, over many, over revolutions, or to a deadline that waits."""

@@ -1,0 +1,136 @@
+"""The parts of `docs/subject-protocol.md` that are made from the messages and from a real run.
+
+    python -m purgatorio_stress.protocol.page docs/subject-protocol.md
+
+writes them anew between their markers; the rest of the page is written by hand. Run it where `examples` is.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from purgatorio_stress.protocol.message import (
+    CALLS,
+    CAPABILITIES,
+    SAID,
+    Add,
+    Advance,
+    Cancel,
+    Gauge,
+)
+from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
+from purgatorio_stress.protocol.script import Script, ScriptPlayer
+
+__all__ = ["SHOWN_SCRIPT", "block", "sections", "transcript", "updated"]
+
+MS: Final = 1_000_000
+
+SHOWN_SCRIPT: Final = Script(
+    "timer",
+    1_000 * MS,
+    (
+        Add("t-0", 2_500_000),
+        Add("t-1", 40 * MS),
+        Add("t-2", 0),
+        Cancel("t-1"),
+        Cancel("t-1"),
+        Advance(1_002 * MS),
+        Advance(1_003 * MS),
+        Gauge(),
+        Advance(1_043 * MS),
+    ),
+)
+"""The run that the page shows."""
+
+
+def transcript(command: Sequence[str], script: Script) -> str:
+    """The whole talk of one run of the script, from `describe` to the answer to `stop`."""
+    with ScriptPlayer(command) as player:
+        played = player.play(script)
+        return "\n".join((*player.opening, *played.talk, *player.finish())) + "\n"
+
+
+def sections() -> Mapping[str, str]:
+    """What is made from the messages, by marker."""
+    events = [name for name in SAID if name not in ("description", "answer")]
+    return {
+        "calls": "\n\n".join(_message(name, CALLS[name]) for name in CALLS),
+        "description": _message("description", SAID["description"]),
+        "answer": _message("answer", SAID["answer"]),
+        "events": "\n\n".join(
+            [_message(name, SAID[name], fields=name in ("enter", "leave")) for name in events]
+            + ["All others have these fields:", _fields(SAID["fired"])]
+        ),
+        "capabilities": _table(
+            ("capability", "the subject"), [(f"`{n}`", meaning) for n, meaning in CAPABILITIES.items()]
+        ),
+    }
+
+
+def _message(name: str, record: type[object], *, fields: bool = True) -> str:
+    text = " ".join((record.__doc__ or "").split())
+    table = f"\n\n{_fields(record)}" if fields and field_rules(record) else ""
+    return f"**`{name}`**: {text}{table}"
+
+
+def _fields(record: type[object]) -> str:
+    rows = [(f"`{rule.name}`", _values(rule), rule.meaning) for rule in field_rules(record)]
+    return _table(("field", "value", "meaning"), rows)
+
+
+def _values(rule: FieldRule) -> str:
+    said = _value(rule.rule)
+    if rule.needed:
+        return said
+    return f"{said}; else {_bound(rule.default)}" if isinstance(rule.default, int) else f"{said}; optional"
+
+
+def _value(rule: Rule) -> str:
+    if isinstance(rule, Number):
+        least = _bound(rule.least)
+        return f"integer, {least} to {_bound(rule.most)}"
+    if isinstance(rule, Text):
+        words = [f"`{word}`" for word in rule.words]
+        return (" or " if len(words) < 3 else ", ").join(words) or f"text, up to {rule.longest} characters"
+    if rule.item.words:
+        return "list of texts"
+    return f"list of up to {rule.most} texts"
+
+
+def _bound(value: int) -> str:
+    for power in (53, 63):
+        if value == (1 << power) - 1:
+            return f"2^{power}-1"
+    return "-2^63" if value == -(1 << 63) else str(value)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def block(page: str, marker: str) -> str:
+    """What stands between the two markers of the page. Raises ValueError where they are not there."""
+    found = re.search(rf"<!-- {marker} -->\n(.*?)\n<!-- /{marker} -->", page, re.DOTALL)
+    if found is None:
+        raise ValueError(f"no markers <!-- {marker} --> and <!-- /{marker} -->")
+    return found[1]
+
+
+def updated(page: str, talk: str) -> str:
+    """The page with every made part as it should be."""
+    parts = {**sections(), "transcript": f"```text\n{talk}```"}
+    for marker, text in parts.items():
+        old = f"<!-- {marker} -->\n{block(page, marker)}\n<!-- /{marker} -->"
+        page = page.replace(old, f"<!-- {marker} -->\n{text}\n<!-- /{marker} -->")
+    return page
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    shown = transcript([sys.executable, "examples/subjects/toy_wheel.py"], SHOWN_SCRIPT)
+    place.write_text(updated(place.read_text(encoding="utf-8"), shown), encoding="utf-8")

@@ -1,0 +1,149 @@
+"""A subject that misbehaves is a reported failure of its kind: never a crash, and what was recorded is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.trace.record import End
+from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
+from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
+from purgatorio_stress.subject.plan import make_plan
+from stress.trace_structure import ReadRun, check_intervals, read_run
+
+BAD = Path(__file__).with_name("bad_subject.py")
+PLAN = make_plan(1, 20, 1, 1_000_000)
+QUICK = ChildLimits(silence_s=0.4, start_s=20.0, total_s=60.0, lines=5_000)
+"""So short a silence is a failure of subjects that are meant to fall silent, and only of those."""
+PATIENT = ChildLimits(silence_s=30.0, total_s=60.0, lines=5_000)
+
+
+def command(how: str = "") -> list[str]:
+    """The program that misbehaves in this way. Isolated: it starts in half the time."""
+    return [sys.executable, "-I", "-S", str(BAD), *([how] if how else [])]
+
+
+def subject(how: str, limits: ChildLimits) -> CommandSubject:
+    """It, driven step by step."""
+    return command_subjects(command(how), limits=limits)[0]
+
+
+def silent(run: str, settled: int, planned: int) -> None:
+    """No progress is wanted."""
+
+
+def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[SubjectFailed, ReadRun]:
+    """Its failure, and what was recorded until then."""
+    with pytest.raises(SubjectFailed) as caught:
+        subject(how, limits).run(PLAN, folder / "run.jsonl", silent)
+    assert caught.value.trace == folder / "run.jsonl"
+    return caught.value, read_run(folder / "run.jsonl")
+
+
+def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
+    """The same program without an argument fails nowhere."""
+    path = subject("", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
+    run = read_run(path)
+    check_intervals(run.events)
+    assert run.end == End(len(run.events), 0)
+    assert str(check_files([path]).verdict) == "PASS"
+    assert not (tmp_path / "run.stderr").exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("hang", "hang", "silent for 0.4 s, with call"),
+        ("close-output", "closed-output", "closed its output and does not end"),
+        ("close-input", "closed-input", "closed its standard input and lives on"),
+        ("live-on", "hang", "lives on 0.4 s after it was stopped"),
+    ],
+)
+def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
+    """Four ways to be silent, each of its own kind, after a silence that the caller chooses."""
+    failure, run = record(how, tmp_path, QUICK)
+    assert failure.kind == kind
+    assert why in failure.why
+    assert run.end is None
+    assert run.count("timer_add") > 0, "what came before is kept"
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("die", "died", "ended with exit status 7 with call"),
+        ("die-quietly", "died", "ended with exit status 0 with call"),
+        ("be-killed", "died", "by signal 9"),
+        ("bad-end", "died", "ended with exit status 3 after it was stopped"),
+        ("rubbish", "rubbish", "Listening on port 8080"),
+        ("binary", "rubbish", "not JSON"),
+        ("unknown-field", "rubbish", "field 'result': unknown field"),
+        ("undeclared", "rubbish", "on_expiration, which its description does not declare"),
+        ("endless-line", "flood", "a line of more than 65536 bytes"),
+        ("endless-events", "flood", "more than 5000 lines"),
+        ("answer-twice", "answered-twice", "was answered before"),
+        ("answer-stop-twice", "answered-twice", "was answered before"),
+        ("answer-another", "wrong-id", "which was never made"),
+        ("unknown-task", "wrong-id", "'nobody', which was never added"),
+        ("refuse", "refused", "advance ended with 'OutOfMemory'"),
+    ],
+)
+def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
+    """The text names what was said or done, and what came before is kept, without an end record."""
+    failure, run = record(how, tmp_path)
+    assert (failure.kind, why in failure.why) == (kind, True), failure.why
+    assert run.end is None
+    assert run.count("timer_add") > 0
+    assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
+
+
+def test_last_words_are_in_the_text_and_beside_the_trace(tmp_path: Path) -> None:
+    """The cause stands on standard error; it is shown without its escapes."""
+    failure, _ = record("die", tmp_path)
+    assert r"its standard error ends: \x1b[31mout of cheese" in failure.why
+    assert (tmp_path / "run.stderr").read_bytes() == b"\x1b[31mout of cheese\n"
+
+
+def test_noise_on_standard_error_is_kept_and_bounded(tmp_path: Path) -> None:
+    """Megabytes of warnings harm nothing: the run is whole, and the last 64 KiB of them lie beside it."""
+    path = subject("noise", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
+    assert str(check_files([path]).verdict) == "PASS"
+    kept = (tmp_path / "run.stderr").read_bytes()
+    assert len(kept) == STDERR_KEPT_BYTES
+    assert kept.endswith(b"noise\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("wrong-version", "wrong-version", "it speaks 'purgatorio-subject/2'"),
+        ("silent-start", "hang", "silent for 0.3 s, with call 0 (describe) not answered"),
+    ],
+)
+def test_what_fails_before_a_run_has_no_trace(how: str, kind: FailureKind, why: str) -> None:
+    """The version is echoed, and the start has a time limit of its own."""
+    with pytest.raises(SubjectFailed) as caught:
+        command_subjects(command(how), limits=ChildLimits(start_s=0.3 if how == "silent-start" else 30.0))
+    assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
+    assert caught.value.trace is None
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [(["no-such-program"], "unavailable"), ([sys.executable, "-I", "-S", "-c", "print(1)"], "rubbish")],
+)
+def test_what_is_no_subject_at_all(program: list[str], kind: FailureKind) -> None:
+    """The commonest mistakes of a first try."""
+    with pytest.raises(SubjectFailed) as caught:
+        command_subjects(program)
+    assert caught.value.kind == kind
+
+
+def test_a_time_that_the_subject_does_not_know_is_refused() -> None:
+    """Nothing to drive is no pass."""
+    with pytest.raises(SubjectFailed, match="does not know real time"):
+        command_subjects(command(), time="real")
