@@ -28,6 +28,11 @@ COMMANDS: dict[str, Command] = {
         "Drive real subjects, record them, judge them, write the report.",
         "spark",
     ),
+    "subjects": Command(
+        "purgatorio_pipeline.command.subjects",
+        "Survey timers that nobody here wrote, by their own promises.",
+        "stress",
+    ),
     "check": Command("purgatorio_pipeline.command.check", "Judge recorded traces.", "spark"),
     "convert": Command(
         "purgatorio_pipeline.command.convert",

@@ -1,11 +1,9 @@
-"""A timer of Python's that any thread may call, driven and recorded in this process or in a child of its own.
+"""A timer of Python's that any thread may call, driven and recorded in this process.
 
 A timer is three methods (`PythonTimer`); the driver is the same for all. One lock of the interpreter is shared by the
 callers, the recorder and the timer, so lateness here is the harness's too; earliness is the timer's alone.
 """
 
-import multiprocessing
-import os
 import sys
 import threading
 import time
@@ -45,8 +43,7 @@ class PythonSubject:
     """One configuration of a Python timer.
 
     `make` is called at the start of a run, and raises SubjectFailed, kind `unavailable`, where the timer is not
-    installed. `constants` gives what the header declares for a plan. `isolated`: the timer cannot be stopped, or spoils
-    the process that it runs in, so it gets one of its own.
+    installed. `constants` gives what the header declares for a plan.
     """
 
     name: str
@@ -58,7 +55,6 @@ class PythonSubject:
     shape: PlanShape = field(default_factory=PlanShape)
     tick_ns: int = 1_000_000
     threads: int = 4
-    isolated: bool = False
 
     @property
     def version(self) -> str:
@@ -68,44 +64,7 @@ class PythonSubject:
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`."""
         plan = self.shape.fit(plan)
-        if self.isolated:
-            # So that a timer which is not there is told here, by its reason.
-            _ = self.version
-            return self._run_in_child(plan, out_path)
         return _Run(self, plan, progress).carry_out(out_path)
-
-    def _run_in_child(self, plan: Plan, out_path: Path) -> Path:
-        child = multiprocessing.get_context("spawn").Process(
-            target=_in_child, args=(self, plan, out_path), name=self.name, daemon=True
-        )
-        child.start()
-        try:
-            child.join(plan.end_ns / 1e9 + 3 * _GIVE_UP_S + 30)
-            if child.is_alive():
-                raise SubjectFailed(self.name, "hang", "its process does not end", _left(out_path))
-        finally:
-            child.kill()
-            child.join()
-        if child.exitcode:
-            raise SubjectFailed(
-                self.name, "died", f"its process ended with {child.exitcode}", _left(out_path)
-            )
-        return out_path
-
-
-def _left(out_path: Path) -> Path | None:
-    return out_path if out_path.exists() else None
-
-
-def _in_child(subject: PythonSubject, plan: Plan, out_path: Path) -> None:
-    """The body of a process of its own, which ends at once: threads of the timer's may still be running."""
-    status = 3
-    try:
-        _Run(subject, plan, lambda run, settled, planned: None).carry_out(out_path)
-        status = 0
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
 
 
 class _Run:
@@ -212,14 +171,13 @@ class _Run:
             self._open.discard(step.slot)
 
     def _write(self, out_path: Path, worst_ns: int, dropped: int | None) -> Path:
-        recorded = ("quiesce", "timer_add", "timer_fire")
         header = Header(
             run=out_path.name.split(".", 1)[0],
             implementation=Implementation(self._subject.implementation, self._subject.version, "Python"),
             profile=self._subject.profile,
             timer=self._subject.constants(self._plan),
             clock=TraceClock("monotonic", "ns"),
-            recorded=(*recorded, "timer_cancel") if self._subject.shape.cancels else recorded,
+            recorded=("quiesce", "timer_add", "timer_cancel", "timer_fire"),
             params={
                 "seed": self._plan.seed,
                 "timers": self._plan.timers,

@@ -51,7 +51,10 @@ def threading_timer() -> PythonSubject:
 
 
 def time_wheel() -> PythonSubject:
-    """PyPI's `TimeWheel` 0.0.5: whole seconds, no cancel, and a thread that spins until its process ends."""
+    """PyPI's `TimeWheel` 0.0.5: whole seconds, no cancel, and a thread that spins until its process ends.
+
+    For `python_child.isolated`.
+    """
     return PythonSubject(
         name="timewheel",
         implementation="timeWheel.TimeWheel",
@@ -63,7 +66,6 @@ def time_wheel() -> PythonSubject:
             unit_ns=SECOND_NS, least_ns=0, cancels=False, longest_ns=3 * SECOND_NS, most_timers=1_000
         ),
         tick_ns=SECOND_NS,
-        isolated=True,
     )
 
 

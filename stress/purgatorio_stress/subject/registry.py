@@ -20,7 +20,8 @@ from purgatorio_stress.subject.jvm_timers import (
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
-from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer, time_wheel
+from purgatorio_stress.subject.python_child import IsolatedSubject
+from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer
 from purgatorio_stress.subject.reference import reference_subjects
 
 __all__ = ["FOREIGN", "MAIN", "SUBJECTS", "RunRecord", "record_runs", "record_subject", "subjects_named"]
@@ -55,7 +56,7 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "caffeine": lambda: [caffeine_expiry()],
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
-    "timewheel": lambda: [time_wheel()],
+    "timewheel": lambda: [IsolatedSubject("timewheel")],
 }
 """Every built-in subject: the name, and what makes its configurations."""
 

@@ -1,0 +1,98 @@
+"""`purgatorio subjects`: a survey of timers that nobody here wrote."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from purgatorio_pipeline.bench.machine import machine
+from purgatorio_pipeline.report.subject_page import subject_page
+from purgatorio_pipeline.survey import Surveyed, survey
+from purgatorio_spec.verdict import EXIT_STATUS, worst
+from purgatorio_stress.subject.registry import FOREIGN, subjects_named
+
+
+@click.command(
+    "subjects",
+    epilog="Exit status: 0 all that could be driven pass, 1 one is violated, 2 wrong usage, 3 one misbehaved.",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "listing", is_flag=True, help="List the names, and what each stands for.")
+@click.option("--operations", default=2_000, show_default=True, help="Timers a run, at most.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the plans.")
+@click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
+@click.option(
+    "--write", type=click.Path(path_type=Path), help="Write the page, docs/subjects.md (all subjects)."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+def command(
+    names: Sequence[str],
+    listing: bool,
+    operations: int,
+    seed: int,
+    traces: Path | None,
+    write: Path | None,
+    as_json: bool,
+) -> None:
+    """Drive other people's timers, judge each by what its own documentation promises, and say what was seen.
+
+    What is not installed is SKIPPED with the reason. About a minute for all of them.
+
+    \b
+    purgatorio subjects                          # all that can be driven here
+    purgatorio subjects jdk-timer sched --json
+    """
+    if write is not None and names:
+        raise click.UsageError("--write makes the whole page: leave the names out")
+    try:
+        families = {name: subjects_named(name) for name in names or FOREIGN}
+    except KeyError as unknown:
+        raise click.UsageError(str(unknown.args[0])) from None
+    if listing:
+        for name, subjects in families.items():
+            click.echo(f"{name:16} {', '.join(subject.name for subject in subjects)}")
+        return
+    chosen = [subject for subjects in families.values() for subject in subjects]
+    folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
+    console = Console(stderr=True, quiet=as_json and not sys.stderr.isatty())
+    try:
+        with Progress(console=console, transient=True) as bars:
+            tasks = {subject.name: bars.add_task(subject.name, total=None) for subject in chosen}
+
+            def progress(run: str, settled: int, planned: int) -> None:
+                bars.update(tasks[run], completed=settled, total=planned)
+
+            measured_on = machine()
+            rows = survey(chosen, folder, seed, operations, progress)
+    finally:
+        if traces is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    verdict = worst(row.verdict for row in rows)
+    if write is not None:
+        write.write_text(subject_page(rows, measured_on, seed, operations), encoding="utf-8")
+    if as_json:
+        shape = {"verdict": str(verdict), "machine": measured_on, "subjects": [row.as_json() for row in rows]}
+        click.echo(json.dumps(shape, ensure_ascii=False))
+    else:
+        _tell(rows)
+    sys.exit(EXIT_STATUS[verdict])
+
+
+def _tell(rows: Sequence[Surveyed]) -> None:
+    for row in rows:
+        said = row.why
+        if row.lateness is not None and row.counts is not None:
+            late = row.lateness
+            said = (
+                f"{row.counts.fired:,} of {row.counts.timers:,} fired, {late.early:,} before the deadline; "
+                f"late p50 {late.p50_ns / 1e6:.2f} ms, p99 {late.p99_ns / 1e6:.2f} ms"
+            )
+        click.echo(f"{row.name:28} {row.verdict!s:9} {said}")

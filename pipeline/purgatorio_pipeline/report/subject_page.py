@@ -1,0 +1,194 @@
+"""The page `docs/subjects.md`: what other people's timers promise, and what they were seen to do.
+
+Always the same sections in the same order, so that a difference between two of them can be read. What varies from run
+to run stands in tables and in the counterexamples only. Texts of traces pass through `visible`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from purgatorio_pipeline.survey import Surveyed
+from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.show.text import render
+from purgatorio_spec.show.visible import visible
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.subject.promises import Promise, promise_of
+
+WIDTH: Final = 118
+_CLAUSES: Final = ("T1", "T2", "T3", "T4", "T5")
+_TERMS: Final = {
+    "clock": "clock",
+    "unit": "asked in",
+    "tick": "tick",
+    "early": "early bound",
+    "late": "late bound",
+    "cancel": "cancel",
+}
+
+_HEAD: Final = """\
+# Timers that nobody here wrote
+
+Written by `purgatorio subjects --write docs/subjects.md`. Each timer is driven by several threads through a seeded plan
+(equal, zero, negative and huge delays, delays around its tick; cancels well before, at and after the deadline, and
+twice), recorded at its boundary, and judged by the [clauses](clauses.md) under the profile that its own documentation
+gives. A bound that nobody promises is not declared, and its clause is SKIPPED: a timer that promises no punctuality
+cannot be late. The figures of a SKIPPED promise are shown all the same.
+
+A survey is a command of its own, and not part of `purgatorio verify`, whose subjects are expected to pass: a bug of
+somebody else's, or a package that is not installed, must not fail the job of somebody who checks his own.
+"""
+
+
+def subject_page(rows: Sequence[Surveyed], machine: Mapping[str, object], seed: int, operations: int) -> str:
+    """The whole page. `machine`: what it was measured on, without names."""
+    driven = [row for row in rows if row.result is not None]
+    lines = [_HEAD, *_measured(machine, seed, operations), *_summary(driven), *_skipped(rows)]
+    for profile in dict.fromkeys(row.profile for row in rows):
+        lines += _section(profile, [row for row in rows if row.profile == profile])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _measured(machine: Mapping[str, object], seed: int, operations: int) -> Iterator[str]:
+    on = ", ".join(f"{name} {value}" for name, value in machine.items())
+    yield from _wrapped(
+        f"**Figures vary from run to run.** These are of one run each, at most {operations:,} timers, seed {seed}, on "
+        f"a machine that other work ran on too: {on}. Lateness counts the timers that fired and that nothing had "
+        "cancelled, in milliseconds from the deadline, or from the return of the add if that came after it; *before* "
+        "counts those that fired before the deadline, whatever the bound."
+    )
+    yield ""
+
+
+def _summary(driven: Sequence[Surveyed]) -> Iterator[str]:
+    yield "| subject | version | timers | fired | cancelled | refused | before | p50 | p99 | max | verdict |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+    for row in driven:
+        counts, late = row.counts, row.lateness
+        assert counts is not None, "a driven subject was counted"
+        figures: list[object] = [counts.timers, counts.fired, counts.cancelled, sum(counts.refused.values())]
+        times = ["-"] * 4
+        if late is not None:
+            times = [f"{late.early:,}", *(_ms(ns) for ns in (late.p50_ns, late.p99_ns, late.max_ns))]
+        cells = [
+            row.name,
+            _text(row.version),
+            *(f"{figure:,}" for figure in figures),
+            *times,
+            _bold(row.verdict),
+        ]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _skipped(rows: Sequence[Surveyed]) -> Iterator[str]:
+    missing = [row for row in rows if row.result is None]
+    if not missing:
+        return
+    yield "Not driven:"
+    yield ""
+    yield "| subject | verdict | why |"
+    yield "|---|---|---|"
+    for row in missing:
+        yield f"| {row.name} | {row.verdict} | {_text(row.why)} |"
+    yield ""
+
+
+def _section(profile: str, rows: Sequence[Surveyed]) -> Iterator[str]:
+    promise = promise_of(profile)
+    yield f"## {profile}"
+    yield ""
+    for name in dict.fromkeys(row.implementation for row in rows if row.implementation):
+        yield f"`{_text(name)}`"
+        yield ""
+    yield from _promised(promise)
+    driven = [row for row in rows if row.result is not None]
+    if driven:
+        yield from _verdicts(driven)
+    for row in driven:
+        for example in row.examples:
+            yield f"The shortest counterexample of {row.name}:"
+            yield ""
+            yield "```text"
+            yield render(example).rstrip()
+            yield "```"
+            yield ""
+
+
+def _promised(promise: Promise) -> Iterator[str]:
+    for sentence, where in promise.said:
+        yield from _wrapped(f'> "{sentence}" ({where})', "> ")
+        yield ">"
+    yield ""
+    yield "| | |"
+    yield "|---|---|"
+    for field, term in _TERMS.items():
+        yield f"| {term} | {getattr(promise, field)} |"
+    yield ""
+    if promise.examined:
+        yield from _wrapped(promise.examined)
+        yield ""
+
+
+def _verdicts(driven: Sequence[Surveyed]) -> Iterator[str]:
+    yield f"| run | early bound | {' | '.join(_CLAUSES)} |"
+    yield f"|---|--:|{'---|' * len(_CLAUSES)}"
+    reasons: dict[str, str] = {}
+    for row in driven:
+        assert row.result is not None, "driven"
+        clauses = row.result.clauses
+        early_ns = None if row.constants is None else row.constants.early_ns
+        bound = "-" if early_ns is None else f"{early_ns:,} ns"
+        cells = [_clause(clauses[name]) if name in clauses else "-" for name in _CLAUSES]
+        yield f"| {row.name} | {bound} | {' | '.join(cells)} |"
+        reasons |= {name: one.reason for name in _CLAUSES if (one := clauses.get(name)) and one.reason}
+    yield ""
+    for name, reason in reasons.items():
+        yield f"- {name}: {_text(reason)}."
+    if reasons:
+        yield ""
+    refused = _refusals(driven)
+    if refused:
+        yield from _wrapped(f"Refused: {refused}.")
+        yield ""
+
+
+def _clause(result: ClauseResult) -> str:
+    if result.verdict is Verdict.SKIPPED:
+        return "SKIPPED"
+    if result.verdict is Verdict.PASS and not result.occasions:
+        return "no occasion"
+    if result.verdict is Verdict.VIOLATED:
+        return f"**VIOLATED** {result.violations:,} of {result.occasions:,}"
+    return f"{result.verdict} ({result.occasions:,})"
+
+
+def _refusals(driven: Iterable[Surveyed]) -> str:
+    said = [
+        f"{row.name} {count:,} by {_text(name)}"
+        for row in driven
+        if row.counts is not None
+        for name, count in row.counts.refused.items()
+    ]
+    return ", ".join(said)
+
+
+def _bold(verdict: Verdict) -> str:
+    return f"**{verdict}**" if verdict is Verdict.VIOLATED else str(verdict)
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:.2f}"
+
+
+def _text(text: str) -> str:
+    """A text from outside, for a cell of a table."""
+    return visible(" ".join(text.split()), 300).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
+
+
+def _wrapped(text: str, prefix: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=prefix, break_on_hyphens=False, break_long_words=False
+    )

@@ -1,0 +1,153 @@
+"""A survey of subjects: each driven by a plan, recorded and judged, with the figures of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import Header, TimerConstants
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.subject.contract import Progress, Subject
+from purgatorio_stress.subject.registry import RunRecord, record_runs
+
+RECORDERS = 2
+"""Runs recorded at a time: more would measure one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the timers of a run. `cancelled`: by a cancel that won, or, where a cancel does not say, one after
+    which the timer did not fire. `refused`: adds that raised, by the exception's name."""
+
+    timers: int
+    fired: int
+    cancelled: int
+    refused: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """One configuration. Without `result` it could not be driven, and `why` says why not.
+
+    `failed`: it was driven and misbehaved, so that what was recorded of it proves nothing.
+    """
+
+    name: str
+    profile: str
+    why: str = ""
+    failed: bool = False
+    implementation: str = ""
+    version: str = ""
+    constants: TimerConstants | None = None
+    counts: Counts | None = None
+    result: RunResult | None = None
+    lateness: Lateness | None = None
+    examples: tuple[Counterexample, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """UNKNOWN where it misbehaved, SKIPPED where it is not there."""
+        if self.result is not None:
+            return self.result.verdict
+        return Verdict.UNKNOWN if self.failed else Verdict.SKIPPED
+
+    def as_json(self) -> dict[str, object]:
+        """The public shape."""
+        shape: dict[str, object] = {"name": self.name, "profile": self.profile, "verdict": str(self.verdict)}
+        if self.result is None or self.counts is None:
+            return shape | {"why": self.why}
+        shape |= {
+            "implementation": self.implementation,
+            "version": self.version,
+            "timers": self.counts.timers,
+        }
+        shape |= {
+            "fired": self.counts.fired,
+            "cancelled": self.counts.cancelled,
+            "refused": self.counts.refused,
+        }
+        if self.lateness is not None:
+            late = self.lateness
+            shape |= {"before_deadline": late.early, "lateness_counted": late.count}
+            shape |= {"lateness_ns": {"p50": late.p50_ns, "p99": late.p99_ns, "max": late.max_ns}}
+        return shape | {"clauses": self.result.as_json()["clauses"]}
+
+
+def survey(
+    subjects: Sequence[Subject],
+    folder: Path,
+    seed: int,
+    operations: int,
+    progress: Progress | None = None,
+) -> list[Surveyed]:
+    """Drive, record and judge each subject, in the order given. Traces stay in `folder`."""
+    records = record_runs(subjects, folder, seed, operations, progress, workers=RECORDERS)
+    return [_surveyed(subject, record) for subject, record in zip(subjects, records, strict=True)]
+
+
+def _surveyed(subject: Subject, record: RunRecord) -> Surveyed:
+    if record.path is None:
+        failure = record.failure
+        assert failure is not None, "a run has a trace or a failure"
+        why = failure.why if failure.kind == "unavailable" else f"{failure.kind}: {failure.why}"
+        return Surveyed(subject.name, subject.profile, why, failed=failure.kind != "unavailable")
+    judged = judge_in_process([record.path])
+    reader = TraceReader(record.path)
+    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
+    header = reader.header
+    assert header is not None, "the run was recorded here"
+    # The page must not name the folder that the traces were kept in.
+    examples = tuple(replace(example, file=record.path.name) for example in judged.examples.values())
+    return _row(subject, header, table, judged.result.runs[0], examples, next(iter(judged.lateness), None))
+
+
+def _row(
+    subject: Subject,
+    header: Header,
+    table: pa.Table,
+    result: RunResult,
+    examples: tuple[Counterexample, ...],
+    late: Lateness | None,
+) -> Surveyed:
+    return Surveyed(
+        subject.name,
+        header.profile,
+        implementation=header.implementation.name,
+        version=header.implementation.version,
+        constants=header.timer,
+        counts=counts_of(table),
+        result=result,
+        lateness=late,
+        examples=examples,
+    )
+
+
+def counts_of(events: pa.Table) -> Counts:
+    """Count a run's timers by what became of them; `events` as in `EVENT_SCHEMA`."""
+    returned = events.filter(pc.equal(events.column("ph"), pa.scalar("ret")))
+    adds = _of(returned, "timer_add")
+    fired = set(_of(returned, "timer_fire").column("id").to_pylist())
+    cancels = _of(returned, "timer_cancel").select(["id", "out", "err"]).to_pylist()
+    won = {one["id"] for one in cancels if one["out"] == 1}
+    silent = {one["id"] for one in cancels if one["out"] is None and one["err"] is None}
+    refused = [err for err in adds.column("err").to_pylist() if err is not None]
+    return Counts(
+        adds.num_rows,
+        len(fired),
+        len(won | (silent - fired)),
+        {name: refused.count(name) for name in sorted(set(refused))},
+    )
+
+
+def _of(events: pa.Table, function: str) -> pa.Table:
+    return events.filter(pc.equal(events.column("f"), pa.scalar(function)))
