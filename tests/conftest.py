@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import hypothesis_profiles  # noqa: F401 - registers the profiles
 from golden import Golden
+from purgatorio_stress.stateful.profiles import register_profiles
+
+register_profiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from purgatorio import LOCKED, PENDING_FLAG, DelayedOperation, Purgatory, VirtualTime
-from purgatory_machine import PurgatoryMachine
-
-
-class LockedMachine(PurgatoryMachine):
-    """Kafka 4.1 and later."""
-
-    dialect = LOCKED
-
-
-class PendingFlagMachine(PurgatoryMachine):
-    """Kafka 1.1 to 2.6."""
-
-    dialect = PENDING_FLAG
-
+from purgatorio import DelayedOperation, Purgatory, VirtualTime
+from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 
 TestLocked = LockedMachine.TestCase
 TestPendingFlag = PendingFlagMachine.TestCase

@@ -1,4 +1,4 @@
-"""Every timer of the reference against the dictionary of deadlines, step by step.
+"""Every timer of the reference against the dictionary of deadlines, step by step; its reaper; the queue of actions.
 
 Named tests of a wheel try what their author thought of; most bugs of wheels need a boundary, a lag and a third task at
 once (interval-inclusive: six steps). Here Hypothesis looks for the program, and prints the shortest.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from timer_machine import HASHED, HEAP, WHEEL, machine_for
-from timer_programs import Program, aligned_programs, run_program
+from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
+from purgatorio_stress.stateful.reaper_machine import ReaperMachine
+from purgatorio_stress.stateful.timer_machine import HASHED, HEAP, WHEEL, machine_for
+from purgatorio_stress.stateful.timer_programs import Program, aligned_programs, run_program
 
 TestSystemTimer = machine_for(WHEEL).TestCase
 TestHeapTimer = machine_for(HEAP).TestCase
 TestHashedWheel = machine_for(HASHED).TestCase
+TestReaperTimer = ReaperMachine.TestCase
+TestActionQueue = ActionQueueMachine.TestCase
 
 
 @settings(max_examples=1_500)

@@ -29,6 +29,8 @@ class ModelOperation:
     """`try_complete` raises, so no event completes it; its time-out and `force_complete` do."""
     ready_on_first_try: bool = False
     """Its condition becomes true just after its first, vain, `try_complete` (the window of KAFKA-1952)."""
+    completed_after: int | None = None
+    """Somebody else completes it when it is watched under so many of its keys (the window of KAFKA-18027)."""
     completed: bool = False
     expired: bool = False
     deadline: int | None = None
@@ -55,9 +57,12 @@ class PurgatoryModel:
         if operation.ready:
             return self.complete(operation)
         operation.ready = operation.ready_on_first_try
-        for key in keys:
-            self.lists.setdefault(key, []).append(_Entry(operation))
         self.estimate += 1
+        for position, key in enumerate(keys, 1):
+            self.lists.setdefault(key, []).append(_Entry(operation))
+            if position == operation.completed_after:
+                self.complete(operation)
+                return False
         if operation.ready:
             return self.complete(operation)
         operation.deadline = deadline

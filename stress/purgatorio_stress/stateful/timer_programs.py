@@ -1,12 +1,12 @@
-"""Straight programs for the hierarchical wheel: add, pass time, add, ...; every delay and step on a level's end."""
+"""Straight programs for a wheel: add, pass time, add, ...; every delay and step on a level's end."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from purgatorio import ActionTask, QueuedExecutor, SystemTimer
+from purgatorio import ActionTask
 from purgatorio_spec.oracle.timer_set import TimerSet
-from timer_machine import QUIET, Meter, MeteredClock, MeteredSync
+from purgatorio_stress.stateful.timer_machine import WHEEL, Factory, Parts
 
 __all__ = ["Program", "aligned_programs", "run_program"]
 
@@ -25,14 +25,12 @@ def aligned_programs(draw: st.DrawFn) -> Program:
     return size, start_ms, draw(st.lists(step, min_size=2, max_size=6))
 
 
-def run_program(program: Program) -> None:
-    """Drive the wheel and the oracle side by side. Raises Disagreement."""
+def run_program(program: Program, factory: Factory = WHEEL[1]) -> None:
+    """Drive the timer and the oracle side by side. Raises Disagreement."""
     size, start_ms, steps = program
-    clock = MeteredClock(start_ms, Meter())
-    executor = QueuedExecutor(faults=QUIET)
-    timer = SystemTimer(
-        "t", wheel_size=size, clock=clock, executor=executor, faults=QUIET, sync=MeteredSync(clock.meter)
-    )
+    parts = Parts.at(start_ms)
+    clock, executor = parts.clock, parts.executor
+    timer = factory(1, size, parts)
     oracle = TimerSet(1)
     fired: list[str] = []
 
@@ -46,7 +44,7 @@ def run_program(program: Program) -> None:
 
     for number, (delay_ms, pass_ms) in enumerate(steps):
         oracle.add(f"t{number}", clock.now_ms() + delay_ms)
-        timer.add(ActionTask(delay_ms, lambda name=f"t{number}": fired.append(name)))
+        timer.add(ActionTask(delay_ms, lambda name=f"t{number}": fired.append(name), sync=parts.sync))
         executor.run_all()
         clock.advance(pass_ms)
         drain()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from boundary_clocks import CLOCKS_MS, boundary_delays
-from purgatorio import Purgatory, QueuedExecutor, SystemTimer
+from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import run_of
@@ -25,15 +26,19 @@ from purgatorio_stress.recorded import (
     RecordingClock,
 )
 from purgatorio_stress.recorder import Recorder
-from timer_machine import QUIET, Meter, MeteredClock, MeteredSync
+from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
+from purgatorio_stress.stateful.timer_machine import Parts
 
-__all__ = ["PurgatoryMachine"]
+__all__ = ["LockedMachine", "PendingFlagMachine", "PurgatoryMachine"]
 
 KEYS = [f"k{number}" for number in range(3)]
 STARTS_MS = [clock for clock in CLOCKS_MS if abs(clock) < 1 << 40]
 SHAPES = ((1, 3), (1, 2), (3, 3), (10, 4), (1, 20))
-ACTS = ("nothing", "raise", "check", "force", "ready")
+ACTS = ("nothing", "raise", "check", "force", "ready", "again")
+"""What an operation does in its `on_complete`; `again`: completes itself once more."""
 NOTHING = ("nothing", 0)
+FAR_MS = 1 << 41
+"""A time-out that no example waits for."""
 
 
 class MachineOperation(RecordedOperation):
@@ -48,9 +53,10 @@ class MachineOperation(RecordedOperation):
         then: tuple[str, int],
     ) -> None:
         super().__init__(machine.recorder, name, keys, delay_ms, dialect=machine.dialect, sync=machine.sync)
-        self.faults = QUIET
+        self.faults = machine.parts.faults
         self.machine = machine
         self.then = then
+        self.completed_after: int | None = None
         self.ready_on_first_try = False
         self.raises = False
 
@@ -90,11 +96,12 @@ class PurgatoryMachine(RuleBasedStateMachine):
     )
     def start(self, shape: tuple[int, int], start_ms: int, purge_interval: int) -> None:
         self.tick_ms, size = shape
-        self.meter = Meter()
-        self.sync = MeteredSync(self.meter)
-        self.clock = MeteredClock(start_ms, self.meter)
+        self.parts = Parts.at(start_ms)
+        self.clock, self.sync, self.executor = self.parts.clock, self.parts.sync, self.parts.executor
+        self.meter = self.clock.meter
+        self.sync.when_released = self.another_thread_comes_in
+        self.registering: MachineOperation | None = None
         self.recorder = Recorder(self.now_ns)
-        self.executor = QueuedExecutor(faults=QUIET, sync=self.sync)
         recording_clock = RecordingClock(self.clock)
         timer = SystemTimer(
             "t",
@@ -102,7 +109,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
             wheel_size=size,
             clock=recording_clock,
             executor=self.executor,
-            faults=QUIET,
+            faults=self.parts.faults,
             sync=self.sync,
         )
         self.purge_interval = purge_interval
@@ -112,7 +119,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
                 RecordedTimer(timer, recording_clock, self.recorder),
                 purge_interval=purge_interval,
                 reaper=False,
-                faults=QUIET,
+                faults=self.parts.faults,
                 sync=self.sync,
             ),
             self.recorder,
@@ -133,11 +140,12 @@ class PurgatoryMachine(RuleBasedStateMachine):
     @rule(
         keys=st.lists(st.sampled_from(KEYS), min_size=1, max_size=3),
         then=st.tuples(st.sampled_from(ACTS), st.integers(0, 9)),
-        ready=st.sampled_from(("no", "no", "before", "on first try")),
+        ready=st.sampled_from(("no", "no", "before", "on first try", "completed by another")),
         data=st.data(),
     )
     def register(self, keys: list[str], then: tuple[str, int], ready: str, data: st.DataObject) -> None:
-        """An operation that is ready before, becomes so in the middle of its registration, or is not."""
+        """An operation that is ready before, becomes so in the middle of its registration, or is not; or that another
+        thread completes after some of its keys (where registering holds no lock of it: `pending-flag`)."""
         delay_ms = data.draw(st.sampled_from(self.delays), label="delay_ms")
         name = f"op-{len(self.operations)}"
         operation = MachineOperation(self, name, tuple(keys), delay_ms, then)
@@ -147,10 +155,33 @@ class PurgatoryMachine(RuleBasedStateMachine):
             operation.become_ready(self.now_ns())
             twin.ready = True
         operation.ready_on_first_try = twin.ready_on_first_try = ready == "on first try"
+        if ready == "completed by another" and self.dialect.name == "pending-flag":
+            after = data.draw(st.integers(1, len(keys)), label="after keys")
+            operation.completed_after = twin.completed_after = after
         deadline_ms = self.clock.now_ms() + delay_ms
+        self.registering = operation
         answer = self.purgatory.register(operation)
+        self.registering = None
         self._same("O7: registration", answer, self.model.register(twin, keys, deadline_ms))
         self._run_handed_over(())
+
+    def another_thread_comes_in(self, lock: str) -> None:
+        """A key has been watched: the moment at which another thread may complete what is being registered."""
+        operation = self.registering
+        if lock != "shard" or operation is None or operation.completed_after is None:
+            return
+        operation.completed_after -= 1
+        if operation.completed_after == 0:
+            self.registering = None
+            other = threading.Thread(target=self._force, args=(operation,), name="another")
+            other.start()
+            other.join()
+
+    def _force(self, operation: MachineOperation) -> None:
+        try:
+            operation.force_complete()
+        except Disagreement as wrong:
+            self.parts.faults.wrong.append(wrong)
 
     def _act_of(self, then: tuple[str, int]) -> Act:
         def act(model: PurgatoryModel) -> None:
@@ -178,6 +209,8 @@ class PurgatoryMachine(RuleBasedStateMachine):
         if what == "raise":
             raise ValueError(operation.id)
         other = self.operations.get(self._other(number))
+        if what == "again" and self.completions.count(operation.id) < 2:
+            operation.force_complete()
         if what == "check":
             self.purgatory.check(KEYS[number % len(KEYS)])
         elif other is not None and other.id in self.model.operations:
@@ -198,19 +231,39 @@ class PurgatoryMachine(RuleBasedStateMachine):
         if check:
             self.check(operation.keys[0])
 
-    @rule(key=st.sampled_from(KEYS), heals=st.booleans())
-    def event_with_one_that_raises(self, key: str, heals: bool) -> None:
+    @rule(key=st.sampled_from(KEYS), other=st.sampled_from(KEYS), heals=st.booleans())
+    def event_with_one_that_raises(self, key: str, other: str, heals: bool) -> None:
         """All that wait under a key are ready, and the `try_complete` of the first raises, for once or for good."""
+        for keys in ((key, other), (key,)):
+            self._register(keys, FAR_MS)
         waiting = [twin for twin in self.model.waiting() if key in self.operations[twin.id].keys]
         for twin in waiting:
             self.operations[twin.id].become_ready(self.now_ns())
             twin.ready = True
-        for twin in waiting[:1]:
-            self.raised = True
-            self.operations[twin.id].raises = twin.raises = True
+        self.raised = True
+        self.operations[waiting[0].id].raises = waiting[0].raises = True
         self.check(key)
-        for twin in waiting[:1]:
-            self.operations[twin.id].raises = twin.raises = not heals
+        self.operations[waiting[0].id].raises = waiting[0].raises = not heals
+
+    @rule(key=st.sampled_from(KEYS), other=st.sampled_from(KEYS), count=st.integers(1, 6))
+    def churn(self, key: str, other: str, count: int) -> None:
+        """Operations complete by one key and are garbage under another; then a turn of the reaper."""
+        for _ in range(count):
+            name = self._register((key, other), FAR_MS)
+            self.operations[name].become_ready(self.now_ns())
+            self.model.operations[name].ready = True
+            self.check(key)
+        self._advance(0)
+
+    def _register(self, keys: tuple[str, ...], delay_ms: int) -> str:
+        name = f"op-{len(self.operations)}"
+        twin = ModelOperation(name, self._act_of(NOTHING))
+        self.operations[name] = MachineOperation(self, name, keys, delay_ms, NOTHING)
+        answer = self.purgatory.register(self.operations[name])
+        self._same(
+            "O7: registration", answer, self.model.register(twin, keys, self.clock.now_ms() + delay_ms)
+        )
+        return name
 
     @precondition(lambda self: self.operations)
     @rule(data=st.data())
@@ -284,6 +337,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
     def agrees(self) -> None:
         """After every step: callbacks, gauges, and the structures' own invariants."""
         self.meter.work = 0
+        self.parts.faults.raise_kept()
         twins = self.model.operations.values()
         done = sorted(twin.id for twin in twins if twin.completed)
         self._same("O1: completed", sorted(self.completions), done)
@@ -332,3 +386,15 @@ class PurgatoryMachine(RuleBasedStateMachine):
                     # An operation whose `try_complete` raised is ready and not completed: O4 knows no such thing.
                     continue
                 raise Disagreement(f"{clause}: {CLAUSES[clause].promise}: {cause.examples[0]}")
+
+
+class LockedMachine(PurgatoryMachine):
+    """Kafka 4.1 and later."""
+
+    dialect = LOCKED
+
+
+class PendingFlagMachine(PurgatoryMachine):
+    """Kafka 1.1 to 2.6."""
+
+    dialect = PENDING_FLAG

@@ -1,0 +1,210 @@
+"""One case: one clause, in one scenario, for one promise of one subject; and what comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.show.text import render
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance import (
+    purgatory_program,
+    purgatory_scenarios,
+    timer_program,
+    timer_scenarios,
+)
+from purgatorio_stress.conformance.contract import Promise, PurgatoryFactory, TimerFactory
+from purgatorio_stress.conformance.purgatory_program import PurgatoryProgram
+from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS, PurgatoryScenario
+from purgatorio_stress.conformance.recording import Judged, Recording, judge
+from purgatorio_stress.conformance.timer_program import TimerProgram
+from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS, TimerScenario
+from purgatorio_stress.stateful.profiles import CI
+
+__all__ = ["DRAWN_EXAMPLES", "Case", "Outcome", "Subject", "cases", "purgatory_subject", "timer_subject"]
+
+DRAWN_EXAMPLES: Final = 100
+"""Programs that Hypothesis draws for one clause."""
+
+Kind = Literal["timer", "purgatory"]
+Program = TimerProgram | PurgatoryProgram
+Scenario = TimerScenario | PurgatoryScenario
+
+
+@dataclass
+class Subject:
+    """A subject under one promise, and its runs so far: each program is carried out once, whatever asks for it."""
+
+    promise: Promise
+    carry_out: Callable[[Program], Recording]
+    drawn: st.SearchStrategy[Program]
+    runs: dict[Program, Judged] = field(default_factory=dict)
+
+    def run(self, program: Program) -> Judged:
+        """Carried out, recorded and judged."""
+        if program not in self.runs:
+            self.runs[program] = judge(self.carry_out(program))
+        return self.runs[program]
+
+
+def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
+    """A timer."""
+
+    def carry_out(program: Program) -> Recording:
+        assert isinstance(program, TimerProgram), "timers get programs for timers"
+        return timer_program.carry_out(program, promise, factory)
+
+    return Subject(promise, carry_out, timer_scenarios.drawn_programs(promise))
+
+
+def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
+    """A purgatory."""
+
+    def carry_out(program: Program) -> Recording:
+        assert isinstance(program, PurgatoryProgram), "purgatories get programs for purgatories"
+        return purgatory_program.carry_out(program, promise, factory)
+
+    return Subject(promise, carry_out, purgatory_scenarios.drawn_programs(promise))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`text` says why, for people: a reason, or the whole counterexample. `judged` is the run that shows it."""
+
+    verdict: Verdict
+    occasions: int
+    text: str = ""
+    judged: Judged | None = None
+    program: Program | None = None
+
+    def shown(self, clause: str, file: Path, again: str) -> str:
+        """The failure: clause, shortest prefix, allowed and seen, how to repeat it. Writes the trace to `file`."""
+        if self.judged is None or self.program is None:
+            return self.text
+        self.judged.recording.write(file)
+        lines = [self.text] if self.text else [render(self.judged.example(clause, str(file))).rstrip("\n")]
+        lines += _folded("program", self.program.lines())
+        lines.append(f"again    {again}")
+        return "\n".join(lines)
+
+
+def _folded(word: str, parts: Iterable[str]) -> Iterator[str]:
+    """The steps of a program, as many to a line as fit; a long one is cut, with the number left out."""
+    line, held = f"{word:<9}", 0
+    steps = list(parts)
+    for number, step in enumerate(steps):
+        if len(line) + len(step) > 78 and line.strip() not in (word, ""):
+            yield line.rstrip()
+            line, held = " " * 9, held + 1
+            if held == 8:
+                yield f"{line}... {len(steps) - number} more"
+                return
+        line += f"{step}{';' if number + 1 < len(steps) else ''} "
+    yield line.rstrip()
+
+
+@dataclass(frozen=True)
+class Case:
+    """`id` is fit for a test's name."""
+
+    kind: Kind
+    promise: Promise
+    scenario: Scenario
+    clause: str
+
+    @property
+    def id(self) -> str:
+        """`netty-hashed-wheel-T1-boundaries`."""
+        return f"{self.promise.profile}-{self.clause}-{self.scenario.name}"
+
+    @property
+    def expected(self) -> str | None:
+        """Why it is expected to fail, if it is."""
+        listed = self.promise.expected_failures
+        return listed.get(f"{self.clause}/{self.scenario.name}", listed.get(self.clause))
+
+    def judge(self, subject: Subject) -> Outcome:
+        """Carry out the scenario and ask the clause."""
+        ruled_out = self.scenario.ruled_out(self.promise)
+        if ruled_out is not None:
+            return Outcome(Verdict.SKIPPED, 0, ruled_out)
+        if self.scenario.name == DRAWN:
+            return self._drawn(subject)
+        programs: list[Program] = list(self.scenario.programs(self.promise))
+        return self._sum([(program, subject.run(program)) for program in programs])
+
+    def _sum(self, runs: list[tuple[Program, Judged]]) -> Outcome:
+        """The first violation; else the first run that broke off; else what all of them came to."""
+        occasions = 0
+        reasons: dict[Verdict, str] = {}
+        for program, judged in runs:
+            found = judged.result.clauses.get(self.clause)
+            if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
+                return Outcome(
+                    Verdict.INVALID_TRACE, occasions, "; ".join(judged.result.problems), judged, program
+                )
+            occasions += found.occasions
+            if found.verdict is Verdict.VIOLATED:
+                return Outcome(Verdict.VIOLATED, occasions, "", judged, program)
+            reasons.setdefault(found.verdict, found.reason)
+        for program, judged in runs:
+            if judged.recording.broken_off:
+                text = f"{self.clause}  cannot be judged: {judged.recording.broken_off}"
+                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
+        if Verdict.SKIPPED in reasons:
+            return Outcome(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])
+        if Verdict.UNKNOWN in reasons:
+            return Outcome(Verdict.UNKNOWN, occasions, reasons[Verdict.UNKNOWN])
+        if not occasions:
+            return Outcome(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail in {len(runs)} runs")
+        return Outcome(Verdict.PASS, occasions)
+
+    def _drawn(self, subject: Subject) -> Outcome:
+        runs: dict[Program, Judged] = {}
+
+        @settings(CI, max_examples=DRAWN_EXAMPLES, report_multiple_bugs=False, print_blob=False)
+        @given(program=subject.drawn)
+        def holds(program: Program) -> None:
+            runs[program] = subject.run(program)
+            outcome = self._sum([(program, runs[program])])
+            if outcome.verdict in (Verdict.VIOLATED, Verdict.INVALID_TRACE):
+                raise _FoundOne(outcome)
+
+        try:
+            # What Hypothesis would print is said better by the counterexample.
+            with contextlib.redirect_stdout(io.StringIO()):
+                holds()
+        except _FoundOne as found:
+            return found.outcome
+        return self._sum(list(runs.items()))
+
+
+class _FoundOne(Exception):
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("a program that fails")
+        self.outcome = outcome
+
+
+def cases(kind: Kind, promise: Promise) -> list[Case]:
+    """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
+    scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
+    return [
+        Case(kind, promise, scenario, clause)
+        for clause in CLAUSES
+        for scenario in scenarios
+        if clause in scenario.clauses
+    ]
+
+
+def again_command(nodeid: str) -> str:
+    """What repeats one test."""
+    return f"pytest {shlex.quote(nodeid)}"

@@ -1,0 +1,138 @@
+"""From a marker to tests, and from a test to its verdict: the part of the plugin that needs the extra `spec`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance.case import (
+    Case,
+    Subject,
+    again_command,
+    cases,
+    purgatory_subject,
+    timer_subject,
+)
+from purgatorio_stress.conformance.contract import BadPromise, Promise
+
+__all__ = ["BoundCase", "BrokenPromise", "bound", "parameters", "require_clauses"]
+
+KINDS: Final = ("timer", "purgatory")
+
+_SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()
+
+
+class BrokenPromise(AssertionError):
+    """A clause is violated; the text is the counterexample."""
+
+
+def parameters(marker: pytest.Mark) -> Sequence[object]:
+    """The parameters of a marked test. Raises pytest.UsageError for a marker that says too little, or nonsense."""
+    kind, promises = marker.kwargs.get("kind", "timer"), marker.kwargs.get("promises", ())
+    if kind not in KINDS or marker.args:
+        raise pytest.UsageError(
+            f"@pytest.mark.purgatorio(promises=[...], kind=...): kind is one of {', '.join(KINDS)}"
+        )
+    if not promises or not all(isinstance(promise, Promise) for promise in promises):
+        raise pytest.UsageError("@pytest.mark.purgatorio needs promises=[Promise(...), ...]")
+    names = [promise.profile for promise in promises]
+    if len(set(names)) < len(names):
+        raise pytest.UsageError(f"two promises of one profile: {', '.join(names)}; use two test functions")
+    found: list[object] = []
+    for promise in promises:
+        of_promise = cases(kind, promise)
+        _require_known(promise, of_promise)
+        found += [_parameter(case) for case in of_promise]
+    return found
+
+
+def _parameter(case: Case) -> object:
+    reason = case.expected
+    marks = () if reason is None else (pytest.mark.xfail(reason=reason, strict=True, raises=BrokenPromise),)
+    return pytest.param(case, id=case.id, marks=marks)
+
+
+def _require_known(promise: Promise, of_promise: Sequence[Case]) -> None:
+    """An expected failure that names no test would never be missed."""
+    known = {case.clause for case in of_promise} | {
+        f"{case.clause}/{case.scenario.name}" for case in of_promise
+    }
+    wrong = [name for name in promise.expected_failures if name not in known]
+    if wrong:
+        raise pytest.UsageError(f"expected_failures names no test: {', '.join(wrong)}")
+
+
+def require_clauses(wanted: Sequence[str]) -> None:
+    """Raises pytest.UsageError where `--purgatorio-clause` names none."""
+    unknown = [clause for clause in wanted if clause not in CLAUSES]
+    if unknown:
+        raise pytest.UsageError(f"no clause {', '.join(unknown)}; there are {', '.join(CLAUSES)}")
+
+
+@dataclass(frozen=True)
+class BoundCase:
+    """What the fixture `purgatorio_case` gives."""
+
+    case: Case
+    subject: Subject
+    request: pytest.FixtureRequest
+
+    def check(self) -> None:
+        """Pass, skip with the reason, or fail with the counterexample. UNKNOWN and no occasion at all never pass."""
+        try:
+            outcome = self.case.judge(self.subject)
+        except BadPromise as wrong:
+            raise pytest.UsageError(str(wrong)) from wrong
+        node = self.request.node
+        node.user_properties += [
+            ("clause", self.case.clause),
+            ("profile", self.case.promise.profile),
+            ("scenario", self.case.scenario.name),
+            ("occasions", outcome.occasions),
+            ("verdict", str(outcome.verdict)),
+        ]
+        if outcome.verdict is Verdict.PASS:
+            return
+        if outcome.verdict is Verdict.SKIPPED:
+            pytest.skip(f"SKIPPED: {outcome.text}")
+        if outcome.verdict is Verdict.UNKNOWN:
+            if self.request.config.getoption("--purgatorio-unknown") == "skip":
+                pytest.skip(f"UNKNOWN: {outcome.text}")
+            pytest.fail(f"UNKNOWN: {outcome.text}", pytrace=False)
+        text = outcome.shown(self.case.clause, self._file(), again_command(node.nodeid))
+        if outcome.verdict is Verdict.VIOLATED:
+            raise BrokenPromise(text)
+        pytest.fail(text, pytrace=False)
+
+    def _file(self) -> Path:
+        """Where the trace of a failure is left: in pytest's cache, or where there is none, in its temporary folder."""
+        name = re.sub(r"[^\w.-]+", "-", f"{self.case.promise.subject}-{self.case.id}") + ".jsonl"
+        config = self.request.config
+        if config.pluginmanager.hasplugin("cacheprovider") and config.cache is not None:
+            path = config.cache.mkdir("purgatorio") / name
+        else:
+            factory: pytest.TempPathFactory = self.request.getfixturevalue("tmp_path_factory")
+            path = factory.mktemp("purgatorio") / name
+        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def bound(request: pytest.FixtureRequest) -> BoundCase:
+    """The case of a test and its subject, which all tests of one function and promise share."""
+    case = request.param
+    assert isinstance(case, Case), "the plugin makes the parameters"
+    subjects = request.config.stash.setdefault(_SUBJECTS, {})
+    base = request.node.nodeid.partition("[")[0]
+    key = (base, case.kind, case.promise.profile)
+    # A fixture's value is asked for in every test, so that pytest keeps its own order of set-up and teardown.
+    factory = request.getfixturevalue(f"purgatorio_{case.kind}")
+    if key not in subjects:
+        make = timer_subject if case.kind == "timer" else purgatory_subject
+        subjects[key] = make(case.promise, factory)
+    return BoundCase(case, subjects[key], request)

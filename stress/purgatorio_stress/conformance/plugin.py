@@ -1,0 +1,150 @@
+"""The pytest plugin: one test a clause and scenario, for each promise of a subject. Loaded by its entry point.
+
+A test module names the promises in a marker, gives a factory in a fixture, and has one function:
+
+    @pytest.fixture
+    def purgatorio_timer():
+        return lambda promise: MyTimer()
+
+    @pytest.mark.purgatorio(promises=[Promise("netty-hashed-wheel", tick_ns=1_000_000, early_ns=0, late_ns=0)])
+    def test_conformance(purgatorio_case):
+        purgatorio_case.check()
+
+See docs/conformance-suite.md. This module is imported wherever the distribution is installed, in every run of pytest,
+so it imports nothing but pytest until a test asks for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from purgatorio_stress.conformance.items import BoundCase
+
+__all__ = [
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_runtest_makereport",
+    "pytest_terminal_summary",
+]
+
+FIXTURE = "purgatorio_case"
+MARKER = "purgatorio"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, all of them named for the plugin."""
+    group = parser.getgroup("purgatorio", "conformance of timers and purgatories")
+    group.addoption(
+        "--purgatorio-clause",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="of the conformance tests run those of this clause only (T1, O4, ...); may be given several times",
+    )
+    group.addoption(
+        "--purgatorio-unknown",
+        choices=("skip", "fail"),
+        default="skip",
+        help="what becomes of a test whose verdict is UNKNOWN: it never passes (default: %(default)s)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(promises, kind='timer', command=None): what a subject promises; see docs/conformance-suite.md",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each promise, clause and scenario, in the same order in every process."""
+    if FIXTURE not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid} uses {FIXTURE}, and has no marker {MARKER!r}")
+    metafunc.parametrize(FIXTURE, _items().parameters(marker), indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the conformance tests keep those that `--purgatorio-clause` names."""
+    wanted: list[str] = config.getoption("--purgatorio-clause")
+    if not wanted:
+        return
+    _items().require_clauses(wanted)
+    left = [item for item in items if _clause_of(item) not in (None, *wanted)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+@pytest.fixture
+def purgatorio_case(request: pytest.FixtureRequest) -> BoundCase:
+    """The case of this test, with the subject that it is asked of."""
+    return _items().bound(request)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, object, None]:
+    """A broken promise is shown as its counterexample, without the stack of the suite."""
+    outcome = yield
+    if call.excinfo is None or _clause_of(item) is None or call.excinfo.typename != "BrokenPromise":
+        return
+    report = outcome.get_result()  # type: ignore[attr-defined]  # pluggy's Result, which pytest does not export
+    if not isinstance(report.longrepr, tuple):
+        report.longrepr = str(call.excinfo.value)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many verdicts were UNKNOWN: a green run that knows little should not look like one that knows."""
+    skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
+    unknown = [report for report in skipped if ("verdict", "UNKNOWN") in report.user_properties]
+    if unknown:
+        terminalreporter.write_line(
+            f"purgatorio: {len(unknown)} UNKNOWN, which is no pass; -rs shows why, --purgatorio-unknown=fail fails them"
+        )
+
+
+def _clause_of(item: pytest.Item) -> str | None:
+    """The clause of a conformance test; None for any other."""
+    callspec = getattr(item, "callspec", None)
+    case = None if callspec is None else callspec.params.get(FIXTURE)
+    clause = getattr(case, "clause", None)
+    return clause if isinstance(clause, str) else None
+
+
+class _Items:
+    """What needs more than pytest, imported when it is needed."""
+
+    def __init__(self) -> None:
+        try:
+            self._module = importlib.import_module("purgatorio_stress.conformance.items")
+        except ImportError as missing:
+            raise pytest.UsageError(
+                f"the conformance suite needs the extra `spec`: pip install 'purgatorio[spec]' ({missing})"
+            ) from missing
+
+    def parameters(self, marker: pytest.Mark) -> Sequence[object]:
+        found: Sequence[object] = self._module.parameters(marker)
+        return found
+
+    def require_clauses(self, wanted: Sequence[str]) -> None:
+        self._module.require_clauses(wanted)
+
+    def bound(self, request: pytest.FixtureRequest) -> BoundCase:
+        found: BoundCase = self._module.bound(request)
+        return found
+
+
+def _items() -> _Items:
+    return _Items()

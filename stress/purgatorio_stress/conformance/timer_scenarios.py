@@ -1,0 +1,241 @@
+"""What a timer is put through: named scenarios, each with the clauses that it gives an occasion to fail.
+
+Delays sit where wheels go wrong: on and beside the ends of ticks and levels (uniform ones find almost nothing), under
+clocks that do not start at 0, after time has passed unused, in one bucket again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from hypothesis import strategies as st
+
+from purgatorio_stress.conformance.contract import Promise
+from purgatorio_stress.conformance.timer_program import (
+    NEVER_NS,
+    Add,
+    Cancel,
+    Pass,
+    TimerProgram,
+    TimerStep,
+)
+
+__all__ = ["DRAWN", "TIMER_SCENARIOS", "TimerScenario", "drawn_programs"]
+
+MOST_TICKS: Final = 700
+"""No program waits longer than so many ticks for a delay of its own."""
+
+FIRES: Final = ("T1", "T2", "T3", "T5")
+
+
+@dataclass(frozen=True, slots=True)
+class TimerScenario:
+    """`needs`: lacks that rule it out. `programs` are the same every time."""
+
+    name: str
+    about: str
+    clauses: tuple[str, ...]
+    programs: Callable[[Promise], Iterable[TimerProgram]]
+    needs: tuple[str, ...] = ()
+
+    def ruled_out(self, promise: Promise) -> str | None:
+        """Why it cannot be run, in the subject's own words."""
+        lacking = [lack for lack in self.needs if lack in promise.lacks]
+        return f"the subject lacks {lacking[0]}: {promise.lacks[lacking[0]]}" if lacking else None
+
+
+def level_ticks(promise: Promise) -> list[int]:
+    """Delays in ticks on and beside the ends of levels, as far as the timer goes."""
+    size = promise.buckets
+    longest = MOST_TICKS
+    if promise.longest_delay_ns is not None:
+        longest = min(longest, promise.longest_delay_ns // promise.tick_ns)
+    ticks = {1, 2, 3}
+    for level in (size, size**2):
+        ticks |= {level * times + off for times in (1, 2) for off in (-1, 0, 1)}
+    return sorted(tick for tick in ticks if 1 <= tick <= longest) or [1]
+
+
+def _walk(promise: Promise, ticks: int) -> Pass:
+    return Pass(promise.tick_ns, ticks)
+
+
+def _boundaries(promise: Promise) -> Iterator[TimerProgram]:
+    """One task for each delay, all at once and one after the other."""
+    tick_ns = promise.tick_ns
+    adds = [Add(f"task-{number}", ticks * tick_ns) for number, ticks in enumerate(level_ticks(promise))]
+    yield TimerProgram("boundaries", tuple(adds))
+    staggered: list[TimerStep] = []
+    for add in adds:
+        staggered += [add, _walk(promise, 1)]
+    yield TimerProgram("boundaries-staggered", tuple(staggered))
+
+
+def _late_start(promise: Promise) -> Iterator[TimerProgram]:
+    """The same, on clocks that do not stand at 0; walked to, so that the timer has seen every tick."""
+    size = promise.buckets
+    for start in sorted({1, size - 1, size, size + 1, 2 * size + 1}):
+        delays = [ticks for ticks in level_ticks(promise) if ticks <= 2 * size + 1]
+        adds = tuple(Add(f"task-{ticks}", ticks * promise.tick_ns) for ticks in delays)
+        yield TimerProgram(f"late-start-{start}", (_walk(promise, start), *adds))
+
+
+def _lag(promise: Promise) -> Iterator[TimerProgram]:
+    """Time leaps without a call in between; then tasks are added, and again it leaps over them."""
+    size, tick_ns = promise.buckets, promise.tick_ns
+    for leap in (2, size, size + 1, 3 * size):
+        first = [ticks for ticks in level_ticks(promise) if ticks <= size + 1]
+        steps: list[TimerStep] = [Pass(leap * tick_ns)]
+        steps += [Add(f"first-{ticks}", ticks * tick_ns) for ticks in first]
+        steps += [_walk(promise, 1), Pass(leap * tick_ns)]
+        steps += [Add(f"second-{ticks}", ticks * tick_ns) for ticks in first]
+        yield TimerProgram(f"lag-{leap}", tuple(steps))
+
+
+def _between_ticks(promise: Promise) -> Iterator[TimerProgram]:
+    """Delays and moments that are no multiples of the tick."""
+    tick_ns = promise.tick_ns
+    steps: list[TimerStep] = []
+    for number, ticks in enumerate(level_ticks(promise)[:6]):
+        for off, name in ((-1, "before"), (1, "after"), (tick_ns // 2, "half")):
+            delay_ns = ticks * tick_ns + off
+            if promise.longest_delay_ns is None or delay_ns <= promise.longest_delay_ns:
+                steps.append(Add(f"{name}-{number}", delay_ns))
+        steps.append(Pass(max(1, tick_ns // 3)))
+    yield TimerProgram("between-ticks", tuple(steps))
+
+
+def _cancel(promise: Promise) -> Iterator[TimerProgram]:
+    """Cancels at once, well before the deadline, one tick before it, after it, and twice."""
+    tick_ns = promise.tick_ns
+    delays = [ticks for ticks in level_ticks(promise) if ticks >= 2][:6]
+    if not delays:
+        return
+    adds: list[TimerStep] = [
+        Add(f"{name}-{ticks}", ticks * tick_ns) for ticks in delays for name in ("at-once", "stays", "later")
+    ]
+    steps: list[TimerStep] = [*adds, *(Cancel(f"at-once-{ticks}") for ticks in delays)]
+    passed = 0
+    for ticks in delays:
+        steps += [_walk(promise, ticks - 1 - passed), Cancel(f"later-{ticks}"), Cancel(f"later-{ticks}")]
+        passed = ticks - 1
+    steps += [_walk(promise, 2), *(Cancel(f"stays-{ticks}") for ticks in delays[:2])]
+    yield TimerProgram("cancel", tuple(step for step in steps if not isinstance(step, Pass) or step.times))
+
+
+def _again(promise: Promise) -> Iterator[TimerProgram]:
+    """The same bucket serves one tick after another, and two tasks at once."""
+    tick_ns, size = promise.tick_ns, promise.buckets
+    longest = max(level_ticks(promise))
+    for delay in sorted({1, min(size - 1, longest), min(size, longest)}):
+        steps: list[TimerStep] = []
+        for turn in range(4):
+            steps += [Add(f"first-{turn}", delay * tick_ns), Add(f"second-{turn}", delay * tick_ns)]
+            if delay > 1:
+                steps += [Add(f"short-{turn}", tick_ns)]
+            steps.append(_walk(promise, size))
+        yield TimerProgram(f"again-{delay}", tuple(steps))
+
+
+def _re_entry(promise: Promise) -> Iterator[TimerProgram]:
+    """Tasks that add and cancel tasks when they run, into the bucket that is just being emptied too."""
+    tick_ns, size = promise.tick_ns, promise.buckets
+    longest = max(level_ticks(promise))
+    steps: list[TimerStep] = []
+    for number, ticks in enumerate(sorted({1, 2, min(size, longest)})):
+        steps += [
+            Add(f"adds-{number}", ticks * tick_ns, then=Add(f"added-{number}", tick_ns)),
+            Add(
+                f"far-{number}",
+                ticks * tick_ns,
+                then=Add(f"added-far-{number}", min(size, longest) * tick_ns),
+            ),
+        ]
+        if "cancel" not in promise.lacks and ticks + 1 <= longest:
+            steps += [
+                Add(f"victim-{number}", (ticks + 1) * tick_ns),
+                Add(f"cancels-{number}", ticks * tick_ns, then=Cancel(f"victim-{number}")),
+            ]
+    yield TimerProgram("re-entry", tuple(steps))
+
+
+def _raising(promise: Promise) -> Iterator[TimerProgram]:
+    """A task raises: those beside it and behind it run all the same."""
+    tick_ns = promise.tick_ns
+    steps: list[TimerStep] = []
+    for ticks in level_ticks(promise)[:4]:
+        steps += [
+            Add(f"before-{ticks}", ticks * tick_ns),
+            Add(f"raises-{ticks}", ticks * tick_ns, raises=True),
+            Add(f"behind-{ticks}", ticks * tick_ns),
+        ]
+    yield TimerProgram("raising", tuple(steps))
+
+
+def _past(promise: Promise) -> Iterator[TimerProgram]:
+    """Delays of zero and below are due at once, and run once."""
+    tick_ns = promise.tick_ns
+    steps: list[TimerStep] = []
+    for start in (0, 1, promise.buckets):
+        steps += [_walk(promise, start)] if start else []
+        steps += [
+            Add(f"{delay_ns}-at-{start}", delay_ns) for delay_ns in (0, -1, -tick_ns, -10_000 * tick_ns)
+        ]
+        steps.append(_walk(promise, 1))
+    yield TimerProgram("past", tuple(steps))
+
+
+def _far(promise: Promise) -> Iterator[TimerProgram]:
+    """Delays that no run waits for, up to the largest of 64 bits, do not run now, nor harm the near ones."""
+    tick_ns = promise.tick_ns
+    far = (NEVER_NS, 1 << 53, 1 << 62, (1 << 63) - 1)
+    adds: list[TimerStep] = [Add(f"far-{delay_ns}", delay_ns) for delay_ns in far]
+    near: list[TimerStep] = [Add(f"near-{ticks}", ticks * tick_ns) for ticks in level_ticks(promise)[:4]]
+    cancels: list[TimerStep] = [] if "cancel" in promise.lacks else [Cancel(f"far-{far[0]}")]
+    yield TimerProgram("far", (*adds, _walk(promise, 3), *near, *cancels, _walk(promise, 3)))
+
+
+@st.composite
+def drawn_programs(draw: st.DrawFn, promise: Promise) -> TimerProgram:
+    """Programs of up to 12 steps, their delays and their leaps on and beside level ends."""
+    tick_ns = promise.tick_ns
+    delays = st.sampled_from([ticks * tick_ns for ticks in level_ticks(promise)])
+    leaps = [Pass(tick_ns), Pass(tick_ns, 2), Pass(tick_ns, promise.buckets)]
+    if "leap" not in promise.lacks:
+        leaps += [Pass(promise.buckets * tick_ns), Pass((promise.buckets + 1) * tick_ns)]
+    kinds = ["add", "add", "pass"] + ([] if "cancel" in promise.lacks else ["cancel"])
+    steps: list[TimerStep] = []
+    for number, kind in enumerate(draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=12))):
+        if kind == "add":
+            steps.append(Add(f"task-{number}", draw(delays)))
+        elif kind == "cancel":
+            steps.append(Cancel(f"task-{draw(st.integers(0, number))}"))
+        else:
+            steps.append(draw(st.sampled_from(leaps)))
+    return TimerProgram("drawn", tuple(steps))
+
+
+def _drawn_elsewhere(promise: Promise) -> Iterator[TimerProgram]:
+    """Its programs come from Hypothesis: see `drawn_programs`."""
+    return iter(())
+
+
+DRAWN: Final = "drawn"
+"""The scenario whose programs are drawn and shrunk."""
+
+TIMER_SCENARIOS: Final = (
+    TimerScenario("boundaries", "delays on and beside the ends of levels", FIRES, _boundaries),
+    TimerScenario("late-start", "the same on a clock that has moved before", FIRES, _late_start),
+    TimerScenario("again", "one bucket serves many ticks", FIRES, _again),
+    TimerScenario("lag", "time leaps over what is due", FIRES, _lag, ("leap",)),
+    TimerScenario("between-ticks", "no multiples of the tick", FIRES, _between_ticks, ("between-ticks",)),
+    TimerScenario("cancel", "cancels early, late and twice", ("T3", "T4", "T5"), _cancel, ("cancel",)),
+    TimerScenario("re-entry", "tasks add and cancel tasks", FIRES, _re_entry, ("re-entry",)),
+    TimerScenario("raising", "tasks raise", FIRES, _raising, ("raising",)),
+    TimerScenario("past", "delays of zero and below", FIRES, _past, ("past",)),
+    TimerScenario("far", "delays that never end", FIRES, _far, ("far",)),
+    TimerScenario(DRAWN, "programs drawn and shrunk by Hypothesis", (*FIRES, "T4"), _drawn_elsewhere),
+)
+"""In the order in which they are run."""

@@ -1,0 +1,108 @@
+"""Running a stateful test as a search: what it found, after how many examples, or None."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+from purgatorio import InvariantBroken
+from purgatorio_spec.oracle.timer_set import Disagreement
+from purgatorio_stress.stateful.profiles import HUNT
+
+__all__ = ["DEFAULT_EXAMPLES", "Found", "Search", "of_machine", "of_programs"]
+
+DEFAULT_EXAMPLES: Final = 300
+"""Examples of a hunt: about two to five seconds where there is nothing to find."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`clause` is the first word of what was said: an id, `T3 or T4`, or `CHECK` for a structure's own invariant.
+
+    `O8`: the reference itself raised. `examples` counts the one that failed.
+    """
+
+    clause: str
+    said: str
+    examples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """`begin` gives a function that searches with these settings, and one that says how many examples it has begun."""
+
+    name: str
+    about: str
+    begin: Callable[[], tuple[Callable[[settings], None], Callable[[], int]]]
+    examples: int = DEFAULT_EXAMPLES
+    """Of a hunt that is not told otherwise; what the CI profile spends on it."""
+
+    def hunt(self, examples: int | None = None) -> Found | None:
+        """Search so many examples, the same ones every time, until the first that fails. Does not shrink."""
+        return self.run(settings(HUNT, max_examples=examples or self.examples))
+
+    def run(self, profile: settings) -> Found | None:
+        """Search as this profile says; None where nothing was found."""
+        search, begun = self.begin()
+        try:
+            # Hypothesis prints the program of a failure; whoever wants it runs the test.
+            with contextlib.redirect_stdout(io.StringIO()):
+                search(profile)
+        except Disagreement as wrong:
+            return Found(str(wrong).partition(":")[0], str(wrong), begun())
+        except InvariantBroken as wrong:
+            return Found("CHECK", str(wrong), begun())
+        except Exception as error:
+            return Found("O8", f"{type(error).__name__}: {error}", begun())
+        return None
+
+
+def of_machine(name: str, about: str, machine: type[RuleBasedStateMachine]) -> Search:
+    """The search of a stateful test."""
+
+    def begin() -> tuple[Callable[[settings], None], Callable[[], int]]:
+        begun = 0
+
+        class Counted(machine):  # type: ignore[misc, valid-type]  # a class that is given is no name to mypy
+            def __init__(self) -> None:
+                nonlocal begun
+                begun += 1
+                super().__init__()
+
+        Counted.__name__ = machine.__name__
+        return lambda profile: run_state_machine_as_test(Counted, settings=profile), lambda: begun
+
+    return Search(name, about, begin)
+
+
+P = TypeVar("P")
+
+
+def of_programs(
+    name: str, about: str, programs: st.SearchStrategy[P], run: Callable[[P], None], examples: int
+) -> Search:
+    """The search of a property of drawn programs."""
+
+    def begin() -> tuple[Callable[[settings], None], Callable[[], int]]:
+        begun = 0
+
+        def search(profile: settings) -> None:
+            @profile
+            @given(program=programs)
+            def holds(program: P) -> None:
+                nonlocal begun
+                begun += 1
+                run(program)
+
+            holds()
+
+        return search, lambda: begun
+
+    return Search(name, about, begin, examples)

@@ -1,0 +1,62 @@
+"""The stateful tests are worth what they kill: every known bug that shows without a second thread, in the CI profile.
+
+The timers' hunts do without the checks of the structure (`check()`): the contract alone must find it, for a foreign
+timer has no `check()`. The purgatories' do without the clauses over the trace. The twins, which must pass with as many
+examples and no bug, are `test_stateful_timers` and `test_stateful_purgatory`.
+
+What of the list of bugs is not here: the mutants that need two threads (the explorer's), those of the broker (which has
+stateful tests of its own), and `NOT_APPLICABLE`, whose mechanism this reference does not have.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.stateful.profiles import CI
+from purgatorio_stress.stateful.registry import SEARCHES, searches_for
+from purgatorio_stress.stateful.search import Search
+from variant_mutants import CANCEL_FLAG_ONLY, VARIANTS
+
+SEQUENTIAL = [mutant for mutant in MUTANTS.values() if not mutant.interleaving and searches_for(mutant)]
+ALIGNED = "aligned-programs"
+
+
+def name_of(mutant: Mutant) -> str:
+    """For the test's id."""
+    return f"{mutant.number}-{mutant.name}-{mutant.dialect}"
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """A mutant that ends the reaper's thread says so in the log."""
+    caplog.set_level(logging.CRITICAL, "purgatorio")
+
+
+def hunt(search: Search, mutant: Mutant) -> bool:
+    """Whether the search finds the mutant, with the examples that the CI profile takes for what must pass."""
+    with mutant.applied():
+        return search.hunt(None if search.name == ALIGNED else CI.max_examples) is not None
+
+
+@pytest.mark.parametrize("mutant", [*SEQUENTIAL, *VARIANTS], ids=name_of)
+def test_killed(mutant: Mutant) -> None:
+    """By one of the searches that run the patched code."""
+    assert any(hunt(search, mutant) for search in searches_for(mutant))
+
+
+@pytest.mark.parametrize("timer", ["heap-timer", "hashed-wheel"])
+def test_cancel_flag_only_is_killed_in_every_timer(timer: str) -> None:
+    """#83 is in what the timers share; the catalogue looks for it in the hierarchical wheel."""
+    mutant = Mutant(83, "cancel-flag-only", "asyncio", "", "", (), (CANCEL_FLAG_ONLY,))
+    assert hunt(SEARCHES[timer], mutant)
+
+
+def test_every_sequential_mutant_has_a_search() -> None:
+    """But for those of the broker."""
+    without = [m for m in MUTANTS.values() if not m.interleaving and not searches_for(m)]
+    owners = {getattr(patch.owner, "__module__", str(patch.owner)) for m in without for patch in m.patches}
+    assert all("purgatorio.broker" in owner for owner in owners), owners
