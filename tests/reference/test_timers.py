@@ -19,10 +19,11 @@ from purgatorio import (
     TimerClosed,
 )
 from purgatorio.arithmetic import floor_to_tick
+from purgatorio.timer import FlatTimer
 from reference.waiting import BOUNDARY_DELAYS_MS, Note
 
 MakeTimer = Callable[[ManualClock, QueuedExecutor, int], Timer]
-Checked = SystemTimer | HeapTimer | HashedWheel
+Checked = SystemTimer | HeapTimer | HashedWheel | FlatTimer
 
 
 def hierarchical(wheel_size: int) -> MakeTimer:
@@ -39,6 +40,13 @@ def hashed(wheel_size: int) -> MakeTimer:
     )
 
 
+def flat(wheel_size: int) -> MakeTimer:
+    """A `FlatTimer` with levels of this size, of which it has one at first."""
+    return lambda clock, executor, tick_ms: FlatTimer(
+        "t", tick_ms=tick_ms, wheel_size=wheel_size, levels=1, clock=clock, executor=executor
+    )
+
+
 def heap(clock: ManualClock, executor: QueuedExecutor, tick_ms: int) -> Timer:
     """The dumb twin."""
     return HeapTimer("t", tick_ms=tick_ms, clock=clock, executor=executor)
@@ -52,6 +60,9 @@ KINDS: dict[str, MakeTimer] = {
     "hashed1": hashed(1),
     "hashed3": hashed(3),
     "hashed512": hashed(512),
+    "flat2": flat(2),
+    "flat4": flat(4),
+    "flat256": flat(256),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -1,1 +1,16 @@
-"""Timers: the contract in `interface`, the hierarchical wheel, its dumb twin, the hashed wheel, and a mock."""
+"""Timers: the contract in `interface`, the hierarchical wheel, its dumb twin, the hashed wheel, a mock, and the flat
+wheel, which is the one for use.
+
+`compiled` says which build of the flat wheel this is: False for the plain Python of the source, True where mypyc made
+machine code of the same files (see CONTRIBUTING.md).
+"""
+
+from typing import Final
+
+from purgatorio.timer import flat_timer
+from purgatorio.timer.flat_task import FlatCallback, FlatTask
+from purgatorio.timer.flat_timer import FlatTimer
+
+__all__ = ["FlatCallback", "FlatTask", "FlatTimer", "compiled"]
+
+compiled: Final = not (flat_timer.__file__ or "").endswith(".py")

@@ -1,7 +1,9 @@
-"""`TimerTask`: something to run after a delay (Kafka's TimerTask).
+"""`TimerTask`: something to run after a delay (Kafka's TimerTask), for every timer of this package.
 
-A task points at its *entry*, the object that links it into a timer; the entry knows the deadline and how to get
-out of the timer. At most one entry at a time: adding a pending task again moves it.
+A `FlatTimer` links the task itself (`flat_task.FlatTask`, the base class), and what is said there holds. For the other
+timers a task points at its *entry*, the object that links it into a timer; the entry knows the deadline and how to get
+out of the timer. At most one entry at a time: adding a pending task again moves it. `_home` says which of the two
+it is.
 
 Promises.
 * `cancel()` unlinks at once, in constant time (in `SystemTimer` and `HashedWheel`), and is idempotent.
@@ -23,12 +25,12 @@ the pointer; (3) A stores the new entry. Harmless so far, but with two adders bo
 each store its own, and the one overwritten stays linked with nobody to unlink it: the task runs twice.
 """
 
-import operator
 from abc import ABC, abstractmethod
-from typing import Protocol
+from typing import Final, Protocol
 
 from purgatorio.sync import AtomicRef, Lock, Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.flat_task import FlatTask, Home, move_home, take_home
 
 __all__ = ["ActionTask", "TaskEntry", "TimerTask"]
 
@@ -40,17 +42,17 @@ class TaskEntry(Protocol):
         """Leave the timer; nothing where it has left already."""
 
 
-class TimerTask(ABC):
+class TimerTask(FlatTask, ABC):
     """One thing to run once, `delay_ms` after it was added to a timer.
 
     `delay_ms` is any integer: 0 and below mean as soon as the timer is driven, and there is no largest one.
     TypeError for a float. `sync` must be the timer's own.
     """
 
-    __slots__ = ("_entry", "_monitor", "delay_ms")
+    __slots__ = ("_entry", "_monitor")
 
     def __init__(self, delay_ms: int, *, sync: Sync = THREADS) -> None:
-        self.delay_ms = operator.index(delay_ms)
+        super().__init__(delay_ms)
         self._monitor: Lock = sync.lock("task")
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
 
@@ -60,15 +62,18 @@ class TimerTask(ABC):
 
     def cancel(self) -> None:
         """Leave the timer."""
-        with self._monitor:
-            entry = self._entry.get()
-            if entry is not None:
-                self._entry.set(None)
-                entry.remove()
+        home = self._home
+        if home is None or home is _ENTRIES:
+            self.drop_entry()
+        else:
+            super().cancel()
 
     def is_cancelled(self) -> bool:
-        """Whether the task has no entry: never added, or cancelled since."""
-        return self._entry.get() is None
+        """Whether the task is in no timer: never added, or cancelled since. False after it has run."""
+        home = self._home
+        if home is None or home is _ENTRIES:
+            return self._entry.get() is None
+        return super().is_cancelled()
 
     def entry(self) -> TaskEntry | None:
         """The entry that stands for this task now. An entry that is not it has been cancelled."""
@@ -76,11 +81,35 @@ class TimerTask(ABC):
 
     def set_entry(self, entry: TaskEntry) -> None:
         """For timers: point at a new entry; the one before leaves its timer first."""
+        if self._home is not _ENTRIES:
+            move_home(self, _ENTRIES)
         with self._monitor:
             before = self._entry.get()
             self._entry.set(entry)
             if before is not None and before is not entry:
                 before.remove()
+
+    def drop_entry(self) -> None:
+        """For timers: point at no entry; the one before leaves its timer."""
+        with self._monitor:
+            entry = self._entry.get()
+            if entry is not None:
+                self._entry.set(None)
+                entry.remove()
+
+
+class _Entries(Home):
+    """The home of a task that waits by an entry: the entry knows where."""
+
+    __slots__ = ()
+
+    def give_up(self, task: FlatTask, heir: Home) -> None:
+        if isinstance(task, TimerTask):
+            task.drop_entry()
+        take_home(task, self, heir)
+
+
+_ENTRIES: Final = _Entries()
 
 
 class ActionTask(TimerTask):

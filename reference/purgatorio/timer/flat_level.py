@@ -1,0 +1,89 @@
+"""One level of a flat wheel: its buckets, and how far it reaches.
+
+All numbers are ticks of the timer. A level of shift s has buckets of 2**s ticks; tick t belongs to its number
+t >> s, and that to the bucket number mod size. With `now` the tick that the timer stands at, the level takes
+
+    t with (t >> s) - (now >> s) < size,   which is   t < limit = ((now >> s) + size) << s
+
+and the lowest such level takes it. This is `purgatorio.arithmetic.is_within_level`, with the level's clock floored
+to its own tick: of two ticks that may be in one level at a time, none share a bucket.
+
+Below them all is the level of what is overdue: one bucket, for every t < limit = now + 1.
+
+Whoever calls a method here holds the timer's lock.
+"""
+
+from typing import cast
+
+from purgatorio.invariant import require
+from purgatorio.timer.flat_task import FlatTask, Link
+
+__all__ = ["Bucket", "Level"]
+
+
+class Bucket(Link):
+    """The root of a ring of tasks. `queued`: whether the timer's heap has it."""
+
+    __slots__ = ("queued",)
+
+    def __init__(self) -> None:
+        self._before = self
+        self._after = self
+        self.queued = False
+
+    def emptied(self) -> list[FlatTask]:
+        """Take all tasks out, in the order of their adding; their own links are left to the caller."""
+        tasks: list[FlatTask] = []
+        link = self._after
+        while link is not self:
+            tasks.append(cast(FlatTask, link))
+            link = link._after
+        self._before = self
+        self._after = self
+        return tasks
+
+    def tasks(self) -> list[FlatTask]:
+        """Those in the ring; InvariantBroken where it does not close both ways."""
+        found: list[FlatTask] = []
+        before: Link = self
+        link = self._after
+        while link is not self:
+            require(link._before is before and isinstance(link, FlatTask), "a link back is broken")
+            found.append(cast(FlatTask, link))
+            before, link = link, link._after
+        require(self._before is before, "the ring does not close at its tail")
+        return found
+
+
+class Level:
+    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two."""
+
+    __slots__ = ("buckets", "limit", "mask", "rank", "shift", "size")
+
+    def __init__(self, rank: int, shift: int, size: int, now: int) -> None:
+        self.rank = rank
+        self.shift = shift
+        self.size = size
+        self.mask = size - 1
+        self.limit = ((now >> shift) + size) << shift
+        self.buckets = tuple(Bucket() for _ in range(size))
+
+    def move_to(self, now: int) -> None:
+        """The timer stands at `now`."""
+        self.limit = ((now >> self.shift) + self.size) << self.shift
+
+    def due_tick(self, tick: int) -> int:
+        """When the bucket of `tick` must be looked at: the start of its time."""
+        return tick >> self.shift << self.shift
+
+    def check_task(self, task: FlatTask, bucket: Bucket, due_tick: int, now: int) -> None:
+        """Invariants of one task in one bucket, which the heap has at `due_tick`."""
+        tick = task._tick
+        where = f"tick {tick} in the bucket of {due_tick}, shift {self.shift}, rank {self.rank}, now {now}"
+        require(bucket is self.buckets[tick >> self.shift & self.mask], f"wrong slot: {where}")
+        require(tick < self.limit, f"out of reach: {where}")
+        if self.rank == 0:
+            require(tick <= now, f"not overdue: {where}")
+        else:
+            require(self.due_tick(tick) == due_tick, f"wrong time: {where}")
+            require(tick > now, f"overdue: {where}")
