@@ -7,6 +7,7 @@ import pytest
 from purgatorio.broker.error import Error
 from purgatorio.broker.group import GroupState
 from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
+from reference.broker_scene import P0, P1
 from reference.group_scene import INITIAL_MS, REBALANCE_MS, SESSION_MS, GroupScene
 
 
@@ -235,6 +236,35 @@ def test_the_wrong_generation_is_refused() -> None:
     assert scene.coordinator.heartbeat("g", 1, "stranger") is Error.UNKNOWN_MEMBER_ID
 
 
+def test_a_commit_is_a_sign_of_life() -> None:
+    """B409: stored, and it keeps the session as a heartbeat does; also while others rejoin."""
+    scene = GroupScene()
+    (member,) = scene.stable(1)
+    stored = len(scene.stored)
+    for offset in range(3):
+        scene.advance(SESSION_MS - 1)
+        assert scene.coordinator.commit("g", 1, member.member, {P0: offset}) is Error.NONE
+    assert (scene.group.committed(P0), scene.group.committed(P1)) == (2, None)
+    assert len(scene.stored) == stored + 3
+    scene.join()
+    assert scene.coordinator.commit("g", 1, member.member, {P0: 9}) is Error.NONE
+    assert scene.group.committed(P0) == 9
+
+
+def test_commits_that_are_refused() -> None:
+    """B409: a stranger's, one of another generation, and one of a generation that is beginning; nothing is stored."""
+    scene = GroupScene()
+    (member,) = scene.joined(1)
+    commit = scene.coordinator.commit
+    assert commit("g", 1, member.member, {P0: 1}) is Error.REBALANCE_IN_PROGRESS
+    scene.sync(member)
+    assert commit("g", 0, member.member, {P0: 1}) is Error.ILLEGAL_GENERATION
+    assert commit("g", 1, "stranger", {P0: 1}) is Error.UNKNOWN_MEMBER_ID
+    scene.coordinator.kill("g")
+    assert commit("g", 1, member.member, {P0: 1}) is Error.COORDINATOR_NOT_AVAILABLE
+    assert scene.group.committed(P0) is None
+
+
 def test_a_second_join_answers_the_first() -> None:
     """Every call is answered exactly once, the one that is overtaken too."""
     scene = GroupScene()
@@ -255,6 +285,17 @@ def test_a_dead_group_answers_everybody_and_lets_nothing_expire() -> None:
     scene.advance(NEW_MEMBER_TIMEOUT_MS)
     assert scene.beat(second) is Error.COORDINATOR_NOT_AVAILABLE
     assert scene.coordinator.waiting() == (0, 0)
+
+
+def test_a_killed_group_s_sessions_end_without_expiring() -> None:
+    """A heartbeat's operation of a dead group completes, and so does one of a member that is gone already."""
+    scene = GroupScene()
+    first, second = scene.stable(2)
+    scene.coordinator.leave("g", second.member)
+    scene.coordinator.kill("g")
+    assert scene.coordinator.waiting()[1] == 0
+    scene.advance(SESSION_MS)
+    assert scene.beat(first) is Error.COORDINATOR_NOT_AVAILABLE
 
 
 def test_actions_of_an_expired_join_run() -> None:

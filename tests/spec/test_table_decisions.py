@@ -7,7 +7,9 @@ from itertools import chain
 
 import pytest
 
-from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES, page
+from purgatorio_spec.clause.public import CODE_CLAUSES, broker_clauses, public_clauses
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES, page, whose
 from purgatorio_spec.table.decision import Case, DecisionTable, TableUnsound
 from purgatorio_spec.table.fetch import FETCH
 
@@ -28,6 +30,18 @@ def test_the_page_names_every_clause() -> None:
     """It is made from the tables, so it cannot leave one out."""
     text = page()
     assert all(f"| {clause} | " in text for clause in chain(OTHER_CLAUSES, *(t.check() for t in TABLES)))
+    assert all(whose(clause) for clause in broker_clauses())
+    with pytest.raises(KeyError):
+        whose("B999")
+
+
+def test_the_clauses_of_the_tables_are_public() -> None:
+    """Beside those of traces and of the code, with one sentence each and no id twice."""
+    tables = {clause for table in TABLES for clause in table.check()}
+    everything = public_clauses()
+    assert tables | set(OTHER_CLAUSES) == set(broker_clauses())
+    assert len(everything) == len(CLAUSES) + len(CODE_CLAUSES) + len(broker_clauses())
+    assert everything["B105"] == broker_clauses()["B105"] != ""
 
 
 def case(clause: str, least: int) -> Case[int, str]:

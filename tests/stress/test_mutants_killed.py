@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_spec.clause.public import public_clauses
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
@@ -56,6 +57,14 @@ def test_all_rows_are_accounted_for() -> None:
     """74 rows: a mutant or a reason, never both."""
     assert len(MUTANTS) + len(NOT_APPLICABLE) == 74
     assert not set(MUTANTS) & set(NOT_APPLICABLE)
+
+
+def test_mutants_and_scenarios_name_public_clauses() -> None:
+    """A clause that nobody can look up is no clause. CHECK is a structure's own invariant."""
+    known = {*public_clauses(), "CHECK"}
+    named = {clause for mutant in MUTANTS.values() for clause in mutant.clauses}
+    named |= {clause for scenario in SCENARIOS.values() for clause in scenario.clauses}
+    assert named <= known
 
 
 def test_a_patch_is_undone() -> None:

@@ -7,11 +7,12 @@ stable group; an empty group has no members; a pending member (one that has been
 member.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from purgatorio.broker.error import Error
+from purgatorio.broker.key import TopicPartition
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Lock, Sync
 
@@ -89,6 +90,7 @@ class Group:
         "_generation",
         "_leader",
         "_members",
+        "_offsets",
         "_pending",
         "_pending_sync",
         "_state",
@@ -105,6 +107,7 @@ class Group:
         self._state: Cell[GroupState] = sync.cell(GroupState.EMPTY, "group.state")
         self._generation: Cell[int] = sync.cell(0, "group.generation")
         self._leader: Cell[str] = sync.cell("", "group.leader")
+        self._offsets: Cell[dict[TopicPartition, int]] = sync.cell({}, "group.offsets")
         self._flags: Cell[bool] = sync.cell(False, "group.new-member-added")
 
     def state(self) -> GroupState:
@@ -202,6 +205,14 @@ class Group:
     def forget_pending_sync(self) -> None:
         """Nobody's sync is missing: the generation is over."""
         self._pending_sync.mutate().clear()
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """The group has read up to these."""
+        self._offsets.mutate().update(offsets)
+
+    def committed(self, partition: TopicPartition) -> int | None:
+        """How far the group has read; None where it has never said."""
+        return self._offsets.get().get(partition)
 
     def rebalance_timeout_ms(self) -> int:
         """The longest that a member asked for; 0 without members."""

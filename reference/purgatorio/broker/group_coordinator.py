@@ -11,7 +11,8 @@ drops it with its connection).
 Who calls a method runs the action queue afterwards: `persist` may append to a log, and what that makes ready
 belongs on that queue, not under this lock.
 
-Not here: offsets, protocol types, static members that come back under a new id, sizes and limits of groups.
+Not here: how long offsets are kept, protocol types, static members that come back under a new id, sizes and limits of
+groups.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ from purgatorio.broker.group import (
     SyncCallback,
     SyncResult,
 )
-from purgatorio.broker.key import GroupJoinKey, GroupSyncKey, MemberKey
+from purgatorio.broker.key import GroupJoinKey, GroupSyncKey, MemberKey, TopicPartition
 from purgatorio.broker.runtime import Runtime
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.purgatory import Purgatory
@@ -144,6 +145,24 @@ class GroupCoordinator:
                 return refusal
             self._heard_of(group, member, member.session_timeout_ms)
             return Error.REBALANCE_IN_PROGRESS if group.state() is GroupState.PREPARING else Error.NONE
+
+    def commit(
+        self, group_id: str, generation: int, member_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> Error:
+        """The member has read up to these: a sign of life as well. REBALANCE_IN_PROGRESS where the generation has begun
+        and nobody knows yet who reads what."""
+        group = self.group(group_id)
+        with group.lock:
+            member = group.get(member_id)
+            refusal = _refusal(group, member, generation)
+            if refusal is not Error.NONE or member is None:
+                return refusal
+            if group.state() is GroupState.COMPLETING:
+                return Error.REBALANCE_IN_PROGRESS
+            group.commit(offsets)
+            self._store(group)
+            self._heard_of(group, member, member.session_timeout_ms)
+            return Error.NONE
 
     def leave(self, group_id: str, member_id: str) -> Error:
         """The member goes; its waiting calls are answered with UNKNOWN_MEMBER_ID."""

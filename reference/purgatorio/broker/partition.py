@@ -246,6 +246,19 @@ class Partition:
             aborted = self._log.aborted(offset, records[-1].offset + 1) if committed else ()
             return ReadRecords(records, start, ends, aborted)
 
+    def in_sync_with(self, offset: int) -> dict[int, int]:
+        """The log ends of the replicas in sync that have `offset`, its own among them; none where it does not lead."""
+        with self._lock:
+            if not self._role.get().leads:
+                return {}
+            ends = {**self._follower_ends.get(), self.broker_id: self._log.end()}
+            starts = {**self._follower_starts.get(), self.broker_id: self._log.start()}
+            return {
+                replica: ends[replica]
+                for replica in sorted(self._role.get().isr)
+                if replica in ends and starts[replica] <= offset <= ends[replica]
+            }
+
     def isr(self) -> frozenset[int]:
         """The replicas in sync, the leader among them."""
         with self._lock:

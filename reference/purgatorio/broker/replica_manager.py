@@ -23,6 +23,7 @@ from purgatorio.broker.fetch_request import FetchCallback, FetchParams, FetchPar
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.meter import ExpirationMeter
 from purgatorio.broker.partition import EnoughReplicas, Partition, ReadRecords
+from purgatorio.broker.replica_selector import ReplicaView, nearest_replica
 from purgatorio.broker.replica_table import ReplicaTable
 from purgatorio.broker.runtime import Runtime
 from purgatorio.broker.throttle import Throttle
@@ -35,18 +36,26 @@ _NOTHING_READ = ReadRecords((), None, None)
 
 
 class ReplicaManager:
-    """See the module. `min_isr` and `segment_bytes` are those of every partition."""
+    """See the module. `min_isr` and `segment_bytes` are those of every partition; `racks`: of the brokers, by id."""
 
-    __slots__ = ("_delete", "_fetch", "_min_isr", "_produce", "_runtime", "_segment_bytes", "actions", "broker_id",
-                 "delete_expirations", "fetch_expirations", "produce_expirations", "replicas", "throttle")  # fmt: skip
+    __slots__ = ("_delete", "_fetch", "_min_isr", "_produce", "_racks", "_runtime", "_segment_bytes", "actions",
+                 "broker_id", "delete_expirations", "fetch_expirations", "produce_expirations", "replicas",
+                 "throttle")  # fmt: skip
 
     def __init__(
-        self, runtime: Runtime, *, broker_id: int = 0, min_isr: int = 1, segment_bytes: int = 1 << 30
+        self,
+        runtime: Runtime,
+        *,
+        broker_id: int = 0,
+        min_isr: int = 1,
+        segment_bytes: int = 1 << 30,
+        racks: Mapping[int, str] | None = None,
     ) -> None:
         sync = runtime.sync
         self._runtime = runtime
         self._min_isr = min_isr
         self._segment_bytes = segment_bytes
+        self._racks = tuple((racks or {}).items())
         self.broker_id = broker_id
         self.replicas = ReplicaTable(sync)
         self.throttle = Throttle(sync)
@@ -292,13 +301,29 @@ class ReplicaManager:
         held_back = self.is_throttled(partition, params)
         max_bytes = 0 if held_back else min(request.max_bytes, max(left_bytes, 0))
         try:
-            data = self.partition_or_raise(partition).read(
+            replica = self.partition_or_raise(partition)
+            nearer = self._nearer(params, replica, request.offset)
+            if nearer is not None:
+                replica.ends(request.current_epoch, leader_only=params.leader_only)
+                return FetchResult(Error.NONE, _NOTHING_READ, nearer)
+            data = replica.read(
                 request.offset, max_bytes, params.isolation, request.current_epoch, request.last_fetched_epoch,
                 leader_only=params.leader_only, at_least_one=at_least_one and not held_back,
             )  # fmt: skip
         except BrokerError as refused:
             return FetchResult(refused.error, _NOTHING_READ)
         return FetchResult(Error.NONE, data)
+
+    def _nearer(self, params: FetchParams, replica: Partition, offset: int) -> int | None:
+        """Where a consumer should read instead of here."""
+        if not params.rack or params.is_from_follower():
+            return None
+        racks = dict(self._racks)
+        views = [
+            ReplicaView(number, racks.get(number, ""), end)
+            for number, end in replica.in_sync_with(offset).items()
+        ]
+        return nearest_replica(params.rack, self.broker_id, views)
 
     def _note_follower(
         self,
@@ -321,5 +346,7 @@ class ReplicaManager:
         if params.max_wait_ms <= 0 or not results:
             return False
         if any(result.error is not Error.NONE or result.data.diverging for result in results.values()):
+            return False
+        if any(result.preferred_replica is not None for result in results.values()):
             return False
         return sum(result.size_bytes() for result in results.values()) < params.min_bytes

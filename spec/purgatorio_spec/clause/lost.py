@@ -102,12 +102,18 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
 
 
 def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:
-    """Whether at that moment a `try_complete` was running or had started since the check, or a thread that had just
-    evaluated was still in its retry loop (it has recorded nothing since): the expiry then merely came first."""
+    """Whether at that moment a `try_complete` was running or had started since the check, or was about to start on a
+    thread that was in its retry loop: the expiry then merely came first.
+
+    A thread was in its loop if it had just evaluated and has recorded nothing since, or if it holds the lock but had
+    not yet come to evaluate: it recorded nothing from before the check's return up to its call, which comes later (a
+    thread that lost its turn there stood still for 137 ms on a busy machine).
+    """
     return any(
         attempt.holds(moment_i)
         or check.call_i < attempt.call_i < moment_i
         or attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
+        or history.previous_of_thread.get(attempt.call_i, NEVER) < check.ret_i < moment_i < attempt.call_i
         for attempt in history.tries
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from purgatorio_spec.clause.public import CODE_CLAUSES, broker_clauses
 from purgatorio_spec.clause.registry import CLAUSES, Clause
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.table.catalogue import whose
 
 _HEAD = """# Clauses
 
@@ -12,13 +14,16 @@ _HEAD = """# Clauses
 Every promise that is judged from a trace, under the id that verdicts name. *Holds for*: the profiles that promise it.
 *Needs*: the functions that the trace must record and the constants that its header must give; where one is missing the
 clause is SKIPPED, never judged by a default. What counts as an occasion to fail stands in the text of the function.
+Behind them, under [clauses of the code](#clauses-of-the-code) and [clauses of the broker](#clauses-of-the-broker), the
+promises that no trace can show.
 
 """
 
 
 def page() -> str:
     """The whole page."""
-    return _HEAD + "\n".join(_section(clause) for clause in CLAUSES.values()) + "\n" + _profiles()
+    sections = [_section(clause) for clause in CLAUSES.values()]
+    return _HEAD + "\n".join([*sections, _code(), _broker(), _profiles()])
 
 
 def _section(clause: Clause) -> str:
@@ -36,6 +41,26 @@ def _section(clause: Clause) -> str:
         f"## {clause.id}\n\n> {clause.promise}.\n\n"
         + "\n\n".join(texts)
         + f"\n\nHolds for: {', '.join(profiles)}. Needs: {', '.join(needs)}.{whole}\n"
+    )
+
+
+def _code() -> str:
+    rows = "\n".join(f"| {clause} | {promise} |" for clause, promise in CODE_CLAUSES.items())
+    return (
+        "## Clauses of the code\n\nJudged by the explorer, which runs the reference through its interleavings "
+        "([explorer.md](explorer.md)), by the models ([models.md](models.md)), and by tests of the structures.\n\n"
+        f"| clause | promise |\n| --- | --- |\n{rows}\n"
+    )
+
+
+def _broker() -> str:
+    clauses = broker_clauses().items()
+    rows = "\n".join(f"| {clause} | {whose(clause)} | {promise} |" for clause, promise in clauses)
+    return (
+        "## Clauses of the broker\n\nThe cases of the decision tables of the concrete operations, and what is promised "
+        "beside them. Tests put the reference into every situation of every table; scenarios of the explorer name "
+        "these clauses. The tables stand in [broker.md](broker.md).\n\n"
+        f"| clause | of | promise |\n| --- | --- | --- |\n{rows}\n"
     )
 
 

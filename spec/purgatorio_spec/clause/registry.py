@@ -1,7 +1,7 @@
 """The clauses under their ids: sentence, what a trace must record for them, and the functions that judge.
 
 A clause function is pure: it gets the run's constants and one part of a history, and returns a `Judgement`. The ids
-are public interface.
+are public interface; `purgatorio_spec.clause.public` has them all, those that no trace can show among them.
 """
 
 from __future__ import annotations

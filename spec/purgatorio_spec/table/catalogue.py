@@ -13,7 +13,7 @@ from purgatorio_spec.table.remote import REMOTE_ANSWER, REMOTE_FETCH, REMOTE_OFF
 from purgatorio_spec.table.share_fetch import OTHER_SHARE_CLAUSES, SHARE_FETCH, SHARE_READ, SHARE_REMOTE
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT
 
-__all__ = ["OTHER_CLAUSES", "TABLES", "page"]
+__all__ = ["OTHER_CLAUSES", "TABLES", "page", "whose"]
 
 
 class Table(Protocol):
@@ -25,6 +25,9 @@ class Table(Protocol):
 
     def check(self) -> dict[str, int]:
         """How many situations each case decides."""
+
+    def sentences(self) -> dict[str, str]:
+        """What each case promises, by clause."""
 
     def markdown(self) -> str:
         """The table."""
@@ -63,7 +66,19 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     **OTHER_SHARE_CLAUSES,
     "B215": "what a fetch that waited is answered is what one that did not wait would be: the request's own isolation, "
     "epochs and maxima hold for both",
+    "B216": "a consumer that gives its rack is sent, at once and without records, to a follower there that is in sync "
+    "and has the offset; where the leader is there too, or nobody is, it reads from the leader",
+    "B409": "an offset commit of a member is a sign of life; it is refused for another generation, and while a "
+    "generation is beginning",
     "B408": "what the end of a rebalance, or of a session, has queued is run, though no request comes",
+    "B771": "a key's timer writes once, not before its delay, and its key is free when the write begins",
+    "B772": "a key that is cancelled or scheduled anew before its write began, expired or not, does not write",
+    "B773": "a write that failed is tried again after the back-off, 500 ms unless said otherwise, where the timer is "
+    "to retry; else it is given up",
+    "B774": "NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS are not tried again",
+    "B775": "scheduling if absent leaves a timer that waits as it is",
+    "B776": "after all are cancelled nothing writes that had not begun",
+    "B777": "an event that failed before its write began frees the key as well",
     "B801": "a request is answered once, with every partition it named, in its order",
     "B802": "where no partition is left to ask for, at once",
     "B803": "acks=0 is answered by nothing; an error closes the connection",
@@ -73,9 +88,36 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
 }
 
 
+_OF: Final = (
+    ("B1", "DelayedProduce"),
+    ("B2", "DelayedFetch"),
+    ("B3", "DelayedDeleteRecords"),
+    ("B4", "consumer groups"),
+    ("B75", "DelayedFuture"),
+    ("B76", "ThresholdPurgatory"),
+    ("B77", "CoordinatorTimer"),
+    ("B8", "request layer"),
+    ("B95", "SharePartition"),
+    ("B9", "DelayedShareFetch"),
+)
+"""Whose the other clauses are, by the beginning of their ids; the first that fits counts."""
+
+
+def whose(clause: str) -> str:
+    """The operation, or the part of the broker, that promises it. KeyError for what is no clause."""
+    for table in TABLES:
+        if clause in table.sentences():
+            return table.operation
+    if clause not in OTHER_CLAUSES:
+        raise KeyError(clause)
+    return next(owner for prefix, owner in _OF if clause.startswith(prefix))
+
+
 def page() -> str:
     """All of it in Markdown, a section a table."""
     sections = [f"### {table.operation}\n\n{table.markdown()}" for table in TABLES]
-    rows = [f"| {clause} | {sentence} |" for clause, sentence in sorted(OTHER_CLAUSES.items())]
-    other = "\n".join(["| clause | promise |", "| --- | --- |", *rows]) + "\n"
+    rows = [
+        f"| {clause} | {whose(clause)} | {promise} |" for clause, promise in sorted(OTHER_CLAUSES.items())
+    ]
+    other = "\n".join(["| clause | of | promise |", "| --- | --- | --- |", *rows]) + "\n"
     return "\n".join([*sections, f"### Beyond the tables\n\n{other}"])

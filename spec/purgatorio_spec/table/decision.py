@@ -67,6 +67,10 @@ class DecisionTable(Generic[S, A]):
             raise TableUnsound(f"{self.operation}: {idle} decide nothing")
         return counts
 
+    def sentences(self) -> dict[str, str]:
+        """What each case promises, by clause."""
+        return {case.id: case.sentence for case in self.cases}
+
     def markdown(self) -> str:
         """Clause, promise and the number of situations, as a table."""
         counts = self.check()

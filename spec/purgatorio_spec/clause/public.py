@@ -1,0 +1,40 @@
+"""Every clause id with its promise, whoever judges it: the ids that verdicts, scenarios, mutants and pages may name.
+
+Three kinds. Clauses of traces are judged by the functions of the registry. Clauses of the code are judged where it
+is run or modelled: what they say cannot be seen in a trace. Clauses of the broker, B..., are the cases of the decision
+tables and what stands beside them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES
+
+__all__ = ["CODE_CLAUSES", "broker_clauses", "public_clauses"]
+
+CODE_CLAUSES: Final[dict[str, str]] = {
+    "O8": "an exception in one operation's callback loses no other operation and stops no thread",
+    "P3": "no deadlock, no livelock: every call returns; locks are taken in the order of their ranks; no callback runs "
+    "under a lock of the purgatory other than its operation's",
+    "T6": "within one drain, floor(deadline / tick) does not decrease; nothing is promised among equals",
+    "T7": "add and cancel touch a bounded number of nodes, a task cascades at most once a level, polls per unit of "
+    "time are bounded",
+}
+"""Judged by the explorer, by the models, and by tests of the structures."""
+
+
+@cache
+def broker_clauses() -> dict[str, str]:
+    """The clauses B..., in the order of their ids."""
+    cases = {clause: sentence for table in TABLES for clause, sentence in table.sentences().items()}
+    return dict(sorted({**cases, **OTHER_CLAUSES}.items()))
+
+
+@cache
+def public_clauses() -> dict[str, str]:
+    """All of them."""
+    traces = {clause.id: clause.promise for clause in CLAUSES.values()}
+    return {**traces, **CODE_CLAUSES, **broker_clauses()}
