@@ -4,7 +4,7 @@ import pytest
 
 from purgatorio import DelayedOperation
 from purgatorio.delayed.pending_flag import PendingFlag
-from purgatorio_stress.bench_purgatory import bench_purgatory
+from purgatorio_stress.bench.purgatory_memory import bench_purgatory
 
 
 def test_memory_comes_back() -> None:

@@ -18,7 +18,11 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
     ),
     "purgatory": (
         "purgatorio_pipeline.bench.purgatory",
-        "Memory and cost of a million pending operations of the reference.",
+        "What an operation costs, by threads, at a rate; a million of them pending.",
+    ),
+    "timer": (
+        "purgatorio_pipeline.bench.timer",
+        "Timers: the wheels beside heaps, event loops, packages and the JVM.",
     ),
 }
 """Module and summary by name; a module exposes `command`."""

@@ -50,7 +50,8 @@ class Entry:
     `build` says what its hot path is: `interpreted`, `compiled` (mypyc), `C`, `Cython`, `Rust`, `JVM`.
     `locked`: safe to share between threads. `virtual`: its time can be injected; where it cannot, only workloads
     without firing use it. `largest`: the most pending timers that it is asked to hold (where cancel is linear).
-    `slow`: takes part in fewer rounds. `module`: what must be importable.
+    `slow`: takes part in fewer rounds. `module`: what must be importable. `why_not`: asked for a reason besides.
+    `outside`: plays a workload elsewhere, and returns nanoseconds an operation; `make` is not called then.
     """
 
     name: str
@@ -62,9 +63,11 @@ class Entry:
     largest: int | None = None
     slow: bool = False
     module: str | None = None
+    why_not: Callable[[], str | None] | None = None
+    outside: Callable[[object], dict[str, float]] | None = None
 
     def missing(self) -> str | None:
         """Why it cannot run here, or None."""
-        if self.module is None or find_spec(self.module) is not None:
-            return None
-        return f"{self.module} is not installed: pip install 'purgatorio[bench]'"
+        if self.module is not None and find_spec(self.module) is None:
+            return f"{self.module} is not installed: pip install 'purgatorio[bench]'"
+        return None if self.why_not is None else self.why_not()

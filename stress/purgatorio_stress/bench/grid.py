@@ -1,7 +1,6 @@
 """U1 fill, U2 churn, U4 cancel all: by distribution and size, in one play. U3: the hold model."""
 
 from random import Random
-from typing import Final
 
 from purgatorio_stress.bench.candidate import Handle
 from purgatorio_stress.bench.delays import delays
@@ -9,25 +8,25 @@ from purgatorio_stress.bench.workload import Counter, Make, Stopwatch, Workload
 
 __all__ = ["GridWorkload", "HoldWorkload"]
 
-_LEAST_OPS: Final = 20_000
-"""Operations that are timed together, at least: some milliseconds."""
-
 
 class GridWorkload(Workload):
     """Fill (`add`), then cancel and add random ones (`churn`), then cancel all in random order (`cancel`).
 
     Time stands still, so nothing fires. Handles are kept, as whoever wants to cancel must. A small size is played on
-    several timers one after the other, so that enough operations are timed together.
+    several timers one after the other, so that `least_ops` are timed together: some milliseconds.
     """
 
     id = "U1 U2 U4"
     operations = ("add", "churn", "cancel")
     moves_time = False
+    outside = True
 
-    def __init__(self, distribution: str, size: int, churns: int, seed: int = 5) -> None:
+    def __init__(
+        self, distribution: str, size: int, churns: int, seed: int = 5, least_ops: int = 20_000
+    ) -> None:
         super().__init__(distribution, size)
         self._seed = seed
-        self._copies = max(1, _LEAST_OPS // size)
+        self.copies = max(1, least_ops // size)
         self.delays = delays(distribution, size, seed)
         random = Random(seed + 1)
         self.churned = [random.randrange(size) for _ in range(churns)]
@@ -37,9 +36,9 @@ class GridWorkload(Workload):
     def play(self, make: Make, watch: Stopwatch) -> None:
         counter = Counter()
         action = counter.action
-        timers = [make() for _ in range(self._copies)]
+        timers = [make() for _ in range(self.copies)]
         kept: list[list[Handle]] = [[] for _ in timers]
-        with watch.timing("add", self._copies * self.size):
+        with watch.timing("add", self.copies * self.size):
             for timer, handles in zip(timers, kept, strict=True):
                 add, keep = timer.add, handles.append
                 for delay_ms in self.delays:
@@ -50,7 +49,7 @@ class GridWorkload(Workload):
             for index, delay_ms in zip(self.churned, self.new_delays, strict=True):
                 cancel(handles[index])
                 handles[index] = add(delay_ms, action)
-        with watch.timing("cancel", self._copies * self.size):
+        with watch.timing("cancel", self.copies * self.size):
             for timer, handles in zip(timers, kept, strict=True):
                 cancel = timer.cancel
                 for index in self.order:
@@ -68,8 +67,7 @@ class _GridWithoutCancel(GridWorkload):
     """Fill and churn only: what is left pending shows what was cancelled and what was not."""
 
     def __init__(self, distribution: str, size: int, churns: int, seed: int) -> None:
-        super().__init__(distribution, size, churns, seed)
-        self._copies = 1
+        super().__init__(distribution, size, churns, seed, least_ops=1)
         self.order = self.order[: size // 4]
 
     def play(self, make: Make, watch: Stopwatch) -> None:

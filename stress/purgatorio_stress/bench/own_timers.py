@@ -1,9 +1,66 @@
-"""Our own timers as candidates: the faithful one under virtual time."""
+"""Our own timers as candidates: the wheel for use, and the faithful one; and none at all."""
 
 from purgatorio import ActionTask, TimerTask, VirtualTime
+from purgatorio.timer import FlatCallback
+from purgatorio_stress.bench.builds import Build
 from purgatorio_stress.bench.candidate import Action
 
-__all__ = ["FaithfulTimer", "NoTimer"]
+__all__ = ["FaithfulTimer", "FlatWheel", "NoTimer", "OnCaller", "SetClock"]
+
+
+class SetClock:
+    """Shows what it was set to."""
+
+    def __init__(self) -> None:
+        self.shown_ms = 0
+
+    def now_ms(self) -> int:
+        return self.shown_ms
+
+
+class OnCaller:
+    """An executor that runs a drain's tasks at once, on the caller: the timer's lock is let go by then."""
+
+    def submit(self, action: Action, /) -> None:
+        action()
+
+    def shutdown(self) -> None:
+        return None
+
+    def shutdown_now(self) -> int:
+        return 0
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        return True
+
+    def is_current(self) -> bool:
+        return True
+
+
+class FlatWheel:
+    """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size. The deadline is computed as the peers do it:
+    `add_at` with the time last set."""
+
+    def __init__(self, build: Build) -> None:
+        self._clock = SetClock()
+        self._timer = build.timer("bench", clock=self._clock, executor=OnCaller())
+        self._callback = build.callback
+        self._add_at = self._timer.add_at
+        self._drain = self._timer.advance_clock
+        self._now_ms = 0
+        self.cancel = build.callback.cancel
+        self.next_ms = self._timer.next_due_ms
+        self.held = self._timer.size
+        self.close = self._timer.close
+
+    def add(self, delay_ms: int, action: Action) -> FlatCallback:
+        task = self._callback(delay_ms, action)
+        self._add_at(task, self._now_ms + delay_ms)
+        return task
+
+    def advance(self, now_ms: int) -> None:
+        self._clock.shown_ms = self._now_ms = now_ms
+        self._drain(0)
 
 
 class FaithfulTimer:

@@ -9,15 +9,21 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TypeVar
 
 from purgatorio_stress.bench.candidate import Entry
 from purgatorio_stress.bench.witness import Disagreement, agree, comparable
 from purgatorio_stress.bench.workload import Stopwatch, Workload
 
-__all__ = ["Measured", "Ratio", "eligible", "measure", "orders"]
+__all__ = ["Measured", "Ratio", "eligible", "measure", "rotated"]
+
+T = TypeVar("T")
 
 SLOW_ROUNDS = 2
 """Of a candidate that is marked slow, for workloads that take long."""
+
+SLOW_LARGEST = 700_000
+"""The largest workload that it takes part in."""
 
 Samples = dict[str, list[float | None]]
 """Nanoseconds by operation and round; None where it took no part."""
@@ -62,10 +68,14 @@ def eligible(workload: Workload, entries: Sequence[Entry]) -> tuple[list[Entry],
     skipped: dict[str, str] = {}
     for entry in entries:
         reason = entry.missing()
+        if reason is None and entry.outside is not None and not workload.outside:
+            reason = "outside of this process: U1, U2 and U4 only"
         if reason is None and workload.moves_time and not entry.virtual:
             reason = "its time cannot be injected, so it can only add and cancel"
         if reason is None and entry.largest is not None and workload.size > entry.largest:
             reason = f"its cancel searches all that is pending; at most {entry.largest:,} here"
+        if reason is None and entry.slow and workload.size > SLOW_LARGEST:
+            reason = f"takes too long beyond {SLOW_LARGEST:,}"
         if reason is None:
             chosen.append(entry)
         else:
@@ -73,9 +83,9 @@ def eligible(workload: Workload, entries: Sequence[Entry]) -> tuple[list[Entry],
     return chosen, skipped
 
 
-def orders(entries: Sequence[Entry], rounds: int) -> list[list[Entry]]:
+def rotated(entries: Sequence[T], rounds: int) -> list[list[T]]:
     """The order of each round: rotated by one from round to round, every other one reversed."""
-    made: list[list[Entry]] = []
+    made: list[list[T]] = []
     for turn in range(rounds):
         at = turn % len(entries) if entries else 0
         order = [*entries[at:], *entries[:at]]
@@ -98,7 +108,7 @@ def measure(
     chosen, skipped = eligible(workload, entries)
     result = Measured(workload, chosen, skipped=skipped)
     result.compared = agree(workload.small(), comparable(chosen))
-    plan = orders(chosen, rounds)
+    plan = rotated(chosen, rounds)
     gc.collect()
     gc.freeze()
     try:
@@ -117,13 +127,17 @@ def _play_round(result: Measured, order: list[Entry], turn: int, rounds: int, lo
         if long and entry.slow and turn >= SLOW_ROUNDS:
             continue
         gc.collect()
-        watch = Stopwatch()
-        result.workload.play(entry.make, watch)
-        fired[entry.name] = watch.fired
-        shortest = min(watch.spent_ns().values())
-        result.shortest_batch_ns = min(result.shortest_batch_ns or shortest, shortest)
+        if entry.outside is not None:
+            found = entry.outside(result.workload)
+        else:
+            watch = Stopwatch()
+            result.workload.play(entry.make, watch)
+            fired[entry.name] = watch.fired
+            shortest = min(watch.spent_ns().values())
+            result.shortest_batch_ns = min(result.shortest_batch_ns or shortest, shortest)
+            found = watch.ns()
         mine = result.samples.setdefault(entry.name, {})
-        for operation, ns in watch.ns().items():
+        for operation, ns in found.items():
             mine.setdefault(operation, [None] * rounds)[turn] = ns
     if len(set(fired.values())) > 1:
         raise Disagreement(f"{result.workload.id} {result.workload.name}: not as many fired: {fired}")

@@ -59,6 +59,8 @@ class Workload(ABC):
     operations: ClassVar[tuple[str, ...]]
     moves_time: ClassVar[bool] = True
     """Whether it calls `advance`; a candidate whose time cannot be injected takes no part then."""
+    outside: ClassVar[bool] = False
+    """Whether candidates that play by themselves (`Entry.outside`) know it."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
