@@ -57,10 +57,8 @@ def check_description(description: Description) -> None:
             "rubbish",
             f"under the profile {profile.name} a cancel {is_or_not} a barrier: cancel-barrier disagrees",
         )
-    if description.least_delay_ns > 0 or description.most_delay_ns < description.unit_ns:
-        raise Misbehaved(
-            "rubbish", "it takes no delay: least_delay_ns above 0, or most_delay_ns below unit_ns"
-        )
+    if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
+        raise Misbehaved("rubbish", "it takes no delay: most_delay_ns is below least_delay_ns or unit_ns")
 
 
 def reported(description: Description, part: Part) -> tuple[str, ...]:

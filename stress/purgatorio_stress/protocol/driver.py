@@ -19,7 +19,7 @@ from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profi
 from purgatorio_stress.protocol.message import Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
-from purgatorio_stress.protocol.timeline import fitted, timeline
+from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.protocol.virtual_time import (
     VirtualClock,
     drive_virtual,
@@ -29,7 +29,7 @@ from purgatorio_stress.protocol.virtual_time import (
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
-from purgatorio_stress.subject.plan import MS, Plan
+from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording
 
 __all__ = ["LATE_SLACK_NS", "CommandSubject", "Mode", "TimeChoice", "command_subjects", "describe_command"]
@@ -120,6 +120,11 @@ class CommandSubject:
         """Its granularity, or a millisecond where it names none."""
         return self.description.tick_ns or max(MS, self.description.unit_ns)
 
+    @property
+    def shape(self) -> PlanShape:
+        """What its plans may ask for."""
+        return shape_of(self.description, self.part, virtual=self.mode != "real")
+
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
         `<run>.stderr`."""
@@ -148,7 +153,7 @@ class CommandSubject:
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
-        plan = fitted(plan, self.part, one_lane)
+        plan = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(plan, self.part, one_lane)
 
         def report(settled: int) -> None:

@@ -1,8 +1,7 @@
 """A plan as calls of the protocol, fitted to what a subject can do: which call is due when, on which lane.
 
-What a subject does not declare is left out of its plan, never asked for and never counted against it. Delays are
-rounded to its unit and folded into its range, so that a wheel of eight buckets gets as many boundary cases as another.
-Every third delay sits at a boundary of the very wheel that the subject declares.
+What a subject does not declare is left out of its plan, never asked for and never counted against it. Every third delay
+sits at a boundary of the very wheel that the subject declares.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 from purgatorio_stress.protocol.message import (
     Add,
@@ -23,13 +21,10 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
-from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan
+from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
 from purgatorio_stress.subject.purgatory_plan import Act, purgatory_plan
 
-__all__ = ["Due", "fitted", "timeline"]
-
-_LONGEST_BOUNDARY_NS: Final = 1_000 * MS
-"""Boundaries beyond this are left to the plan's own delays: a run ends after the last deadline."""
+__all__ = ["Due", "fitted", "shape_of", "timeline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,62 +43,59 @@ def timeline(plan: Plan, part: str, description: Description) -> list[Due]:
     return sorted(found, key=lambda due: due.at_ns)
 
 
-def fitted(plan: Plan, part: str, description: Description) -> Plan:
-    """The plan with times and delays as the subject takes them, and without what it cannot do."""
-    # What waits for ever and cannot be taken back would leave the run open.
-    waits = part == "timer" and "cancel" in description.capabilities
-    dice = random.Random(f"fit/{plan.seed}")
-    boundaries = _boundaries(description)
-    delays: dict[int, int] = {}
-    for step in plan.steps:
-        if step.delay_ns is None:
-            continue
-        asked_ns = (
-            dice.choice(boundaries) if dice.random() < 1 / 3 and step.delay_ns < HUGE_NS else step.delay_ns
-        )
-        delay_ns = _fitted_delay(asked_ns, description)
-        if delay_ns is not None and (waits or delay_ns < HUGE_NS):
-            delays[step.slot] = delay_ns
-    # Slots are numbered anew, without gaps, as whoever reads a plan expects.
-    numbers = {slot: number for number, slot in enumerate(sorted(delays))}
-    steps = tuple(
-        replace(
-            step,
-            at_ns=step.at_ns - step.at_ns % description.unit_ns,
-            thread=step.thread % description.lanes,
-            slot=numbers[step.slot],
-            delay_ns=None if step.delay_ns is None else delays[step.slot],
-        )
-        for step in plan.steps
-        if step.slot in delays
+def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape:
+    """What the subject can be asked for. Virtual time costs nothing, so a coarse timer gets plans as long as it needs;
+    in real time no delay is much above ten seconds."""
+    tick_ns, least_ns, most_ns = (
+        description.tick_ns or MS,
+        description.least_delay_ns,
+        description.most_delay_ns,
     )
-    ends = [step.at_ns + (step.delay_ns or 0) for step in steps if (step.delay_ns or 0) < HUGE_NS]
-    return Plan(plan.seed, description.lanes, len(numbers), steps, max(ends, default=0))
+    ticks = 100 if virtual else 3
+    longest_ns = max(800 * MS, max(0, least_ns) + ticks * tick_ns)
+    return PlanShape(
+        unit_ns=description.unit_ns,
+        least_ns=least_ns,
+        most_ns=most_ns,
+        # A purgatory's cancels in a plan are its events.
+        cancels=part == "purgatory" or "cancel" in description.capabilities,
+        span_ns=max(1_500 * MS, 2 * ticks * tick_ns) if virtual else 1_500 * MS,
+        longest_ns=max(1, min(longest_ns if virtual else min(longest_ns, 10_000 * MS), most_ns)),
+    )
 
 
-def _boundaries(description: Description) -> list[int]:
-    """Delays around no tick, one, two, a revolution, two, and a revolution of the next level, and equal ones."""
+def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) -> Plan:
+    """The plan with times and delays as the subject takes them, and without what it cannot do."""
+    dice = random.Random(f"fit/{plan.seed}")
+    boundaries = _boundaries(description, shape)
+
+    def placed(step: Step) -> Step:
+        lane, at_ns = step.thread % description.lanes, step.at_ns - step.at_ns % description.unit_ns
+        moved = replace(step, at_ns=at_ns, thread=lane)
+        if step.delay_ns is None or step.delay_ns >= HUGE_NS or dice.random() >= 1 / 3:
+            return moved
+        return replace(moved, delay_ns=dice.choice(boundaries))
+
+    known = shape.fit(replace(plan, threads=description.lanes, steps=tuple(map(placed, plan.steps))))
+    # An operation that waits for ever and that nothing completes would leave the run open.
+    waits = part == "timer"
+    kept = {
+        step.slot for step in known.steps if step.delay_ns is not None and (waits or step.delay_ns < HUGE_NS)
+    }
+    # Slots are numbered anew, without gaps, as whoever reads a plan expects.
+    numbers = {slot: number for number, slot in enumerate(sorted(kept))}
+    steps = tuple(replace(step, slot=numbers[step.slot]) for step in known.steps if step.slot in kept)
+    return replace(known, timers=len(numbers), steps=steps)
+
+
+def _boundaries(description: Description, shape: PlanShape) -> list[int]:
+    """Delays around no tick, one, two, a revolution, two, and a revolution of the next level."""
     tick_ns, size = description.tick_ns or MS, description.wheel_size or 20
     ticks = (0, 1, 1, 2, size - 1, size, size + 1, 2 * size, size * size - 1, size * size)
     near = (
         tick * tick_ns + beside for tick in ticks for beside in (-description.unit_ns, 0, description.unit_ns)
     )
-    return [delay_ns for delay_ns in near if 0 <= delay_ns <= _LONGEST_BOUNDARY_NS] or [0]
-
-
-def _fitted_delay(delay_ns: int, description: Description) -> int | None:
-    """The delay that is asked for instead: a multiple of the unit and in range. None: too long ever to be waited for,
-    and the subject does not take it."""
-    unit_ns, most_ns = description.unit_ns, description.most_delay_ns
-    rounded_ns = delay_ns // unit_ns * unit_ns
-    if rounded_ns < 0:
-        return max(rounded_ns, -(-description.least_delay_ns // unit_ns) * unit_ns)
-    if rounded_ns <= most_ns:
-        return rounded_ns
-    if delay_ns >= HUGE_NS:
-        return None
-    units = most_ns // unit_ns
-    return (rounded_ns // unit_ns) % (units + 1) * unit_ns
+    return [delay_ns for delay_ns in near if 0 <= delay_ns <= shape.longest_ns] or [0]
 
 
 def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
