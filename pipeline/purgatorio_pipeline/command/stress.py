@@ -13,7 +13,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import EXIT_STATUS
-from purgatorio_stress.harness.campaign import NOT_RACED, RACED, StressPlan, StressResult, chosen, run_stress
+from purgatorio_stress.harness.campaign import (
+    NOT_RACED,
+    RACED,
+    RECORD_EVERY,
+    StressPlan,
+    StressResult,
+    chosen,
+    run_stress,
+)
 from purgatorio_stress.harness.outcome import Grade, OutcomeTable
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -41,7 +49,11 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     "--yields", type=click.Choice(list(YIELDS)), default="some", show_default=True, help="Yield at the seam."
 )
 @click.option(
-    "--record-every", type=click.IntRange(0), default=8, show_default=True, help="Batches; 0 for none."
+    "--record-every",
+    type=click.IntRange(0),
+    default=RECORD_EVERY,
+    show_default=True,
+    help="Batches; 0: none.",
 )
 @click.option("--traces", type=click.Path(path_type=Path), help="Keep recorded rounds in this folder.")
 @click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")

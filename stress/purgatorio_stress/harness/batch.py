@@ -57,6 +57,18 @@ class Batch:
 
         A KeyboardInterrupt ends the race; the rounds that have ended are counted and written before it goes on.
         """
+        collecting = gc.isenabled()
+        # A collection in the middle of a race would stop it, and would walk all rounds to find nothing.
+        gc.disable()
+        try:
+            return self._run(table, histories, trace)
+        finally:
+            # The rounds are in cycles, and in the youngest generation, whatever the process has besides.
+            gc.collect(0)
+            if collecting:
+                gc.enable()
+
+    def _run(self, table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None) -> Stuck | None:
         settings = self.settings
         noise = Noise() if settings.yields else None
         maker = RoundMaker(self.scenario, self.dialect, self.stop, settings.calls, noise)
@@ -86,22 +98,16 @@ class Batch:
         return stuck
 
     def _race(self, crews: list[Crew]) -> Stuck | None:
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for crew in crews:
-                crew.start()
-            threads = [thread for crew in crews for thread in crew.threads]
-            dog = Watchdog(lambda: sum(crew.progress() for crew in crews), threads, self.patience)
-            for thread in threads:
-                while thread.is_alive():
-                    self.wait(thread)
-                    if thread.is_alive() and dog.beat():
-                        return self._stuck(crews, dog)
-            return None
-        finally:
-            if collecting:
-                gc.enable()
+        for crew in crews:
+            crew.start()
+        threads = [thread for crew in crews for thread in crew.threads]
+        dog = Watchdog(lambda: sum(crew.progress() for crew in crews), threads, self.patience)
+        for thread in threads:
+            while thread.is_alive():
+                self.wait(thread)
+                if thread.is_alive() and dog.beat():
+                    return self._stuck(crews, dog)
+        return None
 
     def _stuck(self, crews: list[Crew], dog: Watchdog) -> Stuck:
         seen = dog.threads()

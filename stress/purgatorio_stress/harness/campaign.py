@@ -19,7 +19,7 @@ from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["NOT_RACED", "RACED", "StressPlan", "StressResult", "chosen", "run_stress"]
+__all__ = ["NOT_RACED", "RACED", "RECORD_EVERY", "StressPlan", "StressResult", "chosen", "run_stress"]
 
 NOT_RACED: Final[dict[str, str]] = {
     "add-against-sleep": "the reaper sleeps by the clock, which stands still in a race: see offer-against-poll",
@@ -32,6 +32,9 @@ RACED: Final[tuple[str, ...]] = tuple(
 )
 """Scenarios for real threads."""
 
+RECORD_EVERY: Final = 7
+"""Odd, so that batches with and without yields take turns at being recorded."""
+
 Tell = Callable[[str, int, float], None]
 """Told of each batch: the scenario, its rounds so far, and the share of the whole run that is done."""
 
@@ -42,7 +45,7 @@ class StressPlan:
 
     `scenarios`: pairs of name and dialect. `rounds`: of each, rounded up to whole batches. `minutes`: a soak, which
     goes on until they are over and counts no rounds. `threads`: at most so many at once. `yields`: inject some at the
-    seam (True), none (False), or in half of the batches (None). `record_every`: each so-many-th batch is recorded; 0
+    seam (True), none (False), or in every other batch (None). `record_every`: each so-many-th batch is recorded; 0
     records none. `batch`: this one alone, as it was in an earlier run. `traces`: a folder for what was recorded.
     """
 
@@ -52,7 +55,7 @@ class StressPlan:
     threads: int = 8
     seed: int = 1
     yields: bool | None = None
-    record_every: int = 8
+    record_every: int = RECORD_EVERY
     batch: int | None = None
     traces: Path | None = None
     mutant: int = 0
@@ -69,7 +72,7 @@ class StressPlan:
             words.append(f"--threads {self.threads}")
         if self.yields is not None:
             words.append(f"--yields {'always' if self.yields else 'never'}")
-        if self.record_every != 8:
+        if self.record_every != RECORD_EVERY:
             words.append(f"--record-every {self.record_every}")
         if self.mutant:
             words.append(f"--mutant {self.mutant}")
@@ -224,7 +227,8 @@ def _wants(plan: StressPlan, lane: _Lane) -> bool:
 def _settings(plan: StressPlan, lane: _Lane) -> Settings:
     recorded = plan.record_every > 0 and lane.batches % plan.record_every == 0
     dice = dice_of(plan.seed, lane.table.name, lane.batches)
-    return drawn(dice, lane.scenario.threads, plan.threads, recorded, plan.yields)
+    yields = lane.batches % 2 == 1 if plan.yields is None else plan.yields
+    return drawn(dice, lane.scenario.threads, plan.threads, recorded, yields)
 
 
 def _share(plan: StressPlan, lanes: list[_Lane], minutes: float) -> float:

@@ -7,7 +7,7 @@ from typing import Final
 
 from purgatorio_stress.harness.batch import Batch, dice_of
 from purgatorio_stress.harness.campaign import NOT_RACED
-from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import drawn
 from purgatorio_stress.harness.watchdog import Stuck
@@ -86,16 +86,16 @@ def stress_hunt(
         return StressKill(mutant, False, "", 0, 0, 0, 0.0, "needs time to pass while threads run")
     if scenario.threads == 1:
         rounds = min(rounds, _ONE_THREAD_ROUNDS)
-    table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None)
+    # Who sleeps on for ever where a clock would have woken it late is stuck here.
+    expected = mutant.clauses if scenario.name == mutant.scenario else (*mutant.clauses, *scenario.clauses)
+    table = OutcomeTable(f"{scenario.name}/{mutant.dialect}", frozenset(), None, expected)
     histories = ScenarioProgram(scenario, mutant.dialect).histories
-    stop, stuck, number, first = Stop(), None, 0, 0
+    stop, stuck, number = Stop(), None, 0
     with mutant.applied():
-        while table.rounds < rounds and stuck is None and not (to_first and first):
+        while table.rounds < rounds and stuck is None and not (to_first and _hits(table)):
             stuck = _batch(scenario, mutant, number, seed, stop, yields, rounds).run(table, histories)
             number += 1
-            if not first and _hits(table, mutant):
-                first = table.rounds
-    return _kill(mutant, table, stuck, first, time.monotonic() - start_s)
+    return _kill(mutant, table, stuck, time.monotonic() - start_s)
 
 
 def _batch(
@@ -110,24 +110,18 @@ def _short_wait(thread: threading.Thread) -> None:
     thread.join(_BEAT_S)
 
 
-def _hits(table: OutcomeTable, mutant: Mutant) -> int:
-    return sum(
-        line.count
-        for line in table.outcomes()
-        if line.grade is Grade.FORBIDDEN and line.clause in mutant.clauses
-    )
+def _hits(table: OutcomeTable) -> int:
+    return sum(line.count for line in table.outcomes() if line.clause in table.expected)
 
 
-def _kill(mutant: Mutant, table: OutcomeTable, stuck: Stuck | None, first: int, seconds: float) -> StressKill:
-    hits = _hits(table, mutant)
-    clauses = [line.clause for line in table.outcomes() if line.grade is Grade.FORBIDDEN]
-    expected = [clause for clause in clauses if clause in mutant.clauses]
-    expected.sort(key=lambda clause: clause == "CHECK")
-    rounds = table.rounds
+def _kill(mutant: Mutant, table: OutcomeTable, stuck: Stuck | None, seconds: float) -> StressKill:
+    hits, rounds = _hits(table), table.rounds
+    # A broken promise says more than a broken structure.
+    clauses = sorted((line.clause for line in table.outcomes() if line.clause), key="CHECK".__eq__)
     if stuck is not None:
         rounds += 1
-        if "P3" in mutant.clauses:
-            hits, expected = hits + 1, expected or ["P3"]
+        hits += "P3" in table.expected
         clauses.append("P3")
-    clause = expected[0] if expected else clauses[0] if clauses else ""
-    return StressKill(mutant, bool(hits), clause, hits, rounds, first or (rounds if hits else 0), seconds)
+    clause = next((one for one in clauses if one in table.expected), clauses[0] if clauses else "")
+    first = (table.first_round or rounds) if hits else 0
+    return StressKill(mutant, bool(hits), clause, hits, rounds, first, seconds)

@@ -10,17 +10,16 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import permutations
 from typing import Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.harness.explored import serial_outcomes
 from purgatorio_stress.harness.reachable import REACHABLE
-from purgatorio_stress.harness.round import RoundMaker, outcome_of
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.round import outcome_of
 from purgatorio_stress.scenario.contract import Scenario
 
-__all__ = ["Grade", "Outcome", "OutcomeTable", "serial_outcomes"]
+__all__ = ["Grade", "Outcome", "OutcomeTable"]
 
 _DIFFERENT: Final = 40
 """Different outcomes that a table holds; a broken structure can be worded in many ways."""
@@ -59,28 +58,18 @@ class Outcome:
         return shape
 
 
-def serial_outcomes(scenario: Scenario, dialect: str) -> frozenset[str]:
-    """The outcomes of the tasks run one after the other, in every order, on this thread."""
-    found: set[str] = set()
-    for order in permutations(range(scenario.threads)):
-        one = RoundMaker(scenario, dialect, Stop()).make(recorded=False)
-        if len(one.bodies) != scenario.threads:
-            # Its other threads are its own (a reaper): there is no order of tasks to speak of.
-            return frozenset()
-        for k in order:
-            one.bodies[k]()
-        if one.final is not None and not list(one.final()):
-            found.add(outcome_of(one.world.marks))
-    return frozenset(found)
-
-
 @dataclass(slots=True)
 class OutcomeTable:
-    """What became of the rounds of one scenario."""
+    """What became of the rounds of one scenario.
+
+    `serial`: the outcomes without an interleaving; `reachable`: all that there can be, None where that is not known.
+    `expected`: clauses that name a round which broke several; else the first that was found broken does.
+    """
 
     name: str
     serial: frozenset[str]
     reachable: frozenset[str] | None
+    expected: tuple[str, ...] = ()
     rounds: int = 0
     overlapped: int = 0
     recorded_rounds: int = 0
@@ -89,6 +78,7 @@ class OutcomeTable:
     given_up: int = 0
     first_forbidden: str = ""
     first_batch: int = -1
+    first_round: int = 0
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _overlaps: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -103,9 +93,10 @@ class OutcomeTable:
         self.rounds += 1
         self.overlapped += overlapped
         if broken:
-            clause, text = broken[0].clause, broken[0].seen
+            named = next((one for one in broken if one.clause in self.expected), broken[0])
+            clause, text = named.clause, named.seen
             if self.first_batch < 0:
-                self.first_batch, self.first_forbidden = batch, where
+                self.first_batch, self.first_forbidden, self.first_round = batch, where, self.rounds
         else:
             clause, text = "", outcome_of(marks)
         key = (clause, text)

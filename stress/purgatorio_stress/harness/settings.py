@@ -12,6 +12,8 @@ __all__ = ["BATCH_ROUNDS", "SWITCH_INTERVALS_S", "Settings", "applied", "drawn",
 
 SWITCH_INTERVALS_S: Final = (0.000_001, 0.000_01, 0.000_1, 0.005)
 """Of `sys.setswitchinterval`, down to the least that it takes; the last is the interpreter's own."""
+_WEIGHTS: Final = (6, 2, 1, 1)
+"""Most batches run at the least interval: at the others a round is mostly over before the interpreter switches."""
 _SPINS: Final = (50, 300, 1_500)
 _CALLS: Final = (0, 1, 4)
 BATCH_ROUNDS: Final = 256
@@ -52,23 +54,22 @@ def drawn(
     tasks: int,
     threads: int,
     recorded: bool,
-    yields: bool | None = None,
+    yields: bool,
     rounds: int = BATCH_ROUNDS,
 ) -> Settings:
     """The settings of a batch for a scenario of so many tasks; at most `threads` threads, but always one crew.
 
-    `yields`: inject some, or none; by default in half of the batches. `rounds`: of all crews together, at most
+    `yields`: inject some at the seam. `rounds`: of all crews together, at most
     BATCH_ROUNDS.
     """
-    with_yields = dice.random() < 0.5 if yields is None else yields
     crews = dice.choice([n for n in (1, 1, 2, 4, 8) if n == 1 or n * tasks <= threads])
     return Settings(
         crews=crews,
         rounds=max(1, min(rounds, BATCH_ROUNDS) // crews),
-        switch_interval_s=dice.choice(SWITCH_INTERVALS_S),
+        switch_interval_s=dice.choices(SWITCH_INTERVALS_S, _WEIGHTS)[0],
         spin=dice.choice(_SPINS),
         calls=dice.choice(_CALLS),
-        yields=dice.choice((1, 2, 3)) if with_yields else 0,
+        yields=dice.choice((1, 2, 3)) if yields else 0,
         one_processor=dice.random() < 0.25,
         recorded=recorded,
     )
