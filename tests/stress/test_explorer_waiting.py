@@ -182,4 +182,5 @@ def test_quiet_primitives_make_no_steps() -> None:
     sync = ControlledSync(run)
     with sync.lock(), sync.rlock(), sync.read_write_lock().read:
         assert sync.atomic_int(1).add(1) == 2
-    assert run.depth == 0
+    run.execute()
+    assert run.steps == 0

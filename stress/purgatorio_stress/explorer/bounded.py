@@ -8,9 +8,10 @@ Preempting a task before a step on an object that no other task uses, or before 
 without waiting, gains nothing: the same can be had before its next step. Such choices are put off until the object
 turns out to be shared.
 
-With state caching a run ends where it meets a state that was met before. A state is what every task has seen so far,
-what it is about to do, the value of every object, the time, and what has been recorded of each operation; nothing
-else can make a difference (up to a collision of 64-bit hashes, and for judges that look at one operation at a time).
+With state caching a run ends where it meets a state that was met before. A state is what the steps of every task have
+shown it so far, what it is about to do, the value of every object, and the time; nothing else can make a difference to
+what happens next (up to a collision of 64-bit hashes). What each task has recorded follows from what it has seen; in
+which order two tasks recorded does not, so a clause that looks at it is judged for the runs that came to their end.
 Never combined with sleep sets: a state cut there may have been left unfinished for another sleep set.
 """
 
@@ -18,9 +19,10 @@ import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from purgatorio_stress.explorer.program import Program, carry_out
+from purgatorio_stress.explorer.naming import name_of
+from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
-from purgatorio_stress.explorer.run import CUT, Run
+from purgatorio_stress.explorer.run import CUT, Run, Task
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
 
 __all__ = ["BoundedSearch", "explore_all", "explore_bounded", "explore_states"]
@@ -38,7 +40,10 @@ class _Todo:
 
 @dataclass(slots=True)
 class BoundedSearch:
-    """The chooser of these searches, and what it has learnt."""
+    """The chooser of these searches, and what it has learnt.
+
+    `chosen` is the whole schedule; the columns `enabled`, `oids` and `kinds` are about its steps behind `prefix`.
+    """
 
     every_point: bool = False
     cache: bool = False
@@ -48,63 +53,60 @@ class BoundedSearch:
     oids: list[int] = field(default_factory=list)
     kinds: list[int] = field(default_factory=list)
     prefix: list[int] = field(default_factory=list)
+    planned: int = TIME
     users: dict[int, int] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
     put_off: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
     put_off_release: dict[int, list[_Todo]] = field(default_factory=lambda: defaultdict(list))
 
-    def begin(self, prefix: list[int]) -> None:
-        """A new run starts with this schedule."""
+    def begin(self, prefix: list[int]) -> list[int]:
+        """A new run starts with this schedule; returns what of it needs no choosing: all but the last step."""
         self.prefix = prefix
-        for column in (self.chosen, self.enabled, self.oids, self.kinds):
+        self.planned = prefix[-1] if prefix else TIME
+        self.chosen = list(prefix)
+        for column in (self.enabled, self.oids, self.kinds):
             column.clear()
+        return prefix[:-1]
 
     def choose(self, run: Run, /) -> int:
         """Go on with the present task where it can, else with the first that can."""
+        if self.planned >= 0:
+            index, self.planned = self.planned, TIME
+            self._note_use(run.tasks[index])
+            return index
+        if self.cache and self._met_before(run):
+            return CUT
         enabled = 0
         for task in run.tasks:
             if not task.finished:
                 gate = task.gate
                 if gate is None or gate.is_open(task):
-                    enabled |= 1 << task.index
-        depth = run.depth
-        current = run.current.index
-        if depth < len(self.prefix):
-            index = self.prefix[depth]
+                    enabled |= task.bit
+        current = run.current
+        index = TIME
+        # Of whom to take the object that decides whether a switch here matters: who would have gone on.
+        deciding = current
+        if enabled & current.bit:
+            index = current.index
+        elif enabled:
+            index = (enabled & -enabled).bit_length() - 1
+            deciding = run.tasks[index]
         else:
-            if self.cache and self._met_before(run):
-                return CUT
-            if not enabled:
-                index = TIME
-            elif enabled >> current & 1:
-                index = current
-            else:
-                index = (enabled & -enabled).bit_length() - 1
-        self._note(run, index, enabled, current)
-        return index
-
-    def _note(self, run: Run, index: int, enabled: int, current: int) -> None:
+            deciding = run.tasks[0]
         self.chosen.append(index)
         self.enabled.append(enabled)
-        # Of whom to take the object that decides whether a switch here matters: who would have gone on.
-        deciding = current if enabled >> current & 1 else index
-        task = run.tasks[max(deciding, 0)]
-        self.oids.append(task.obj)
-        self.kinds.append(task.kind)
-        if index < 0:
-            return
-        mover = run.tasks[index]
-        if run.objects is not None:
-            shared = run.objects.get(mover.obj)
-            mover.digest = hash(
-                (mover.digest, mover.obj, mover.kind, None if shared is None else shared_state(shared))
-            )
-        bit = 1 << index
-        users = self.users.get(mover.obj, 0)
-        if not users & bit:
-            self.users[mover.obj] = users | bit
-        if mover.kind == TRY:
-            self.tried.add(mover.obj)
+        self.oids.append(deciding.obj)
+        self.kinds.append(deciding.kind)
+        if index >= 0:
+            self._note_use(run.tasks[index])
+        return index
+
+    def _note_use(self, task: Task) -> None:
+        users = self.users.get(task.obj, 0)
+        if not users & task.bit:
+            self.users[task.obj] = users | task.bit
+        if task.kind == TRY:
+            self.tried.add(task.obj)
 
     def _met_before(self, run: Run) -> bool:
         assert run.objects is not None, "state caching needs a run that tracks its state"
@@ -112,9 +114,8 @@ class BoundedSearch:
             (task.digest, task.finished, task.obj, task.kind, task.notified, task.wake_ms)
             for task in run.tasks
         )
-        objects = frozenset((oid, shared_state(shared)) for oid, shared in run.objects.items())
-        extra = run.extra_state() if run.extra_state is not None else None
-        state = hash((tasks, objects, run.now_ms, extra))
+        objects = frozenset((oid, name_of(run, shared.state())) for oid, shared in run.objects.items())
+        state = hash((tasks, objects, run.now_ms))
         if state in self.seen:
             return True
         self.seen.add(state)
@@ -123,8 +124,9 @@ class BoundedSearch:
     def alternatives(self, cost: int) -> list[_Todo]:
         """What else could have been chosen in the run that has ended, beyond its prefix; what matters now."""
         found: list[_Todo] = []
-        for depth in range(len(self.prefix), len(self.chosen)):
-            index, enabled = self.chosen[depth], self.enabled[depth]
+        known = len(self.prefix)
+        for depth in range(known, len(self.chosen)):
+            index, enabled = self.chosen[depth], self.enabled[depth - known]
             others = enabled & ~(1 << index) if index >= 0 else 0
             if not others:
                 continue
@@ -132,8 +134,8 @@ class BoundedSearch:
             price = 1 if last > 0 and enabled >> last & 1 else 0
             target = found
             if price and not self.every_point:
-                oid = self.oids[depth]
-                if self.kinds[depth] == RELEASE and oid not in self.tried:
+                oid = self.oids[depth - known]
+                if self.kinds[depth - known] == RELEASE and oid not in self.tried:
                     target = self.put_off_release[oid]
                 elif not _several(self.users.get(oid, 0)):
                     target = self.put_off[oid]
@@ -148,12 +150,6 @@ class BoundedSearch:
         return found
 
 
-def shared_state(shared: object) -> object:
-    """The value of an object; conditions and the like have one too."""
-    state = getattr(shared, "state", None)
-    return None if state is None else state()
-
-
 def _several(users: int) -> bool:
     return users & (users - 1) != 0
 
@@ -161,6 +157,18 @@ def _several(users: int) -> bool:
 def _explore(
     program: Program, limits: Limits, search: BoundedSearch, result: Exploration, bound: int
 ) -> None:
+    start, start_cpu = time.perf_counter(), time.process_time()
+    with Repetition(program, search, orders=result.orders, track_state=search.cache) as repetition:
+        result.complete = _search(repetition, limits, search, result, bound)
+    result.states = len(search.seen)
+    result.seconds = time.perf_counter() - start
+    result.cpu_seconds = time.process_time() - start_cpu
+
+
+def _search(
+    repetition: Repetition, limits: Limits, search: BoundedSearch, result: Exploration, bound: int
+) -> bool:
+    """Whether nothing is left to try within the bound; else `result.limit` says what ended it."""
     levels: dict[int, deque[_Todo]] = defaultdict(deque)
     levels[0].append(_Todo([], 0))
     start = time.perf_counter()
@@ -174,14 +182,11 @@ def _explore(
             elif limits.violations and len(result.found) >= limits.violations:
                 result.limit = "stopped at a violation"
             if result.limit:
-                result.seconds = time.perf_counter() - start
-                result.states = len(search.seen)
-                return
+                return False
             one = todo.pop()
-            search.begin(one.schedule)
-            run, broken = carry_out(program, search, [], orders=result.orders, track_state=search.cache)
+            run, broken = repetition.carry_out(search.begin(one.schedule))
             result.schedules += 1
-            result.steps += run.depth
+            result.steps += run.steps
             result.redundant += run.stop.kind == "cut"
             result.beyond += run.stop.kind == "turns"
             if broken:
@@ -195,9 +200,7 @@ def _explore(
                     levels[other.cost].append(other)
         if not levels:
             break
-    result.complete = True
-    result.states = len(search.seen)
-    result.seconds = time.perf_counter() - start
+    return True
 
 
 def explore_bounded(program: Program, limits: Limits) -> Exploration:

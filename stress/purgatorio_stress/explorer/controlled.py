@@ -15,6 +15,7 @@ from purgatorio.sync import (
     SharedQueue,
     Worker,
 )
+from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import (
     ControlledCell,
     ControlledFlag,
@@ -26,6 +27,14 @@ from purgatorio_stress.explorer.primitives import (
 )
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.explorer.tracked import (
+    TrackedCell,
+    TrackedFlag,
+    TrackedInt,
+    TrackedQueue,
+    TrackedRef,
+    TrackedSteppingCell,
+)
 from purgatorio_stress.explorer.waiting import (
     ControlledCondition,
     ControlledExecutor,
@@ -41,11 +50,12 @@ T = TypeVar("T")
 class ControlledSync:
     """One run's `Sync`. Cells with one of the names in `stepping` are used in steps."""
 
-    __slots__ = ("_run", "_stepping")
+    __slots__ = ("_run", "_stepping", "_tracked")
 
     def __init__(self, run: Run, stepping: frozenset[str] = frozenset()) -> None:
         self._run = run
         self._stepping = stepping
+        self._tracked = run.objects is not None
 
     def lock(self, name: str = "lock") -> Lock:
         return ControlledLock(self._run, name, reentrant=False)
@@ -67,20 +77,21 @@ class ControlledSync:
         return ControlledCondition(self._run, lock, name)
 
     def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return ControlledFlag(self._run, value, name)
+        return (TrackedFlag if self._tracked else ControlledFlag)(self._run, value, name)
 
     def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return ControlledInt(self._run, value, name)
+        return (TrackedInt if self._tracked else ControlledInt)(self._run, value, name)
 
     def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return ControlledRef(self._run, value, name)
+        return (TrackedRef if self._tracked else ControlledRef)(self._run, value, name)
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
-        made = SteppingCell if name in self._stepping else ControlledCell
-        return made(self._run, value, name)
+        if name in self._stepping:
+            return (TrackedSteppingCell if self._tracked else SteppingCell)(self._run, value, name)
+        return (TrackedCell if self._tracked else ControlledCell)(self._run, value, name)
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:
-        return ControlledQueue[T](self._run, name)
+        return TrackedQueue[T](self._run, name) if self._tracked else ControlledQueue[T](self._run, name)
 
     def executor(self, name: str) -> Executor:
         return ControlledExecutor(self._run, name)
@@ -105,16 +116,16 @@ class VirtualClock(Shared):
 
     def now_ms(self) -> int:
         """The present time."""
-        if self._steps and self.run.live:
+        if self._steps:
             self.run.point(self.oid, READ)
-        return self._start_ms + self.run.now_ms
+        return self._start_ms + learn(self.run, self.run.now_ms)
 
     def advance(self, by_ms: int) -> int:
         """Move on; negative only where a scenario is about a clock that goes back."""
-        if self._steps and self.run.live:
+        if self._steps:
             self.run.point(self.oid, WRITE)
         self.run.now_ms += by_ms
-        return self._start_ms + self.run.now_ms
+        return self._start_ms + learn(self.run, self.run.now_ms)
 
     def state(self) -> object:
         """The time."""

@@ -15,10 +15,11 @@ steps is judged for one of the equivalent runs.
 
 import time
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock
-from purgatorio_stress.explorer.program import Program, carry_out
+from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.run import CUT, END_OF_TASK, Run
 from purgatorio_stress.explorer.schedule import preemptions_of
@@ -30,9 +31,12 @@ __all__ = ["Dpor", "explore_dpor"]
 _WAITING_KINDS: Final = (READ, ACQUIRE)
 """Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
 
+_IN_VAIN: Final = 5
+"""The kind of a `try_lock` that failed, until its races have been looked for."""
+
 
 class Dpor:
-    """The stack of the search; a `Chooser`."""
+    """The stack of the search; a `Chooser`. While a run goes on its steps are noted; races are looked for after it."""
 
     def __init__(self) -> None:
         self.chosen: list[int] = []
@@ -46,68 +50,102 @@ class Dpor:
         self._before: list[dict[int, int] | int | None] = []
         self._access: dict[int, list[int]] = {}
         self._after_task: dict[int, int] = {}
+        self._open: list[int] = []
         self._planned = -1
 
     def choose(self, run: Run, /) -> int:
         """See `Chooser`. The node at the end of the known schedule has been planned by `next_schedule`."""
-        if run.in_vain >= 0:
-            self._settle_try(run)
-        depth = run.depth
-        tasks = run.tasks
+        if run.stretch:
+            self._add_stretch(run)
+        if run.in_vain:
+            self._settle_tries(run)
         if self._planned >= 0:
             index, self._planned = self._planned, -1
-            self._commit(run, depth, index)
-            return index
-        enabled = 0
-        for task in tasks:
-            if not task.finished:
-                gate = task.gate
-                if gate is None or gate.is_open(task):
-                    enabled |= 1 << task.index
-        if not enabled:
-            self._look_at_blocked(run, depth)
-            self._push(0, 0)
-            self._commit_time(depth)
-            return TIME
-        before = depth - 1
-        maybe = self._sleep[before] | self._done[before] if depth else 0
-        # Nobody is asleep, and nobody but the one who went was tried, nearly always.
-        sleep = self._asleep(run, depth) if maybe & (maybe - 1) else 0
-        awake = enabled & ~sleep
-        if not awake:
-            return CUT
-        current = run.current.index
-        index = current if awake >> current & 1 else (awake & -awake).bit_length() - 1
-        self.enabled.append(enabled)
-        self._sleep.append(sleep)
-        self._backtrack.append(1 << index)
-        self._done.append(1 << index)
-        self._commit(run, depth, index)
+        else:
+            enabled = gated = 0
+            for task in run.tasks:
+                if not task.finished:
+                    gate = task.gate
+                    if gate is None:
+                        enabled |= task.bit
+                    else:
+                        gated |= task.bit
+                        if gate.is_open(task):
+                            enabled |= task.bit
+            if not enabled:
+                return self._let_time_pass(run)
+            depth = run.depth
+            before = depth - 1
+            maybe = self._sleep[before] | self._done[before] if depth else 0
+            # Nobody is asleep, and nobody but the one who went was tried, nearly always.
+            sleep = self._asleep(run, depth) if maybe & (maybe - 1) else 0
+            awake = enabled & ~sleep
+            if not awake:
+                return CUT
+            chosen = run.current
+            if not awake & chosen.bit:
+                chosen = run.tasks[(awake & -awake).bit_length() - 1]
+            index = chosen.index
+            self.enabled.append(enabled)
+            self._sleep.append(sleep)
+            self._backtrack.append(chosen.bit)
+            self._done.append(chosen.bit)
+            if sleep:
+                sleeper = run.tasks[sleep.bit_length() - 1].obj if sleep & (sleep - 1) == 0 else chosen.obj
+                run.wary = sleeper
+                run.free = sleeper != chosen.obj and not gated & ~chosen.bit
+            else:
+                run.wary = 0
+                run.free = not gated & ~chosen.bit
+        task = run.tasks[index]
+        self.chosen.append(index)
+        self._oid.append(task.obj)
+        self._kind.append(task.kind)
         return index
 
     def after(self, run: Run) -> None:
         """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
-        if run.in_vain >= 0:
-            self._settle_try(run)
+        if run.stretch:
+            self._add_stretch(run)
+        if run.in_vain:
+            self._settle_tries(run)
+        self._learn(run)
         if run.stop.kind in ("turns", "livelock", "deadlock"):
             self._look_at_blocked(run, len(self.chosen))
 
     def next_schedule(self) -> list[int] | None:
         """Come back to the deepest node with something left to try; None where the search is complete."""
-        for depth in range(len(self.chosen) - 1, -1, -1):
-            left = self._backtrack[depth] & ~self._done[depth] & ~self._sleep[depth]
-            if left:
-                self._pop_to(depth)
-                index = (left & -left).bit_length() - 1
-                self._done[depth] |= 1 << index
-                self._planned = index
-                return self.chosen[:depth]
+        while self._open:
+            depth = -self._open[0]
+            if depth < len(self.chosen):
+                left = self._backtrack[depth] & ~self._done[depth] & ~self._sleep[depth]
+                if left:
+                    self._pop_to(depth)
+                    first = left & -left
+                    self._done[depth] |= first
+                    self._planned = first.bit_length() - 1
+                    return self.chosen[:depth]
+            heappop(self._open)
         return None
 
-    def _settle_try(self, run: Run) -> None:
-        """A `try_lock` that failed has only read."""
-        self._kind[run.in_vain] = READ
-        run.in_vain = -1
+    def _add_stretch(self, run: Run) -> None:
+        """Steps that one task made on its own: the same tasks were enabled throughout, and the same asleep."""
+        count = len(run.stretch)
+        index = self.chosen[-1]
+        self.chosen += [index] * count
+        self.enabled += [self.enabled[-1]] * count
+        self._sleep += [self._sleep[-1]] * count
+        self._backtrack += [1 << index] * count
+        self._done += [1 << index] * count
+        self._oid += [oid for oid, _ in run.stretch]
+        self._kind += [kind for _, kind in run.stretch]
+        run.stretch.clear()
+
+    def _settle_tries(self, run: Run) -> None:
+        """A `try_lock` that failed has only read, though its own races are those of a try."""
+        for depth in run.in_vain:
+            self._kind[depth] = _IN_VAIN if depth >= len(self._mask) else READ
+        run.in_vain.clear()
 
     def _asleep(self, run: Run, depth: int) -> int:
         """Of those asleep at the step before, and those tried there before it: who does not depend on that step."""
@@ -118,42 +156,61 @@ class Dpor:
         asleep = (self._sleep[before] | self._done[before]) & ~(1 << last)
         if not asleep:
             return 0
-        oid, kind = self._oid[before], self._kind[before]
+        oid, only_reads = self._oid[before], self._kind[before] in (READ, _IN_VAIN)
         tasks = run.tasks
         kept = 0
         while asleep:
             bit = asleep & -asleep
             task = tasks[bit.bit_length() - 1]
-            if task.obj != oid or (task.kind == READ and kind == READ):
+            if task.obj != oid or (only_reads and task.kind == READ):
                 kept |= bit
             asleep ^= bit
         return kept
 
-    def _push(self, enabled: int, sleep: int) -> None:
-        self.enabled.append(enabled)
-        self._sleep.append(sleep)
-        self._backtrack.append(0)
-        self._done.append(0)
+    def _let_time_pass(self, run: Run) -> int:
+        """A node at which nobody can go on."""
+        self._learn(run)
+        self._look_at_blocked(run, run.depth)
+        for column in (self.enabled, self._sleep, self._backtrack, self._done):
+            column.append(0)
+        self.chosen.append(TIME)
+        self._oid.append(-1)
+        self._kind.append(READ)
+        return TIME
 
-    def _commit(self, run: Run, depth: int, index: int) -> None:
-        """The step of task `index` at `depth`: its races, and what happened before it."""
-        task = run.tasks[index]
-        oid, kind = task.obj, task.kind
-        known = self._after_task.get(index)
-        mask = self._born(task.born) if known is None else known
-        accesses = self._access.get(oid)
-        if accesses is None:
-            self._access[oid] = [depth]
-        else:
-            mask = self._races(run, index, depth, accesses, kind, mask, oid)
-            accesses.append(depth)
-        mask |= 1 << depth
-        self.chosen.append(index)
-        self._oid.append(oid)
-        self._kind.append(kind)
-        self._mask.append(mask)
-        self._before.append(known)
-        self._after_task[index] = mask
+    def _learn(self, run: Run) -> None:
+        """The races of the steps that are new, and what happened before each."""
+        chosen, masks, oids, kinds = self.chosen, self._mask, self._oid, self._kind
+        after_task, befores, access = self._after_task, self._before, self._access
+        for depth in range(len(masks), len(chosen)):
+            index = chosen[depth]
+            if index == TIME:
+                # After all that was, before all that comes.
+                mask = (1 << (depth + 1)) - 1
+                befores.append(dict(after_task))
+                for one in after_task:
+                    after_task[one] = mask
+                masks.append(mask)
+                continue
+            oid = oids[depth]
+            known = after_task.get(index)
+            mask = self._born(run.tasks[index].born) if known is None else known
+            accesses = access.get(oid)
+            if accesses is None:
+                access[oid] = [depth]
+            else:
+                if accesses:
+                    last = accesses[-1]
+                    # Who comes after the last one, and that is no read, comes after all.
+                    if not mask >> last & 1 or kinds[last] == READ or oid <= END_OF_TASK:
+                        mask = self._races(run, index, depth, accesses, kinds[depth], mask, oid)
+                accesses.append(depth)
+            if kinds[depth] == _IN_VAIN:
+                kinds[depth] = READ
+            mask |= 1 << depth
+            masks.append(mask)
+            befores.append(known)
+            after_task[index] = mask
 
     def _born(self, at: int) -> int:
         return self._mask[at] if 0 <= at < len(self._mask) else 0
@@ -214,6 +271,7 @@ class Dpor:
                 initials |= 1 << index
         if initials & self._backtrack[at]:
             return
+        heappush(self._open, -at)
         usable = initials & self.enabled[at]
         if usable:
             self._backtrack[at] |= 1 << index if usable >> index & 1 else usable & -usable
@@ -231,32 +289,23 @@ class Dpor:
                 mask = self._after_task.get(task.index, 0)
                 self._races(run, task.index, depth, accesses, task.kind, mask, task.obj)
 
-    def _commit_time(self, depth: int) -> None:
-        """Time passes: after all that was, before all that comes."""
-        mask = (1 << (depth + 1)) - 1
-        self.chosen.append(TIME)
-        self._oid.append(-1)
-        self._kind.append(READ)
-        self._mask.append(mask)
-        self._before.append(dict(self._after_task))
-        for index in self._after_task:
-            self._after_task[index] = mask
-
     def _pop_to(self, depth: int) -> None:
         """Forget the steps from `depth` on, but keep the node there."""
-        for at in range(len(self.chosen) - 1, depth - 1, -1):
-            index, before = self.chosen[at], self._before[at]
-            if isinstance(before, dict):
-                self._after_task = before
-                continue
+        chosen, oids, befores, access = self.chosen, self._oid, self._before, self._access
+        after_task = self._after_task
+        for at in range(len(chosen) - 1, depth - 1, -1):
+            before = befores[at]
             if before is None:
-                del self._after_task[index]
+                del after_task[chosen[at]]
+            elif isinstance(before, dict):
+                after_task = self._after_task = before
+                continue
             else:
-                self._after_task[index] = before
-            self._access[self._oid[at]].pop()
-        for column in (self.chosen, self._oid, self._kind, self._mask):
+                after_task[chosen[at]] = before
+            access[oids[at]].pop()
+        for column in (chosen, oids, self._kind, self._mask):
             del column[depth:]
-        del self._before[depth:]
+        del befores[depth:]
         for column in (self.enabled, self._sleep, self._backtrack, self._done):
             del column[depth + 1 :]
 
@@ -268,34 +317,46 @@ def explore_dpor(
     result = Exploration("dpor", f"all classes of interleavings, marked loops up to {program.turns} turns")
     search = Dpor()
     start, start_cpu = time.perf_counter(), time.process_time()
+    with Repetition(program, search, orders=result.orders) as repetition:
+        result.complete = _search(repetition, search, limits, result, on_run)
+    result.seconds = time.perf_counter() - start
+    result.cpu_seconds = time.process_time() - start_cpu
+    return result
+
+
+def _search(
+    repetition: Repetition,
+    search: Dpor,
+    limits: Limits,
+    result: Exploration,
+    on_run: Callable[[Exploration], None] | None,
+) -> bool:
+    """Whether nothing is left to try; else `result.limit` says what ended it."""
+    start = time.perf_counter()
     schedule: list[int] | None = []
     while schedule is not None:
         if result.schedules >= limits.schedules:
             result.limit = f"{limits.schedules} schedules"
-            break
+            return False
         if result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
             result.limit = f"{limits.seconds:g} s"
-            break
-        run, broken = carry_out(program, search, schedule, orders=result.orders)
+            return False
+        run, broken = repetition.carry_out(schedule)
         search.after(run)
         result.schedules += 1
-        result.steps += run.depth
+        result.steps += run.steps
         if run.stop.kind == "cut":
             result.redundant += 1
         elif run.stop.kind == "turns":
             result.beyond += 1
         if broken:
             whole = tuple(search.chosen)
-            result.found.append(
-                Found(tuple(broken), whole, preemptions_of(whole, search.enabled), result.schedules)
-            )
+            preemptions = preemptions_of(whole, search.enabled)
+            result.found.append(Found(tuple(broken), whole, preemptions, result.schedules))
             if limits.violations and len(result.found) >= limits.violations:
                 result.limit = "stopped at a violation"
-                break
+                return False
         if on_run is not None:
             on_run(result)
         schedule = search.next_schedule()
-    result.complete = schedule is None
-    result.seconds = time.perf_counter() - start
-    result.cpu_seconds = time.process_time() - start_cpu
-    return result
+    return True

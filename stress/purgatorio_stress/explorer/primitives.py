@@ -1,7 +1,7 @@
 """Locks and shared values under the explorer's scheduler: each method announces its step, then does it.
 
-Nothing here waits: a task that cannot take a lock is simply not chosen until it can. `state` says what a value is
-without naming an object of one run, for the comparison of states across runs.
+Nothing here waits: a task that cannot take a lock is simply not chosen until it can. These are the plain ones, which
+run some hundred thousand steps a second; `tracked` has those that also say what a task has seen.
 """
 
 from bisect import bisect_right
@@ -21,18 +21,11 @@ __all__ = [
     "ControlledQueue",
     "ControlledRef",
     "SteppingCell",
-    "stamp",
+    "let_go",
     "take",
 ]
 
 T = TypeVar("T")
-
-
-def stamp(run: Run) -> int:
-    """A name for what the current task does now: the same in every run in which it has seen the same so far."""
-    task = run.current
-    task.digest = hash((task.digest, 1))
-    return task.digest
 
 
 def take(run: Run, lock: Shared) -> None:
@@ -78,28 +71,34 @@ class ControlledLock(Shared):
         else:
             run.point(self.oid, TRY)
             if self.owner is not None:
-                run.in_vain = run.depth - 1
+                run.in_vain.append(run.depth - 1)
                 return False
         self.owner = task
         self.count = 1
-        take(run, self)
+        if task.held:
+            take(run, self)
+        else:
+            task.held.append(self)
         return True
 
     def release(self) -> None:
-        run = self.run
         if self.count > 1:
             self.count -= 1
             return
+        run = self.run
         if run.live:
-            if self.owner is not run.current:
-                raise RuntimeError(f"{run.current.name} releases {self.name}, which it does not hold")
+            task = run.current
+            if self.owner is not task:
+                raise RuntimeError(f"{task.name} releases {self.name}, which it does not hold")
             run.point(self.oid, RELEASE)
-            let_go(run, self)
+            if task.held and task.held[-1] is self:
+                task.held.pop()
+            else:
+                let_go(run, self)
         self.owner = None
         self.count = 0
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    __enter__ = acquire
 
     def __exit__(
         self,
@@ -122,6 +121,10 @@ class ControlledLock(Shared):
         """Who has it, how often."""
         return None if self.owner is None else (self.owner.index, self.count)
 
+    def shows(self, kind: int) -> object:
+        """A try learns whether it is free; who takes it or gives it back learns nothing."""
+        return self.owner is None if kind == TRY else None
+
 
 class ControlledFlag(Shared):
     """`atomic_flag()`."""
@@ -133,26 +136,22 @@ class ControlledFlag(Shared):
         self._value = value
 
     def get(self) -> bool:
-        if self.run.live:
-            self.run.point(self.oid, READ)
+        self.run.point(self.oid, READ)
         return self._value
 
     def set(self, value: bool, /) -> None:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         self._value = value
 
     def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         if self._value is not expected:
             return False
         self._value = value
         return True
 
     def get_and_set(self, value: bool, /) -> bool:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         before = self._value
         self._value = value
         return before
@@ -172,18 +171,15 @@ class ControlledInt(Shared):
         self._value = value
 
     def get(self) -> int:
-        if self.run.live:
-            self.run.point(self.oid, READ)
+        self.run.point(self.oid, READ)
         return self._value
 
     def set(self, value: int, /) -> None:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         self._value = value
 
     def add(self, delta: int, /) -> int:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         self._value += delta
         return self._value
 
@@ -202,31 +198,22 @@ class ControlledRef(Shared, Generic[T]):
         self._value = value
 
     def get(self) -> T:
-        if self.run.live:
-            self.run.point(self.oid, READ)
+        self.run.point(self.oid, READ)
         return self._value
 
     def set(self, value: T, /) -> None:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
-            if self.run.objects is not None:
-                self.token = stamp(self.run)
+        self.run.point(self.oid, WRITE)
         self._value = value
 
     def get_and_set(self, value: T, /) -> T:
+        self.run.point(self.oid, WRITE)
         before = self._value
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
-            before = self._value
-            if self.run.objects is not None:
-                self.token = stamp(self.run)
         self._value = value
         return before
 
     def state(self) -> object:
-        """Its value where that is a plain one, else which write made it."""
-        value = self._value
-        return value if value is None or isinstance(value, bool | int | str) else (self.token,)
+        """Its value, to be named."""
+        return self._value
 
 
 class ControlledCell(Shared, Generic[T]):
@@ -239,28 +226,17 @@ class ControlledCell(Shared, Generic[T]):
         self._value = value
 
     def get(self) -> T:
-        if self.run.objects is not None and self.run.live:
-            task = self.run.current
-            task.digest = hash((task.digest, self.state()))
         return self._value
 
     def set(self, value: T, /) -> None:
-        if self.run.objects is not None and self.run.live:
-            self.token = stamp(self.run)
         self._value = value
 
     def mutate(self) -> T:
-        """What is done to the container follows from what it was and from what the task has seen."""
-        if self.run.objects is not None and self.run.live:
-            task = self.run.current
-            task.digest = hash((task.digest, self.token))
-            self.token = stamp(self.run)
         return self._value
 
     def state(self) -> object:
-        """As `ControlledRef.state`."""
-        value = self._value
-        return value if value is None or isinstance(value, bool | int | str) else (self.token,)
+        """Its value, to be named."""
+        return self._value
 
 
 class SteppingCell(ControlledCell[T]):
@@ -269,28 +245,26 @@ class SteppingCell(ControlledCell[T]):
     __slots__ = ()
 
     def get(self) -> T:
-        if self.run.live:
-            self.run.point(self.oid, READ)
+        self.run.point(self.oid, READ)
         return super().get()
 
     def set(self, value: T, /) -> None:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         super().set(value)
 
     def mutate(self) -> T:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         return super().mutate()
 
 
-class _Node(Generic[T]):
-    __slots__ = ("item", "linked", "number", "token")
+class QueueEntry(Generic[T]):
+    """A node of a queue; `number` counts the appends."""
 
-    def __init__(self, item: T, number: int, token: int) -> None:
+    __slots__ = ("item", "linked", "number")
+
+    def __init__(self, item: T, number: int) -> None:
         self.item = item
         self.number = number
-        self.token = token
         self.linked = True
 
 
@@ -301,20 +275,16 @@ class ControlledQueue(Shared, Generic[T]):
 
     def __init__(self, run: Run, name: str) -> None:
         super().__init__(run, name)
-        self._nodes: list[_Node[T]] = []
+        self._nodes: list[QueueEntry[T]] = []
         self._numbers = 0
 
     def append(self, item: T, /) -> None:
-        run = self.run
-        if run.live:
-            run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         self._numbers += 1
-        token = stamp(run) if run.objects is not None and run.live else self._numbers
-        self._nodes.append(_Node(item, self._numbers, token))
+        self._nodes.append(QueueEntry(item, self._numbers))
 
     def poll(self) -> T | None:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
+        self.run.point(self.oid, WRITE)
         if not self._nodes:
             return None
         node = self._nodes[0]
@@ -322,44 +292,46 @@ class ControlledQueue(Shared, Generic[T]):
         return node.item
 
     def nodes(self) -> Iterator[QueueNode[T]]:
-        run = self.run
         seen = 0
         while True:
-            if run.live:
-                run.point(self.oid, READ)
-            at = bisect_right(self._nodes, seen, key=_number)
-            if at == len(self._nodes):
+            node = self._following(seen)
+            if node is None:
                 return
-            node = self._nodes[at]
             seen = node.number
             yield node
 
+    def _following(self, seen: int) -> QueueEntry[T] | None:
+        self.run.point(self.oid, READ)
+        nodes = self._nodes
+        if not nodes or nodes[-1].number <= seen:
+            return None
+        if nodes[0].number > seen:
+            return nodes[0]
+        return nodes[bisect_right(nodes, seen, key=_number)]
+
     def remove(self, node: QueueNode[T], /) -> bool:
-        if self.run.live:
-            self.run.point(self.oid, WRITE)
-        if not isinstance(node, _Node) or not node.linked:
+        self.run.point(self.oid, WRITE)
+        if not isinstance(node, QueueEntry) or not node.linked:
             return False
         self._unlink(node)
         return True
 
     def is_empty(self) -> bool:
-        if self.run.live:
-            self.run.point(self.oid, READ)
+        self.run.point(self.oid, READ)
         return not self._nodes
 
     def size(self) -> int:
-        if self.run.live:
-            self.run.point(self.oid, READ)
+        self.run.point(self.oid, READ)
         return len(self._nodes)
 
     def state(self) -> object:
-        """Which appends are still in it."""
-        return tuple(node.token for node in self._nodes)
+        """What is in it, to be named."""
+        return [(node.number, node.item) for node in self._nodes], self._numbers
 
-    def _unlink(self, node: _Node[T]) -> None:
+    def _unlink(self, node: QueueEntry[T]) -> None:
         self._nodes.remove(node)
         node.linked = False
 
 
-def _number(node: _Node[T]) -> int:
+def _number(node: QueueEntry[T]) -> int:
     return node.number

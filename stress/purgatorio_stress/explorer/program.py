@@ -1,12 +1,17 @@
 """What can be explored: a program builds its tasks anew for every run, and says afterwards what was broken."""
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from purgatorio_stress.explorer.run import Chooser, Run
+from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
 
-__all__ = ["PROGRESS", "Broken", "Program", "carry_out"]
+__all__ = ["PROGRESS", "Broken", "Keeping", "Program", "Repetition", "carry_out"]
+
+_RUNS_A_COLLECTION: Final = 2_000
 
 PROGRESS: Final = "P3"
 """The clause of deadlocks, livelocks and lock orders."""
@@ -42,25 +47,112 @@ class Program(Protocol):
         """What a run that has ended broke. Not called for runs that were cut."""
 
 
+@runtime_checkable
+class Keeping(Protocol):
+    """A program that need not be set up anew for every run."""
+
+    def roots(self) -> Iterable[object]:
+        """Where all that it has set up can be reached from, the tasks' bodies aside; see `Snapshot`."""
+
+
+class Repetition:
+    """Where runs of one program follow one another. It is set up once and put back as it was, or set up anew each
+    time, where it cannot be put back. One `Run` serves them all, so what it says holds until the next one.
+
+    As a context manager: the garbage collector waits meanwhile, for it would walk over all that is kept, again and
+    again, and finds little, since a run leaves hardly any circles behind.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        chooser: Chooser,
+        *,
+        orders: dict[tuple[str, str], str] | None = None,
+        track_state: bool = False,
+    ) -> None:
+        self._program = program
+        self._chooser = chooser
+        self._orders = orders
+        self._track_state = track_state
+        self._run: Run | None = None
+        self._kept: Snapshot | None = None
+        self._tasks = 0
+        self._made = 0
+        self._runs = 0
+        self._collects = False
+
+    def __enter__(self) -> "Repetition":
+        self._collects = gc.isenabled()
+        gc.disable()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._run is not None:
+            self._run.close()
+        if self._collects:
+            gc.enable()
+
+    def carry_out(self, schedule: list[int]) -> tuple[Run, Sequence[Broken]]:
+        """One run, from here to its judgement, that follows `schedule` first."""
+        self._runs += 1
+        if self._runs % _RUNS_A_COLLECTION == 0:
+            gc.collect(1)
+        run = self._run
+        if run is not None and self._kept is not None:
+            self._kept.restore()
+            run.begin_anew(schedule, self._tasks, self._made)
+            run.execute()
+            return run, _judged(self._program, run)
+        run = Run(
+            self._chooser,
+            schedule,
+            turns=self._program.turns,
+            orders=self._orders,
+            track_state=self._track_state,
+        )
+        run.horizon_ms = self._program.horizon_ms
+        self._program.set_up(run)
+        if self._run is not None:
+            self._run.close()
+        elif isinstance(self._program, Keeping) and run.now_ms == 0:
+            self._keep(run, self._program)
+        self._run = run
+        run.execute()
+        return run, _judged(self._program, run)
+
+    def _keep(self, run: Run, program: Keeping) -> None:
+        self._tasks = len(run.tasks)
+        self._made = run.current.made
+        roots = [
+            *program.roots(),
+            *(task.body for task in run.tasks),
+            *([run.objects] if run.objects else []),
+        ]
+        with suppress(CannotKeep):
+            self._kept = Snapshot(roots)
+
+
 def carry_out(
     program: Program,
     chooser: Chooser,
     schedule: list[int],
     *,
-    orders: dict[tuple[str, str], str] | None = None,
-    track_state: bool = False,
     prepare: Callable[[Run], None] | None = None,
 ) -> tuple[Run, Sequence[Broken]]:
-    """One run from set-up to judgement. `prepare` is called with the fresh run before anything else."""
-    run = Run(chooser, schedule, turns=program.turns, orders=orders, track_state=track_state)
+    """A single run from set-up to judgement. `prepare` is called with the fresh run before anything else."""
+    run = Run(chooser, schedule, turns=program.turns)
     run.horizon_ms = program.horizon_ms
     if prepare is not None:
         prepare(run)
     program.set_up(run)
     run.execute()
+    run.close()
+    return run, _judged(program, run)
+
+
+def _judged(program: Program, run: Run) -> Sequence[Broken]:
     kind = run.stop.kind
     if kind in ("deadlock", "livelock"):
-        return run, [Broken(PROGRESS, kind, run.stop.text), *program.judge(run)]
-    if kind != "end":
-        return run, ()
-    return run, program.judge(run)
+        return [Broken(PROGRESS, kind, run.stop.text), *program.judge(run)]
+    return program.judge(run) if kind == "end" else ()

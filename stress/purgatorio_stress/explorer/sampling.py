@@ -12,7 +12,7 @@ import random
 import time
 from typing import Protocol
 
-from purgatorio_stress.explorer.program import Program, carry_out
+from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.schedule import preemptions_of
@@ -92,21 +92,23 @@ def explore_pct(program: Program, limits: Limits, seed: int = 0, depth: int = 3)
 
 
 def _sample(program: Program, limits: Limits, sampler: _Sampler, result: Exploration) -> None:
-    start = time.perf_counter()
-    while not (limits.violations and len(result.found) >= limits.violations):
-        if result.schedules >= limits.schedules:
-            result.limit = f"{limits.schedules} schedules"
-            break
-        if result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
-            result.limit = f"{limits.seconds:g} s"
-            break
-        sampler.begin()
-        run, broken = carry_out(program, sampler, [], orders=result.orders)
-        result.schedules += 1
-        result.steps += run.depth
-        result.beyond += run.stop.kind == "turns"
-        if broken:
-            whole = tuple(sampler.chosen)
-            preemptions = preemptions_of(whole, sampler.enabled)
-            result.found.append(Found(tuple(broken), whole, preemptions, result.schedules))
+    start, start_cpu = time.perf_counter(), time.process_time()
+    with Repetition(program, sampler, orders=result.orders) as repetition:
+        while not (limits.violations and len(result.found) >= limits.violations):
+            if result.schedules >= limits.schedules:
+                result.limit = f"{limits.schedules} schedules"
+                break
+            if result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
+                result.limit = f"{limits.seconds:g} s"
+                break
+            sampler.begin()
+            run, broken = repetition.carry_out([])
+            result.schedules += 1
+            result.steps += run.steps
+            result.beyond += run.stop.kind == "turns"
+            if broken:
+                whole = tuple(sampler.chosen)
+                preemptions = preemptions_of(whole, sampler.enabled)
+                result.found.append(Found(tuple(broken), whole, preemptions, result.schedules))
     result.seconds = time.perf_counter() - start
+    result.cpu_seconds = time.process_time() - start_cpu

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from purgatorio.sync import ExecutorClosed
+from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.run import END_OF_TASK, Run, Shared, Stop, Task
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
@@ -60,7 +61,7 @@ class ControlledReadWriteLock(Shared):
         if self._writer is not task and task not in self._readers:
             if not blocking:
                 run.point(self.oid, READ)
-                if not self.is_open(task):
+                if not learn(run, self.is_open(task)):
                     return False
             else:
                 run.point(self.oid, READ, self)
@@ -96,7 +97,7 @@ class ControlledReadWriteLock(Shared):
                 f"{task.name} reads under {self.name} and asks to write: it would wait for itself"
             )
         run.point(self.oid, WRITE)
-        if not blocking and (self._writer is not None or self._readers):
+        if not blocking and learn(run, self._writer is not None or bool(self._readers)):
             return False
         self._waiting.append(task)
         run.point(self.oid, ACQUIRE, self)
@@ -182,7 +183,7 @@ class ControlledCondition(Shared):
         task.wake_ms = None
         lock.owner, lock.count = task, count
         take(run, lock)
-        return in_time
+        return learn(run, in_time)
 
     def notify_all(self) -> None:
         for task in self._sleepers:
@@ -219,7 +220,7 @@ class ControlledExecutor(Shared):
         run = self.run
         if run.live:
             run.point(self.oid, RELEASE)
-        if self._closed:
+        if learn(run, self._closed):
             raise ExecutorClosed(f"executor {self.name!r} has been shut down")
         self._actions.append(action)
         if self._task is None:
@@ -251,16 +252,16 @@ class ControlledExecutor(Shared):
         return f"work on {self.name}"
 
     def state(self) -> object:
-        """How much waits; what it is follows from who submitted it."""
-        return len(self._actions), self._closed
+        """What waits, to be named."""
+        return self._actions, self._closed
 
     def _work(self) -> None:
         run = self.run
         while run.live:
             run.point(self.oid, ACQUIRE, self)
-            if not self._actions:
+            if not learn(run, len(self._actions)):
                 return
-            action = self._actions.popleft()
+            action = learn(run, self._actions.popleft())
             try:
                 action()
             except Exception as error:  # an executor outlives its actions
@@ -308,4 +309,4 @@ def _join(run: Run, other: Task, timeout_ms: int | None) -> bool:
     task.wake_ms = None if timeout_ms is None else run.now_ms + timeout_ms
     run.point(END_OF_TASK - other.index, ACQUIRE, _End(other))
     task.wake_ms = None
-    return other.finished
+    return learn(run, other.finished)

@@ -247,7 +247,7 @@ def _two(
     interleaving: bool = True,
 ) -> Mutant:
     return Mutant(
-        number, name, source, what, scenario, clauses, patches, dialect, interleaving, _LIST_LOCKS.clear
+        number, name, source, what, scenario, clauses, patches, dialect, interleaving, (_LIST_LOCKS,)
     )
 
 

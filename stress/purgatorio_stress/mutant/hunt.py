@@ -29,7 +29,7 @@ class Hunt:
 
 def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
     """Explore the mutant's scenario, fewest preemptions first, until something is broken."""
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
     with mutant.applied():
         result = explore_bounded(program, limits)
     if not result.found:

@@ -71,7 +71,7 @@ def kills_of(mutant: Mutant) -> dict[str, Kill]:
     )
     at_once = hunted.killed and hunted.schedules == 1
     by["one-run"] = Kill(at_once, hunted.clause if at_once else "", 1)
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
+    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
     with mutant.applied():
         sample = explore_random(program, _SAMPLE, _SEED)
         by["random"] = _sampled(mutant, sample)

@@ -1,8 +1,11 @@
 """A mutant: a patch of one function or class of the reference, applied in memory, for as long as a `with` lasts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from purgatorio.sync import Lock
+from purgatorio.timer.bucket import TimerTaskList
 
 __all__ = ["Mutant", "Patch"]
 
@@ -26,7 +29,7 @@ class Mutant:
     """A known bug. `number` and `name` are those of the list of bugs (docs/kill-matrix.md), `source` the public issue.
 
     `scenario` and `dialect`: where the explorer looks for it. `clauses`: any of them may be the one that reports it.
-    `interleaving`: it takes two threads. `reset` forgets what patched functions remember, before every run.
+    `interleaving`: it takes two threads. `memory`: where patched functions remember things, empty at first.
     """
 
     number: int
@@ -38,7 +41,7 @@ class Mutant:
     patches: tuple[Patch, ...]
     dialect: str = "pending-flag"
     interleaving: bool = False
-    reset: Callable[[], None] | None = None
+    memory: tuple[dict[int, Lock] | dict[int, int] | list[TimerTaskList], ...] = ()
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -47,8 +50,8 @@ class Mutant:
         try:
             for patch in self.patches:
                 setattr(patch.owner, patch.attribute, patch.replacement)
-            if self.reset is not None:
-                self.reset()
+            for container in self.memory:
+                container.clear()
             yield
         finally:
             for patch, before in reversed(kept):

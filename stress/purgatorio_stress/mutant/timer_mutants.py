@@ -297,11 +297,6 @@ def _close_waiting(executor: Executor) -> None:
     executor.await_termination(5_000)
 
 
-def _forget() -> None:
-    _OFFERED.clear()
-    _NEXT_WAKE.clear()
-
-
 def _one(
     number: int,
     name: str,
@@ -313,7 +308,16 @@ def _one(
     interleaving: bool = False,
 ) -> Mutant:
     return Mutant(
-        number, name, source, what, scenario, clauses, patches, "pending-flag", interleaving, _forget
+        number,
+        name,
+        source,
+        what,
+        scenario,
+        clauses,
+        patches,
+        "pending-flag",
+        interleaving,
+        (_OFFERED, _NEXT_WAKE),
     )
 
 

@@ -77,7 +77,7 @@ def explore(
 ) -> Explored:
     """Explore one scenario, with a mutant inside if its number is given. KeyError for unknown names."""
     scenario = SCENARIOS[name]
-    program = ScenarioProgram(scenario, dialect)
+    program = ScenarioProgram(scenario, dialect, memory=MUTANTS[mutant].memory if mutant else ())
     with MUTANTS[mutant].applied() if mutant else nullcontext():
         if strategy is None:
             # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.

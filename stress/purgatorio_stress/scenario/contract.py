@@ -75,12 +75,13 @@ def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
 
 @dataclass
 class ScenarioProgram:
-    """A `Program`; counts the marks that its runs reached."""
+    """A `Program`; counts the marks that its runs reached. `memory`: containers outside of it that its code uses."""
 
     scenario: Scenario
     dialect: str
     marks: Counter[str] = field(default_factory=Counter)
     world: World | None = None
+    memory: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
         self.histories = HistoryJudge(_spec_run(self.scenario, self.dialect))
@@ -107,6 +108,10 @@ class ScenarioProgram:
         stage = Explored(run, scenario.start_ms, step_clock=scenario.step_clock, stepping=scenario.stepping)
         self.world = World(stage, self.dialect, start_ms=scenario.start_ms)
         self._final = scenario.build(self.world)
+
+    def roots(self) -> Iterable[object]:
+        """See `Keeping`."""
+        return self.world, self._final, *self.memory
 
     def judge(self, run: Run, /) -> Sequence[Broken]:
         """Errors of tasks, the structures at the end, and the clauses over the recorded history."""

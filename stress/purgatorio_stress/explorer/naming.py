@@ -1,0 +1,95 @@
+"""What a value is, in words that hold in every run: for the comparison of states across runs.
+
+A shared object is its number, which follows from the acts of its maker; a plain value is itself; a container is its
+contents. Any other object is its class and its attributes, which are bound once (a rule of the reference, and tested),
+or just its class and the shared objects among its attributes, where it has such. So two objects of one name behave
+alike; that they are two can be told only by `is`, which the number of a shared object inside makes no matter.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
+from typing import TypeVar
+
+from purgatorio_stress.explorer.run import Run, Shared
+
+__all__ = ["attributes", "learn", "name_of"]
+
+T = TypeVar("T")
+
+_PLAIN = (bool, int, str, float, bytes, type(None))
+
+
+def learn(run: Run, value: T) -> T:
+    """The current task has seen this value, if that is kept; returns it."""
+    if run.objects is not None and run.live:
+        task = run.current
+        task.digest = hash((task.digest, name_of(run, value)))
+    return value
+
+
+def name_of(run: Run, value: object) -> object:
+    """The name, hashable; the same in all runs that reach the value in the same way."""
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, Shared):
+        return "shared", value.oid
+    if isinstance(value, tuple | list | deque):
+        return tuple(name_of(run, one) for one in value)
+    if isinstance(value, dict):
+        return tuple((name_of(run, key), name_of(run, one)) for key, one in value.items())
+    if isinstance(value, set | frozenset):
+        return frozenset(name_of(run, one) for one in value)
+    known = run.named.get(id(value))
+    if known is None:
+        # Until its name is made it is its class, so that a circle of attributes ends.
+        run.named[id(value)] = value, type(value).__qualname__
+        known = run.named[id(value)] = value, _name_of_object(run, value)
+    return known[1]
+
+
+def _name_of_object(run: Run, value: object) -> object:
+    if isinstance(value, MethodType):
+        return name_of(run, value.__self__), value.__func__.__qualname__
+    if isinstance(value, FunctionType):
+        return value.__qualname__, name_of(run, tuple(_captured(value)))
+    inside = dict(attributes(value))
+    shared = tuple(one.oid for one in inside.values() if isinstance(one, Shared))
+    if shared:
+        return type(value).__qualname__, shared
+    if not type(value).__module__.startswith("purgatorio."):
+        return type(value).__qualname__
+    return type(value).__qualname__, name_of(run, tuple(inside.values()))
+
+
+def _captured(function: Callable[..., object]) -> Iterator[object]:
+    assert isinstance(function, FunctionType)
+    yield from function.__defaults__ or ()
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not bound yet
+            yield None
+
+
+def attributes(value: object) -> Iterator[tuple[str, object]]:
+    """The attributes of an object, in slots or not, that are bound."""
+    for name in slots_of(type(value)):
+        try:
+            yield name, getattr(value, name)
+        except AttributeError:  # not bound
+            continue
+    yield from getattr(value, "__dict__", {}).items()
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names of all slots of a class and its bases."""
+    names: list[str] = []
+    for base in reversed(kind.__mro__):
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            if name in ("__dict__", "__weakref__"):
+                continue
+            mangled = name.startswith("__") and not name.endswith("__")
+            names.append(f"_{base.__name__.lstrip('_')}{name}" if mangled else name)
+    return names

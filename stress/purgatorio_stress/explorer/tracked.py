@@ -1,0 +1,110 @@
+"""The same locks and shared values for the comparison of states: each also notes what its caller has seen.
+
+A task goes on as its code and what it has seen so far say, so the sequence of what its steps *showed* it, hashed, is
+its local state: a `set` shows nothing, a `try_lock` whether it succeeded, a read the value. What a value is, without
+naming an object of one run, is the business of `naming`.
+"""
+
+from typing import TypeVar
+
+from purgatorio.sync import QueueNode
+from purgatorio_stress.explorer.naming import learn
+from purgatorio_stress.explorer.primitives import (
+    ControlledCell,
+    ControlledFlag,
+    ControlledInt,
+    ControlledQueue,
+    ControlledRef,
+    QueueEntry,
+    SteppingCell,
+)
+
+__all__ = ["TrackedCell", "TrackedFlag", "TrackedInt", "TrackedQueue", "TrackedRef", "TrackedSteppingCell"]
+
+T = TypeVar("T")
+
+
+class TrackedFlag(ControlledFlag):
+    """See `ControlledFlag`."""
+
+    __slots__ = ()
+
+    def get(self) -> bool:
+        return learn(self.run, super().get())
+
+    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
+        return learn(self.run, super().compare_and_set(expected, value))
+
+    def get_and_set(self, value: bool, /) -> bool:
+        return learn(self.run, super().get_and_set(value))
+
+
+class TrackedInt(ControlledInt):
+    """See `ControlledInt`."""
+
+    __slots__ = ()
+
+    def get(self) -> int:
+        return learn(self.run, super().get())
+
+    def add(self, delta: int, /) -> int:
+        return learn(self.run, super().add(delta))
+
+
+class TrackedRef(ControlledRef[T]):
+    """See `ControlledRef`."""
+
+    __slots__ = ()
+
+    def get(self) -> T:
+        return learn(self.run, super().get())
+
+    def get_and_set(self, value: T, /) -> T:
+        return learn(self.run, super().get_and_set(value))
+
+
+class TrackedCell(ControlledCell[T]):
+    """See `ControlledCell`."""
+
+    __slots__ = ()
+
+    def get(self) -> T:
+        return learn(self.run, super().get())
+
+    def mutate(self) -> T:
+        return learn(self.run, super().mutate())
+
+
+class TrackedSteppingCell(SteppingCell[T]):
+    """See `SteppingCell`."""
+
+    __slots__ = ()
+
+    def get(self) -> T:
+        return learn(self.run, super().get())
+
+    def mutate(self) -> T:
+        return learn(self.run, super().mutate())
+
+
+class TrackedQueue(ControlledQueue[T]):
+    """See `ControlledQueue`."""
+
+    __slots__ = ()
+
+    def poll(self) -> T | None:
+        return learn(self.run, super().poll())
+
+    def _following(self, seen: int) -> QueueEntry[T] | None:
+        node = super()._following(seen)
+        learn(self.run, None if node is None else (node.number, node.item))
+        return node
+
+    def remove(self, node: QueueNode[T], /) -> bool:
+        return learn(self.run, super().remove(node))
+
+    def is_empty(self) -> bool:
+        return learn(self.run, super().is_empty())
+
+    def size(self) -> int:
+        return learn(self.run, super().size())
