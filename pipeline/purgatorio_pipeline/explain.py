@@ -21,7 +21,7 @@ from purgatorio_spec.history.operation import CONTEXT
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.stream import ROW_FIELDS, ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import summary_of
-from purgatorio_spec.judge.context import context_batch, next_of_thread, thread_context
+from purgatorio_spec.judge.context import context_batch, thread_context
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.columns import Fields
 from purgatorio_spec.verdict import Judgement
@@ -148,7 +148,7 @@ def follow_threads(runs: Mapping[int, Run]) -> Task:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for run_key, table in _threads(batches):
             run = runs[run_key]
-            context = thread_context(table, next_of_thread(table))
+            context = thread_context(table)
             sums = _Sums()
             for check in context.checks:
                 for clause in judged_clauses(run):

@@ -27,7 +27,7 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.stream import ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import check_context, context_batch, next_of_thread, thread_context
+from purgatorio_spec.judge.context import check_context, context_batch, thread_context
 from purgatorio_spec.judge.process import sorted_rows
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
@@ -63,7 +63,7 @@ def event_table(events: Sequence[Event]) -> pa.Table:
 def expect(run: Run, table: pa.Table) -> ExpectedRun:
     """The clause functions over every part of a run."""
     clauses = judged_clauses(run)
-    threads = thread_context(table, next_of_thread(table))
+    threads = thread_context(table)
     expected = ExpectedRun()
     for check in threads.checks:
         judgement = CLAUSES["O7"].of_check

@@ -24,7 +24,8 @@ from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import FUNCTIONS, Event, Header, Implementation, TimerConstants
 
 NOTHING_LOST, DROPPED, CUT = "whole", "dropped", "cut"
-SEEDS: Final = 2_400
+SEEDS: Final = (*range(2_400), 7_594)
+"""The last one has a time beyond the limit that makes a difference, which is rare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def test_the_screen_never_says_less_than_the_spec(generated: list[Generated]) ->
 @pytest.fixture(scope="module")
 def many() -> Iterator[Sample]:
     """Runs that are the same each time, judged and screened once for the tests below."""
-    sample = Sample.of([sampled(seed) for seed in range(SEEDS)])
+    sample = Sample.of([sampled(seed) for seed in SEEDS])
     yield sample
     sample.screen.close()
 

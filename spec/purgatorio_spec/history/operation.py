@@ -107,6 +107,9 @@ class OperationHistory:
     checks: list[Check] = field(default_factory=list)
     next_of_thread: dict[int, int] = field(default_factory=dict)
     """For returns of `try_complete`: the `i` of the next event of the same thread, where the engine gave it."""
+    previous_of_thread: dict[int, int] = field(default_factory=dict)
+    """For calls of `try_complete`: the `i` of the event before it of the same thread (-1: none), where the engine gave
+    it."""
     nested_checks: frozenset[int] = frozenset()
     """The `call_i` of tries with a `check_and_complete` of the same thread between them and their registration."""
 
@@ -201,12 +204,15 @@ def operation_history(operation: str, rows: Iterable[Row]) -> OperationHistory:
 def _add_context(
     history: OperationHistory, i: int, f: str, c: int | None, keys: tuple[str, ...] | None
 ) -> None:
-    """A context row: `check` (i and c: its call and return), `next` (after return i the thread went on at c), `nested`
-    (i: the call of a try with a check between it and its registration)."""
+    """A context row: `check` (i and c: its call and return), `next` (after return i the thread went on at c),
+    `previous` (before call i the thread's last event was c), `nested` (i: the call of a try with a check between it and
+    its registration)."""
     if f == "check" and c is not None and keys:
         history.checks.append(Check(keys[0], i, c))
     elif f == "next" and c is not None:
         history.next_of_thread[i] = c
+    elif f == "previous" and c is not None:
+        history.previous_of_thread[i] = c
     elif f == "nested":
         history.nested_checks |= {i}
     else:

@@ -127,17 +127,17 @@ class ThreadContext:
     rows: list[ContextRow] = field(default_factory=list)
 
 
-def thread_context(table: pa.Table, next_i: Ints) -> ThreadContext:
-    """O7 and O4's guard, by a stack for each thread. `next_i`: by row, where the same thread went on, or NEVER."""
+def thread_context(table: pa.Table) -> ThreadContext:
+    """O7 and O4's guards, by a stack for each thread of a run's events."""
     context = ThreadContext()
     wanted = pc.is_in(table.column("f"), value_set=pa.array(_THREAD_EVENTS))
     rows = table.filter(wanted)
-    following = next_i[np.asarray(wanted)].tolist()
+    neighbours = (column[np.asarray(wanted)].tolist() for column in _neighbours(table))
     stacks: dict[str, list[_Frame]] = {}
     names = ("th", "ph", "f", "i", "c", "id", "keys", "out")
     columns = (rows.column(name).to_pylist() for name in names)
-    for (th, ph, f, i, c, operation, keys, out), after in zip(
-        zip(*columns, strict=True), following, strict=True
+    for (th, ph, f, i, c, operation, keys, out), before, after in zip(
+        zip(*columns, strict=True), *neighbours, strict=True
     ):
         if ph == "at":
             continue  # nothing can be made from within a point
@@ -150,6 +150,8 @@ def thread_context(table: pa.Table, next_i: Ints) -> ThreadContext:
                 frame.f == "try_complete_else_watch" and frame.had_check for frame in stack
             ):
                 context.rows.append((operation, i, "nested", None, None))
+            if f == "try_complete":
+                context.rows.append((operation, i, "previous", before, None))
             stack.append(_Frame(f, i, keys[0] if keys else ""))
             continue
         while stack and stack[-1].call_i > c:
@@ -166,15 +168,16 @@ def thread_context(table: pa.Table, next_i: Ints) -> ThreadContext:
     return context
 
 
-def next_of_thread(table: pa.Table) -> Ints:
-    """For each row the `i` of the next row of its thread, NEVER for the last."""
+def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
+    """For each row the `i` of the row before it in its thread (-1: none) and of the one after it (NEVER: none)."""
     i = table.column("i").to_numpy()
     threads = codes(table.column("th"))
     order = np.lexsort((i, threads))
-    following = np.full(len(i), NEVER, np.int64)
+    before, after = np.full(len(i), -1, np.int64), np.full(len(i), NEVER, np.int64)
     same = threads[order[1:]] == threads[order[:-1]]
-    following[order[:-1][same]] = i[order[1:][same]]
-    return following
+    before[order[1:][same]] = i[order[:-1][same]]
+    after[order[:-1][same]] = i[order[1:][same]]
+    return before, after
 
 
 @dataclass(frozen=True, slots=True)

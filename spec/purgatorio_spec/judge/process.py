@@ -23,7 +23,6 @@ from purgatorio_spec.judge.context import (
     check_context,
     codes,
     context_batch,
-    next_of_thread,
     raw_readings,
     thread_context,
 )
@@ -106,7 +105,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None) -> RunTally:
     """
     clauses = judged_clauses(run)
     tally = RunTally()
-    threads = thread_context(table, next_of_thread(table))
+    threads = thread_context(table)
     context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
     if only is not None:
         for _, history in histories(sorted_rows(_of(table, only), _of(context, only))):

@@ -99,6 +99,7 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[dict[str, list[Row]], list[CheckCa
     context: list[tuple[str, Row]] = []
     stacks: dict[str, list[_Frame]] = {}
     last_of_thread: dict[str, Callable[[int], None]] = {}
+    last_i: dict[str, int] = {}
     checks: list[CheckCall] = []
     ready: dict[str, int] = {}
     registered: dict[str, tuple[str, ...]] = {}
@@ -106,6 +107,7 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[dict[str, list[Row]], list[CheckCa
         tell = last_of_thread.pop(th, None)
         if tell is not None:
             tell(i)
+        before, last_i[th] = last_i.get(th, -1), i
         if operation is not None:
             parts.setdefault(operation, []).append(
                 (i, th, t, ph, f, c, keys, delay, deadline, t_call, out, err)
@@ -124,6 +126,8 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[dict[str, list[Row]], list[CheckCa
             nested = any(frame.f == "try_complete_else_watch" and frame.had_check for frame in stack)
             if f == "try_complete" and nested and operation is not None:
                 context.append((operation, _context(i, "nested", None, None)))
+            if f == "try_complete" and operation is not None:
+                context.append((operation, _context(i, "previous", before, None)))
             stack.append(_Frame(f, i, keys[0] if keys else ""))
             continue
         while stack and stack[-1].call_i > (-1 if c is None else c):
