@@ -137,7 +137,6 @@ PROFILES: Final[dict[str, Profile]] = {
             _TIMER,
             "PyPI's bazaar-contrib-timer-wheel: \"Expiry is rounded up to the provider's scheduling resolution\"; one "
             'thread; cancel "a pending timer"',
-            cancel_is_barrier=True,
         ),
         Profile(
             "npm-timer-wheel",

@@ -127,8 +127,11 @@ def _promised(promise: Promise) -> Iterator[str]:
     for field, term in _TERMS.items():
         yield f"| {term} | {getattr(promise, field)} |"
     yield ""
-    if promise.examined:
-        yield from _wrapped(promise.examined)
+    for paragraph in promise.examined.split("\n\n") if promise.examined else ():
+        if paragraph.startswith("    "):
+            yield from ("```text", *textwrap.dedent(paragraph).splitlines(), "```")
+        else:
+            yield from _wrapped(" ".join(paragraph.split()))
         yield ""
 
 

@@ -18,7 +18,7 @@ class Promise:
 
     `clock`, `unit` and `tick`: what time it counts in. `early`, `late`, `cancel`: what it is held to. `said`: (the
     sentence, where it stands), which carry the rest. `examined`: what was looked at by hand before a figure was called
-    a bug, or was not; may be empty.
+    a bug, or was not: paragraphs, of which those indented by four spaces are code; may be empty.
     """
 
     clock: str
@@ -45,8 +45,13 @@ def _promises() -> dict[str, Promise]:
 def _promise(table: dict[str, object]) -> Promise:
     said = table["said"]
     assert isinstance(said, list)
-    prose = {name: _line(table[name]) for name in Promise.__dataclass_fields__ if name != "said"}
-    return Promise(**prose, said=tuple((_line(one["sentence"]), _line(one["where"])) for one in said))
+    prose = {
+        name: _line(table[name]) for name in Promise.__dataclass_fields__ if name not in ("said", "examined")
+    }
+    examined = str(table["examined"]).strip()
+    return Promise(
+        **prose, examined=examined, said=tuple((_line(one["sentence"]), _line(one["where"])) for one in said)
+    )
 
 
 def _line(text: object) -> str:

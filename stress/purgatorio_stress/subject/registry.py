@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from purgatorio_stress.subject.asyncio_loop import AsyncioSubject
+from purgatorio_stress.subject.asyncio_loop import asyncio_loop
+from purgatorio_stress.subject.bazaar_wheel import bazaar_wheel
 from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
 from purgatorio_stress.subject.jvm_timers import (
     caffeine_expiry,
@@ -19,6 +20,7 @@ from purgatorio_stress.subject.jvm_timers import (
     vertx_timer,
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
+from purgatorio_stress.subject.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer
@@ -41,7 +43,7 @@ def _netty() -> Sequence[Subject]:
 
 
 def _asyncio() -> Sequence[Subject]:
-    return [AsyncioSubject("call_later"), AsyncioSubject("call_at")]
+    return [asyncio_loop("call_later"), asyncio_loop("call_at")]
 
 
 SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
@@ -57,6 +59,8 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
     "timewheel": lambda: [IsolatedSubject("timewheel")],
+    "bazaar-timer-wheel": lambda: [bazaar_wheel()],
+    "npm-timer-wheel": lambda: [NpmTimerWheel("virtual-steps"), NpmTimerWheel("virtual-jumps")],
 }
 """Every built-in subject: the name, and what makes its configurations."""
 
