@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from purgatorio.broker.error import Error
-from purgatorio.broker.group import GroupState
+from purgatorio.broker.group import GroupState, JoinResult
 from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
-from reference.broker_scene import P0, P1
+from reference.broker_scene import P0, P1, Answers
 from reference.group_scene import INITIAL_MS, REBALANCE_MS, SESSION_MS, GroupScene
 
 
@@ -167,6 +167,20 @@ def test_a_new_member_is_given_up_after_its_own_time_out() -> None:
     assert newcomer.only().error is Error.UNKNOWN_MEMBER_ID
 
 
+def test_the_time_out_of_new_members_ends_with_their_first_answer() -> None:
+    """From then on the session counts: the member is still there when the other time-out would have ended it."""
+    scene = GroupScene()
+    session_ms = NEW_MEMBER_TIMEOUT_MS + 5_000
+    answers: Answers[JoinResult] = Answers()
+    scene.coordinator.join("g", "", ("range",), answers, session_timeout_ms=session_ms)
+    scene.advance(INITIAL_MS)
+    scene.sync(answers.only())
+    scene.advance(session_ms - 1)
+    assert scene.group.get(answers.only().member) is not None
+    scene.advance(1)
+    assert scene.group.get(answers.only().member) is None
+
+
 def test_a_pending_member_is_waited_for() -> None:
     """One that was given an id and told to come back holds the rebalance; its join ends it."""
     scene = GroupScene()
@@ -206,6 +220,18 @@ def test_a_sync_that_does_not_come_starts_a_rebalance(silent: int) -> None:
     assert scene.group.get(joined[silent].member) is None
     assert scene.group.state() is GroupState.PREPARING
     assert box.only().error is (Error.NONE if silent else Error.REBALANCE_IN_PROGRESS)
+
+
+def test_no_sync_at_all_starts_a_rebalance_of_nobody() -> None:
+    """Everybody is removed at the rebalance time-out, heartbeats or not; the rebalance that follows leaves nobody."""
+    scene = GroupScene()
+    joined = scene.joined(2)
+    for _ in range(REBALANCE_MS // 10):
+        assert [scene.beat(member) for member in joined] == [Error.NONE, Error.NONE]
+        scene.advance(10)
+    assert [scene.beat(member) for member in joined] == [Error.UNKNOWN_MEMBER_ID] * 2
+    scene.advance(REBALANCE_MS)
+    assert (scene.group.state(), scene.group.generation()) == (GroupState.EMPTY, 2)
 
 
 def test_a_rebalance_does_not_time_out_when_all_have_synced() -> None:

@@ -210,6 +210,19 @@ def test_list_offsets_that_expire() -> None:
     assert (meter.total(), meter.count(P0), meter.count(P1)) == (2, 1, 1)
 
 
+def test_removing_a_partition_removes_its_meter() -> None:
+    """The partition's own count goes with it, the total stays; an unknown one is no error."""
+    made, remote = scene()
+    future: Deferred[OffsetFound | None] = Deferred(THREADS)
+    remote.list_offsets(30, (OffsetLookup(P0, future=future),), lambda answers: None)
+    made.runtime.advance(30)
+    meter = remote.list_expirations
+    assert (meter.total(), meter.count(P0)) == (1, 1)
+    remote.partition_deleted(P0)
+    remote.partition_deleted(P1)
+    assert (meter.total(), meter.count(P0), meter.keys()) == (1, 0, [])
+
+
 def test_old_clients_are_not_told_the_epoch() -> None:
     """The field is left blank, the offset is not."""
     _, remote = scene()

@@ -257,16 +257,22 @@ def test_a_read_of_the_tier_that_cannot_begin() -> None:
     assert made.locked() == NONE
 
 
-def test_an_offline_directory_ends_the_wait() -> None:
-    """B943: the answer, which comes later, has its error."""
+@pytest.mark.parametrize(
+    "expected", [Error.KAFKA_STORAGE_ERROR, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NOT_LEADER_OR_FOLLOWER]
+)
+def test_a_partition_that_is_gone_ends_the_wait(expected: Error) -> None:
+    """B943: offline, deleted or stopped; the answer, which comes later, has its error, and the other's records."""
     made = ShareScene()
     answers = waiting_remotely(made)
-    made.manager.fail_directory(P0)
+    if expected is Error.KAFKA_STORAGE_ERROR:
+        made.manager.fail_directory(P0)
+    else:
+        made.manager.stop_replica(P0, deleted=expected is Error.UNKNOWN_TOPIC_OR_PARTITION)
     made.fetches.partition_moved(P0)
     assert made.fetches.waiting() == 0
     made.tier.futures[P0].complete(TIERED)
     made.tier.futures[P1].complete(TIERED)
-    assert answers.only()[P0].error is Error.KAFKA_STORAGE_ERROR
+    assert answers.only()[P0].error is expected
     assert offsets(answers.only(), P1) == [0]
 
 

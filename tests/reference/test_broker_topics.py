@@ -224,3 +224,23 @@ def test_a_future_completed_by_somebody_else_leaves() -> None:
     assert outcome is not None
     assert isinstance(outcome.error, Cancelled)
     assert (purgatory.num_waiting(), runtime.advance(100)) == (0, 0)
+
+
+def test_what_waits_is_counted_whatever_ends_it() -> None:
+    """B762, B764: one is reached, one expires, one is cancelled, one is failed from outside; each leaves the count."""
+    runtime, purgatory = threshold()
+    reached, late, cancelled, failed, left = (
+        purgatory.await_threshold(value, wait_ms)
+        for value, wait_ms in ((1, 100), (9, 10), (9, 100), (9, 100), (9, 100))
+    )
+    counts = [purgatory.num_waiting()]
+    purgatory.maybe_complete(1)
+    counts.append(purgatory.num_waiting())
+    runtime.advance(10)
+    counts.append(purgatory.num_waiting())
+    cancelled.cancel()
+    failed.fail(RuntimeError("resigned"))
+    counts.append(purgatory.num_waiting())
+    assert counts == [5, 4, 3, 1]
+    assert all(future.is_done() for future in (reached, late, cancelled, failed))
+    assert not left.is_done()

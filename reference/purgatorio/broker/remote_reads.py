@@ -81,6 +81,12 @@ class RemoteReads:
         """Its role or its place has changed; returns how many this completed."""
         return self._fetches.check_and_complete(partition) + self._lists.check_and_complete(partition)
 
+    def partition_deleted(self, partition: TopicPartition) -> int:
+        """It is gone for good, and so is its meter; returns how many this completed."""
+        completed = self.partition_moved(partition)
+        self.list_expirations.remove(partition)
+        return completed
+
     def waiting(self) -> tuple[int, int]:
         """The operations that the timers hold: of fetches and of offset requests."""
         return self._fetches.num_delayed(), self._lists.num_delayed()
