@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,14 +78,14 @@ def note(what: str, output: CheckOutput) -> Iterator[None]:
         yield
 
 
-def show(judged: Judged, focus: Focus, output: CheckOutput) -> int:
-    """Print a check (or its JSON), write its report if asked, and return the exit status."""
+def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, object] | None = None) -> int:
+    """Print a check (or its JSON, with `more` fields), write its report if asked, and return the exit status."""
     result = focus.of(judged.result)
     if output.report is not None:
         output.report.parent.mkdir(parents=True, exist_ok=True)
         write_report(result, judged.examples, judged.lateness, output.report)
     if output.json:
-        click.echo(json.dumps(result.as_json(), ensure_ascii=False))
+        click.echo(json.dumps({**result.as_json(), **(more or {})}, ensure_ascii=False))
     else:
         print_check(Console(), result, judged.examples, verbose=output.verbose)
         if output.report is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from purgatorio_pipeline.command.drive import judge_records, subjects_of_commands
+from purgatorio_pipeline.command.drive import judge_records, shortest_talks, subjects_of_commands
 from purgatorio_pipeline.command.showing import CheckOutput, engine_options, note, show
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, judge_on_spark
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
@@ -91,7 +91,14 @@ def command(
 
         with note(f"checking {len(records)} recorded runs", output):
             judged = judge_records(records, judge)
-        status = show(judged, Focus(), output)
+        shown = []
+        if driven and judged.result.verdict is Verdict.VIOLATED:
+            with note("looking for the fewest calls that show it", output):
+                shown = shortest_talks(judged.result, driven, seed, operations, folder)
+        more = {"shortest": [one.as_json() for one in shown]} if driven else {}
+        status = show(judged, Focus(), output, more)
+        for one in [] if output.json else shown:
+            one.print()
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
         if kept and not output.json:
             click.echo(f"traces: {folder}")

@@ -1,0 +1,218 @@
+"""A violation that was found in virtual time, made short: the fewest calls with which the program still shows it.
+
+The calls are read back from the trace, so nothing has to be kept while a run is recorded. They are left out, piece by
+piece, as long as the clause stays broken by the judgement of the specification alone; the last word has a fresh start
+of the program. The result is a trace like any other, and a talk that can be typed into the program by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance.recording import Recording, judge
+from purgatorio_stress.protocol.describe import Part
+from purgatorio_stress.protocol.driver import CommandSubject
+from purgatorio_stress.protocol.message import (
+    Add,
+    Advance,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Force,
+    Ready,
+    Register,
+)
+from purgatorio_stress.protocol.script import Script, ScriptPlayer
+from purgatorio_stress.subject.child import ChildLimits
+from purgatorio_stress.subject.contract import SubjectFailed
+
+__all__ = ["Shortest", "script_of", "shortest", "shortest_of_run"]
+
+_FEWER: Final = (20, 100)
+
+MAX_PLAYS: Final = 400
+"""So many scripts are played at most; what is found by then is short, if not the shortest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """A script that breaks `clause`: its recorded run and its talk, from `start` on. `plays`: what it took."""
+
+    clause: str
+    script: Script
+    recording: Recording
+    talk: tuple[str, ...]
+    plays: int
+
+
+def shortest(
+    command: Sequence[str],
+    script: Script,
+    clause: str,
+    operation: str,
+    *,
+    limits: ChildLimits | None = None,
+    plays: int = MAX_PLAYS,
+) -> Shortest | None:
+    """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading).
+
+    None where the violation does not come again, as with a program that does not behave the same twice, or where the
+    program misbehaves on the way.
+    """
+    with suppress(SubjectFailed):
+        with ScriptPlayer(command, limits) as player:
+            search = _Search(player, clause, plays)
+            found = search.reduced(script, operation)
+        if found is not None:
+            with ScriptPlayer(command, limits) as fresh:
+                return _played(fresh, found, clause, search.plays)
+    return None
+
+
+def shortest_of_run(
+    subject: CommandSubject, trace: Path, clause: str, seed: int, operations: int, folder: Path
+) -> Shortest | None:
+    """The shortest script for a clause that was violated in this recorded run in virtual time; see `shortest`.
+
+    A smaller plan of the same seed is tried first, for a long script is slow to cut down. `folder` is for its trace.
+    """
+    for fewer in (*(few for few in _FEWER if few < operations), None):
+        path = trace
+        if fewer is not None:
+            plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
+            with suppress(SubjectFailed):
+                path = subject.run(plan, folder / f"{subject.name}-of-{fewer}.jsonl", _silent)
+        run = check_files([path]).runs[0]
+        causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
+        for cause in causes:
+            script, violated = script_of(path, subject.part), cause.examples[0].subject
+            found = shortest(subject.command, script, clause, violated, limits=subject.limits)
+            if found is not None:
+                return found
+    return None
+
+
+def _silent(run: str, settled: int, planned: int) -> None:
+    """No progress is wanted."""
+
+
+def script_of(path: Path, part: Part) -> Script:
+    """The calls of a recorded run in virtual time. `quiesce` and `gauge` are left out: a script reads them itself."""
+    table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
+    rows = table.select(["i", "t", "ph", "f", "id", "c", "keys", "delay_ns"]).to_pylist()
+    ended = {row["c"]: row["t"] for row in rows if row["ph"] == "ret"}
+    calls: list[Call] = []
+    depth = 0
+    for row in rows:
+        # What the subject itself did stands inside a call of the driver.
+        if depth == 0 and row["ph"] != "ret":
+            calls += _call(row["f"], row["id"], row["keys"] or [], row["delay_ns"] or 0, ended.get(row["i"]))
+        depth += {"call": 1, "ret": -1, "at": 0}[row["ph"]]
+    return Script(part, rows[0]["t"] if rows else 0, tuple(calls))
+
+
+def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int | None) -> Iterator[Call]:
+    if f == "timer_add":
+        yield Add(operation, delay_ns)
+    elif f == "timer_cancel":
+        yield Cancel(operation)
+    elif f == "advance_clock" and ended_t is not None:
+        yield Advance(ended_t)
+    elif f == "try_complete_else_watch":
+        yield Register(operation, tuple(keys), delay_ns)
+    elif f == "ready":
+        yield Ready(operation)
+    elif f == "check_and_complete":
+        yield Check(keys[0])
+    elif f == "cancel_for_key":
+        yield CancelKey(keys[0])
+    elif f == "force_complete":
+        yield Force(operation)
+
+
+def _played(player: ScriptPlayer, script: Script, clause: str, plays: int) -> Shortest | None:
+    played = player.play(script)
+    recording = Recording(played.header, played.events)
+    if judge(recording).result.clauses[clause].verdict is not Verdict.VIOLATED:
+        return None
+    return Shortest(clause, script, recording, played.talk, plays)
+
+
+class _Search:
+    def __init__(self, player: ScriptPlayer, clause: str, plays: int) -> None:
+        self.plays = 0
+        self._player = player
+        self._clause = clause
+        self._most = plays
+
+    def reduced(self, script: Script, operation: str) -> Script | None:
+        """The script without all that it does not need; None if it does not break the clause (any more)."""
+        if not self._broken(script):
+            return None
+        for smaller in (_about(script, operation), _from_zero(script)):
+            if self._broken(smaller):
+                script = smaller
+        script = self._without_pieces(script)
+        at_zero = _from_zero(script)
+        return at_zero if self._broken(at_zero) else script
+
+    def _broken(self, script: Script) -> bool:
+        if self.plays >= self._most:
+            return False
+        self.plays += 1
+        return _played(self._player, script, self._clause, self.plays) is not None
+
+    def _without_pieces(self, script: Script) -> Script:
+        """Delta debugging: leave out pieces of half the calls, a quarter, ..., one."""
+        piece = max(1, len(script.calls) // 2)
+        while self.plays < self._most:
+            kept, place, left_out = script.calls, 0, False
+            while place < len(kept):
+                fewer = kept[:place] + kept[place + piece :]
+                if self._broken(replace(script, calls=fewer)):
+                    kept, left_out = fewer, True
+                else:
+                    place += piece
+            script = replace(script, calls=kept)
+            if piece == 1 and not left_out:
+                break
+            piece = max(1, piece // 2) if not left_out or piece > 1 else 1
+        return script
+
+
+def _about(script: Script, operation: str) -> Script:
+    """Only what concerns this operation, and the passing of time."""
+    registered = [call for call in script.calls if isinstance(call, Register) and call.id == operation]
+    keys = {key for call in registered for key in call.keys}
+    kept = (
+        call
+        for call in script.calls
+        if isinstance(call, Advance)
+        or _is(call, operation)
+        or (isinstance(call, Check | CancelKey) and call.key in keys)
+    )
+    return replace(script, calls=tuple(kept))
+
+
+def _is(call: Call, operation: str) -> bool:
+    return isinstance(call, Add | Cancel | Register | Ready | Force) and call.id == operation
+
+
+def _from_zero(script: Script) -> Script:
+    """The same, with a clock that starts at 0."""
+    calls = tuple(
+        replace(call, now_ns=call.now_ns - script.start_ns) if isinstance(call, Advance) else call
+        for call in script.calls
+    )
+    return replace(script, start_ns=0, calls=calls)
