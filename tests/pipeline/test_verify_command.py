@@ -1,0 +1,115 @@
+"""`purgatorio verify --command` as a stranger types it: exit status by what the program did, and one JSON object."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from purgatorio_pipeline.cli import purgatorio
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = shlex.join([sys.executable, "-I", "-S"])
+WHEEL = f"{PYTHON} {shlex.quote(str(ROOT / 'examples' / 'subjects' / 'toy_wheel.py'))}"
+BAD = f"{PYTHON} {shlex.quote(str(ROOT / 'tests' / 'stress' / 'bad_subject.py'))}"
+
+
+def verify(folder: Path, *commands: str, options: tuple[str, ...] = ("--json",)) -> Result:
+    """Run the command line in this process; traces and report go to `folder`."""
+    named = [argument for command in commands for argument in ("--command", command)]
+    traces = ["--traces", str(folder / "traces"), "--report", str(folder / "report.html")]
+    fixed = ["--engine", "process", "--time", "virtual", "--operations", "40"]
+    return CliRunner().invoke(purgatorio, ["verify", *fixed, *traces, *options, *named])
+
+
+def test_a_program_that_keeps_its_promises_passes(tmp_path: Path) -> None:
+    """Status 0, a run for each manner, traces that can be checked again, and a report."""
+    done = verify(tmp_path, WHEEL)
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["verdict"], said["shortest"]) == (0, "PASS", [])
+    assert [run["run"] for run in said["runs"]] == [
+        "toy-wheel-timer-virtual-steps-seed1",
+        "toy-wheel-timer-virtual-jumps-seed1",
+    ]
+    assert all("failure" not in run for run in said["runs"])
+    assert len(list((tmp_path / "traces").iterdir())) == 2
+    again = CliRunner().invoke(purgatorio, ["check", str(tmp_path / "traces"), "--engine", "process"])
+    assert again.exit_code == 0
+    assert "toy-wheel" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None:
+    """Status 1, and the one line that has to be typed into the program to see it."""
+    done = verify(tmp_path, f"{WHEEL} --bug")
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["verdict"]) == (1, "VIOLATED")
+    (shortest,) = said["shortest"]
+    assert (shortest["clause"], shortest["calls"]) == ("T1", 1)
+    assert json.loads(shortest["talk"][2].removeprefix("> "))["m"] == "add"
+    shown = verify(tmp_path, f"{WHEEL} --bug", options=())
+    assert "T1 in 1 call: " in shown.stdout
+    assert f"traces: {tmp_path / 'traces'}" in shown.stdout
+
+
+def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:
+    """Status 3, the kind by name, what was recorded is judged; the other program's runs are not touched."""
+    done = verify(tmp_path, f"{BAD} answer-twice", WHEEL)
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")
+    verdicts = [(run["verdict"], run.get("failure")) for run in said["runs"]]
+    assert verdicts == [("UNKNOWN", "answered-twice")] * 2 + [("PASS", None)] * 2
+    assert all("was answered before" in run["problems"][0] for run in said["runs"][:2])
+    assert said["runs"][0]["events"] > 0
+    assert said["runs"][0]["clauses"]["T1"]["verdict"] == "PASS"
+
+
+def test_a_violation_before_the_misbehaviour_counts(tmp_path: Path) -> None:
+    """What was found stands, whatever came afterwards."""
+    program = tmp_path / "early_and_dead.py"
+    source = (ROOT / "examples" / "subjects" / "toy_wheel.py").read_text(encoding="utf-8")
+    program.write_text(
+        source.replace(
+            'name = call["m"]\n', 'name = call["m"]\n    if name == "stop":\n        sys.exit(9)\n'
+        )
+    )
+    done = verify(tmp_path, f"{PYTHON} {shlex.quote(str(program))} --bug")
+    said = json.loads(done.stdout)
+    assert {run["failure"] for run in said["runs"]} == {"died"}
+    assert (done.exit_code, said["verdict"]) == (1, "VIOLATED")
+
+
+def test_a_program_that_fails_before_any_run_is_a_run_without_events(tmp_path: Path) -> None:
+    """Nothing recorded is no pass."""
+    done = verify(tmp_path, f"{PYTHON} -c 'print(1)'")
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["verdict"]) == (3, "UNKNOWN")
+    assert [(run["events"], run["failure"]) for run in said["runs"]] == [(0, "rubbish")]
+    shown = verify(tmp_path, f"{PYTHON} -c 'print(1)'", options=())
+    assert "rubbish: field '$': a JSON int, no object" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("no-such-program", "no-such-program does not start: No such file or directory"),
+        (f"{BAD} wrong-version", "it speaks 'purgatorio-subject/2'"),
+        ("node 'my.js", "No closing quotation"),
+        ("", "--command is empty"),
+    ],
+)
+def test_what_cannot_be_a_subject_is_a_usage_error(command: str, why: str, tmp_path: Path) -> None:
+    """Status 2, a sentence on standard error, nothing on standard output."""
+    done = verify(tmp_path, command)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert why in done.stderr
+
+
+def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
+    """One before and one after a change, side by side."""
+    said = json.loads(verify(tmp_path, WHEEL, f"{WHEEL} --bug").stdout)
+    assert len({run["run"] for run in said["runs"]}) == 4
+    assert [run["verdict"] for run in said["runs"]] == ["PASS", "PASS", "VIOLATED", "VIOLATED"]

@@ -1,0 +1,239 @@
+"""The example subjects, driven for real: the correct ones pass, their twins with one wrong character are found out.
+
+All in virtual time, so nothing here waits; real time is shown on one small run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance.recording import Recording, judge
+from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, describe_command
+from purgatorio_stress.protocol.message import (
+    MAX_TIME_NS,
+    Add,
+    Advance,
+    Call,
+    Cancel,
+    Check,
+    Description,
+    Force,
+    Ready,
+    Register,
+)
+from purgatorio_stress.protocol.script import Script, ScriptPlayer, late_slack_ns
+from purgatorio_stress.protocol.shortest import script_of, shortest, shortest_of_run
+from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
+from purgatorio_stress.subject.plan import HUGE_NS, MS, make_plan
+from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.trace_file import write_run
+from stress.trace_structure import check_intervals, read_run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
+PYTHON = (sys.executable, "-I", "-S")
+WHEEL = (*PYTHON, str(EXAMPLES / "toy_wheel.py"))
+PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
+NODE = shutil.which("node")
+NODE_WHEEL = (NODE or "node", str(EXAMPLES / "toy_wheel.js"))
+needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+SUBJECTS = [
+    pytest.param(WHEEL, {"T1", "T2", "T3", "T4", "T5"}, id="python-wheel"),
+    pytest.param(NODE_WHEEL, {"T1", "T2", "T3", "T4", "T5"}, id="javascript-wheel", marks=needs_node),
+    pytest.param(
+        PURGATORY,
+        {"O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"},
+        id="python-purgatory",
+    ),
+]
+TWINS = [
+    pytest.param(WHEEL, "T1", 1, id="python-wheel"),
+    pytest.param(NODE_WHEEL, "T1", 3, id="javascript-wheel", marks=needs_node),
+    pytest.param(PURGATORY, "O4", 3, id="python-purgatory"),
+]
+
+
+def record(
+    command: Sequence[str], folder: Path, ops: int
+) -> tuple[Sequence[CommandSubject], list[RunResult]]:
+    """Both manners of virtual time, recorded and judged."""
+    subjects = command_subjects(command, time="virtual")
+    records = record_runs(subjects, folder, ops=ops, suffix=".jsonl")
+    assert [record.failure for record in records] == [None] * len(records)
+    runs = check_files([record.path for record in records if record.path is not None]).runs
+    return subjects, list(runs)
+
+
+@pytest.mark.parametrize(("command", "clauses"), SUBJECTS)
+def test_a_correct_subject_passes_every_clause_with_occasions(
+    command: Sequence[str], clauses: set[str], tmp_path: Path
+) -> None:
+    """No false alarm, and no empty pass: each clause that the subject can be judged by had something to judge."""
+    subjects, runs = record(command, tmp_path, 150)
+    assert [subject.mode for subject in subjects] == ["virtual-steps", "virtual-jumps"]
+    for run in runs:
+        check_intervals(read_run(Path(run.file)).events)
+        verdicts = {name: clause.verdict for name, clause in run.clauses.items()}
+        assert {name for name, verdict in verdicts.items() if verdict is Verdict.PASS} == clauses
+        assert {name for name in clauses if run.clauses[name].occasions == 0} == set()
+        assert set(verdicts.values()) <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+@pytest.mark.parametrize(("command", "clause", "calls"), TWINS)
+def test_one_wrong_character_is_found_with_the_fewest_calls(
+    command: Sequence[str], clause: str, calls: int, tmp_path: Path
+) -> None:
+    """The twin of each: its clause is broken, and the shortest script that shows it is as short as it can be."""
+    subjects, runs = record([*command, "--bug"], tmp_path, 100)
+    assert {run.clauses[clause].verdict for run in runs} == {Verdict.VIOLATED}
+    found = shortest_of_run(subjects[0], Path(runs[0].file), clause, 1, 100, tmp_path)
+    assert found is not None
+    assert len(found.script.calls) <= calls, found.talk
+    found.recording.write(tmp_path / "shortest.jsonl")
+    again = check_files([tmp_path / "shortest.jsonl"]).runs[0]
+    assert again.clauses[clause].violations == 1, "its trace is a trace like any other"
+    with ScriptPlayer(command) as correct:
+        played = correct.play(found.script)
+    judged = judge(Recording(played.header, played.events)).result.clauses[clause]
+    assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
+
+
+def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
+    """Which calls were the driver's is known by their place: outside of all others."""
+    calls: tuple[Call, ...] = (
+        Register("op-0", ("a", "b"), 5),
+        Ready("op-0"),
+        Check("b"),
+        Register("op-1", ("a",), 7),
+        Force("op-1"),
+        Advance(20),
+    )
+    with ScriptPlayer(PURGATORY) as player:
+        played = player.play(Script("purgatory", 3, calls))
+    path = write_run(tmp_path / "run.jsonl", played.header, played.events, 0)
+    assert script_of(path, "purgatory") == Script("purgatory", 3, calls)
+
+
+def test_a_violation_that_is_not_there_is_not_made_short() -> None:
+    """Nothing is reported that a fresh start does not show."""
+    assert shortest(WHEEL, Script("timer", 0, (Add("t", 5), Advance(MS))), "T1", "t") is None
+
+
+@pytest.mark.parametrize(
+    ("calls", "slack_ns"),
+    [
+        ((), 0),
+        ((Add("a", 5), Advance(5)), 0),
+        ((Add("a", 5), Advance(9)), 9),
+        ((Add("a", 5), Advance(4)), 0),
+        ((Add("a", 0),), 0),
+        ((Advance(3), Add("a", 0), Advance(4)), 3),
+        ((Advance(3), Add("a", 0), Advance(3), Advance(4)), 0),
+        ((Add("a", HUGE_NS), Advance(9)), 0),
+    ],
+)
+def test_a_late_bound_is_judged_only_where_it_could_be_kept(calls: tuple[Call, ...], slack_ns: int) -> None:
+    """A subject that is asked too late, or not again, is not late."""
+    assert late_slack_ns(Script("timer", 0, calls), 0) == slack_ns
+
+
+def test_one_program_plays_many_scripts_each_from_a_fresh_start() -> None:
+    """A second `start` forgets the run before it."""
+    script = Script("timer", 7, (Add("a", 5), Advance(2 * MS)))
+    with ScriptPlayer(WHEEL) as player:
+        first, second = player.play(script), player.play(script)
+    assert first.events == second.events
+    assert [event.f for event in first.events if event.ph == "call"] == [
+        "timer_add",
+        "advance_clock",
+        "timer_fire",
+    ]
+
+
+PLAIN = Description(0, "", "x", ("timer",), ("timer_fire",))
+
+
+def test_a_plan_keeps_to_what_the_subject_declares() -> None:
+    """No delay outside its range or unit, no huge one where nothing can be cancelled, no cancel it does not know."""
+    plan = make_plan(1, 2_000, 4, MS)
+    coarse = replace(
+        PLAIN,
+        capabilities=("timer", "cancel"),
+        unit_ns=10 * MS,
+        least_delay_ns=20 * MS,
+        most_delay_ns=500 * MS,
+    )
+    dues = timeline(fitted(plan, shape_of(coarse, "timer", virtual=True), "timer", coarse), "timer", coarse)
+    delays = {due.call.delay_ns for due in dues if isinstance(due.call, Add)}
+    assert min(delays) == 20 * MS
+    assert max(delays) == 500 * MS
+    assert all(delay_ns % (10 * MS) == 0 for delay_ns in delays)
+    assert all(due.at_ns % (10 * MS) == 0 and due.lane == 0 for due in dues)
+    assert any(isinstance(due.call, Cancel) for due in dues)
+
+    plain = replace(PLAIN, lanes=3, least_delay_ns=-5)
+    dues = timeline(fitted(plan, shape_of(plain, "timer", virtual=False), "timer", plain), "timer", plain)
+    delays = {due.call.delay_ns for due in dues if isinstance(due.call, Add)}
+    assert min(delays) == -5
+    assert max(delays) < HUGE_NS < MAX_TIME_NS
+    assert {type(due.call) for due in dues} == {Add}
+    assert {due.lane for due in dues} == {0, 1, 2}
+
+
+REAL_TIME = """
+import heapq, json, select, sys, time
+def say(**message): print(json.dumps(message), flush=True)
+pending, cancelled = [], set()
+buffer = b""
+while True:
+    now = time.monotonic_ns()
+    while pending and pending[0][0] <= now:
+        _, task = heapq.heappop(pending)
+        if task not in cancelled: say(m="fired", id=task, th="loop")
+    wait = max(0, pending[0][0] - now) / 1e9 if pending else None
+    if not select.select([0], [], [], wait)[0]: continue
+    import os
+    data = os.read(0, 65536)
+    if not data: break
+    buffer += data
+    *lines, buffer = buffer.split(b"\\n")
+    for line in lines:
+        call = json.loads(line); n = call["n"]; name = call["m"]
+        if name == "describe":
+            say(m="description", n=n, protocol="purgatorio-subject/1", name="real", reports=["timer_fire"],
+                capabilities=["timer", "real-time", "cancel"], early_ns=0, late_ns=0, lanes=2)
+            continue
+        if name == "add": heapq.heappush(pending, (time.monotonic_ns() + call["delay_ns"], call["id"]))
+        if name == "cancel": cancelled.add(call["id"])
+        say(m="answer", n=n)
+"""
+
+
+def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:
+    """A heap that waits for its input and its first deadline: two lanes, a thread of its own, a declared late bound
+    with the machine's slack on top."""
+    subject = command_subjects([*PYTHON, "-c", REAL_TIME], time="real")[0]
+    plan = make_plan(3, 40, 2, MS, span_ns=60 * MS, longest_ns=50 * MS)
+    path = subject.run(plan, tmp_path / "run.jsonl", lambda run, settled, planned: None)
+    run = read_run(path)
+    check_intervals(run.events)
+    assert {event.th for event in run.events} == {"caller-0", "caller-1", "subject/loop"}
+    assert run.header.clock.id == "monotonic"
+    assert run.header.timer.late_ns == 2_000_000_000
+    result = check_files([path]).runs[0]
+    assert (str(result.verdict), result.clauses["T1"].occasions > 20) == ("PASS", True)
+
+
+def test_the_description_is_what_the_program_says() -> None:
+    """Before any run."""
+    said = describe_command(WHEEL)
+    assert (said.name, said.tick_ns, said.wheel_size, said.lanes) == ("toy-wheel", MS, 8, 1)
