@@ -57,7 +57,8 @@ def _measured(machine: Mapping[str, object], seed: int, operations: int) -> Iter
         f"**Figures vary from run to run.** These are of one run each, at most {operations:,} timers, seed {seed}, on "
         f"a machine that other work ran on too: {on}. Lateness counts the timers that fired and that nothing had "
         "cancelled, in milliseconds from the deadline, or from the return of the add if that came after it; *before* "
-        "counts those that fired before the deadline, whatever the bound."
+        "counts those that fired before the deadline, whatever the bound. In the tables of verdicts the numbers are "
+        "the occasions that a clause had to be broken."
     )
     yield ""
 
