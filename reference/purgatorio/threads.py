@@ -30,14 +30,14 @@ from purgatorio.sync import (
 from purgatorio.threads_queue import LinkedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
 
-__all__ = ["THREADS", "ThreadingSync"]
+__all__ = ["PLAIN_LOCK", "THREADS", "ThreadingSync"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("purgatorio")
 
 # The types behind the factory functions `threading.Lock` and `threading.RLock`.
-_LOCK: Final = type(threading.Lock())
+PLAIN_LOCK: Final = type(threading.Lock())
 _RLOCK: Final = type(threading.RLock())
 
 _STRIPES: Final = tuple(threading.Lock() for _ in range(64))
@@ -119,7 +119,7 @@ class _Condition:
     __slots__ = ("_condition",)
 
     def __init__(self, lock: Lock) -> None:
-        if not isinstance(lock, _LOCK | _RLOCK):
+        if not isinstance(lock, PLAIN_LOCK | _RLOCK):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         self._condition = threading.Condition(lock)
 

@@ -22,20 +22,22 @@ GUARDED = {
     "_closed",
     "_idle_until",
     "_levels",
+    "_recent",
     "_now_tick",
     "_size",
     "_sleepers",
     "_tick",
+    "floor",
     "limit",
     "queued",
 }
 """What changes after `__init__`, but for `_home`, which is the rule's own exception (see `flat_task`)."""
 
 UNDER_LOCK = {
+    "_level_of",
     "_link",
     "_move_clock",
     "_offer",
-    "_reach",
     "_take_due",
     "check_task",
     "emptied",

@@ -56,21 +56,28 @@ class Bucket(Link):
 
 
 class Level:
-    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two."""
+    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two.
 
-    __slots__ = ("buckets", "limit", "mask", "rank", "shift", "size")
+    `floor` is the limit of the level below: ticks from there up to `limit` belong here. (Those of the overdue level
+    have no least one; its floor is its limit.)
+    """
 
-    def __init__(self, rank: int, shift: int, size: int, now: int) -> None:
+    __slots__ = ("buckets", "floor", "limit", "mask", "rank", "shift", "size")
+
+    def __init__(self, rank: int, shift: int, size: int, now: int, floor: int) -> None:
         self.rank = rank
         self.shift = shift
         self.size = size
         self.mask = size - 1
+        self.floor = floor
         self.limit = ((now >> shift) + size) << shift
         self.buckets = tuple(Bucket() for _ in range(size))
 
-    def move_to(self, now: int) -> None:
-        """The timer stands at `now`."""
+    def move_to(self, now: int, floor: int) -> int:
+        """The timer stands at `now`; returns the new limit, which is the floor of the level above."""
+        self.floor = floor
         self.limit = ((now >> self.shift) + self.size) << self.shift
+        return self.limit
 
     def due_tick(self, tick: int) -> int:
         """When the bucket of `tick` must be looked at: the start of its time."""

@@ -26,11 +26,13 @@ import operator
 from collections.abc import Callable
 from typing import Final
 
-from purgatorio.sync import Lock
+from purgatorio.compiling import mypyc_attr
+from purgatorio.timer.mutex import Mutex
 
 __all__ = ["HANDED_OVER", "NOWHERE", "FlatCallback", "FlatTask", "Home", "Link", "move_home", "take_home"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Link:
     """A place in a ring; a new one is a ring by itself."""
 
@@ -53,7 +55,7 @@ class Home:
 
     __slots__ = ("_lock", "_size")
 
-    _lock: Lock
+    _lock: Mutex
     _size: int
 
     def give_up(self, task: "FlatTask", heir: "Home") -> None:
@@ -61,6 +63,7 @@ class Home:
         raise NotImplementedError
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FlatTask(Link):
     """One thing to run once, `delay_ms` after it was added to a `FlatTimer`.
 
@@ -106,6 +109,7 @@ class FlatTask(Link):
         return self._home is None or self._after is NOWHERE
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FlatCallback(FlatTask):
     """A task made of a function without arguments; its result is dropped."""
 

@@ -33,13 +33,14 @@ from typing import Final
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.invariant import require
-from purgatorio.sync import Cell, Executor, ExecutorClosed, Lock, Sync
+from purgatorio.sync import Cell, Executor, ExecutorClosed, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.flat_alarm import Alarm
 from purgatorio.timer.flat_batch import Batch
 from purgatorio.timer.flat_level import Bucket, Level
-from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, FlatTask, Home, move_home
+from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, FlatCallback, FlatTask, Home, move_home
 from purgatorio.timer.interface import TimerClosed
+from purgatorio.timer.mutex import new_mutex
 from purgatorio.timer.system_timer import close_executor
 
 __all__ = ["DEFAULT_WHEEL_SIZE", "FlatTimer"]
@@ -75,6 +76,7 @@ class FlatTimer(Home):
         "_levels",
         "_now_ms",
         "_now_tick",
+        "_recent",
         "_sleepers",
         "_sync",
         "name",
@@ -106,7 +108,7 @@ class FlatTimer(Home):
         self._faults = faults
         self._executor = executor or sync.executor(f"executor-{name}")
         self._now_ms: Callable[[], int] = (clock or MonotonicClock()).now_ms
-        self._lock: Lock = sync.lock("flat-timer")
+        self._lock = new_mutex(sync, "flat-timer")
         self._alarm = Alarm(sync)
         self._heap: Cell[list[_Queued]] = sync.cell([], "flat-timer.heap")
         self._bits = wheel_size.bit_length() - 1
@@ -116,9 +118,11 @@ class FlatTimer(Home):
         now_tick = self._now_ms() // tick_ms
         self._now_tick = now_tick
         self._idle_until = now_tick
-        overdue = Level(0, 0, 1, now_tick)
-        above = [Level(rank, self._bits * (rank - 1), wheel_size, now_tick) for rank in range(1, levels + 1)]
-        self._levels: tuple[Level, ...] = (overdue, *above)
+        made = [Level(0, 0, 1, now_tick, now_tick + 1)]
+        for rank in range(1, levels + 1):
+            made.append(Level(rank, self._bits * (rank - 1), wheel_size, now_tick, made[-1].limit))
+        self._levels: tuple[Level, ...] = tuple(made)
+        self._recent = made[_FINEST]
 
     def add(self, task: FlatTask) -> None:
         """See `Timer.add`. TimerClosed after `close`."""
@@ -128,38 +132,53 @@ class FlatTimer(Home):
         """As `add`, for a caller that knows the deadline, in ms of the timer's clock; `delay_ms` does not count."""
         tick = deadline_ms if self.tick_ms == 1 else deadline_ms // self.tick_ms
         wake = False
-        while True:
-            lock = self._lock
-            lock.acquire()
-            try:
-                home = task._home
-                if home is self or home is None:
-                    # This is `_link`, without the call: the one way that every task goes.
-                    for level in self._levels:
-                        if tick < level.limit:
-                            break
-                    else:
-                        level = self._reach(tick)
-                    bucket = level.buckets[tick >> level.shift & level.mask]
-                    wake = not bucket.queued and self._offer(bucket, level, tick)
-                    if home is None or task._before is NOWHERE:
-                        task._home = self
-                        self._size += 1
-                    else:
-                        task._before._after = task._after
-                        task._after._before = task._before
-                    last = bucket._before
-                    task._tick = tick
-                    task._before = last
-                    task._after = bucket
-                    last._after = task
-                    bucket._before = task
-                    break
-            finally:
-                lock.release()
-            move_home(task, self)
+        lock = self._lock
+        lock.acquire()
+        try:
+            home = task._home
+            mine = home is self or home is None
+            if mine:
+                # This is `_link`, without the call: the one way that every task goes.
+                level = self._recent
+                if not level.floor <= tick < level.limit:
+                    level = self._level_of(tick)
+                bucket = level.buckets[tick >> level.shift & level.mask]
+                if not bucket.queued:
+                    wake = self._offer(bucket, level, tick)
+                if home is None or task._before is NOWHERE:
+                    task._home = self
+                    self._size += 1
+                else:
+                    task._before._after = task._after
+                    task._after._before = task._before
+                last = bucket._before
+                task._tick = tick
+                task._before = last
+                task._after = bucket
+                last._after = task
+                bucket._before = task
+        finally:
+            lock.release()
         if wake:
             self._alarm.ring()
+        elif not mine:
+            move_home(task, self)
+            self.add_at(task, deadline_ms)
+
+    def call_at(self, deadline_ms: int, callback: Callable[[], object]) -> FlatCallback:
+        """Let `callback` run at `deadline_ms` of the timer's clock; the task, for `cancel` and `add_at`.
+
+        (Its `delay_ms` is 0, which is what `add` would go by.)
+        """
+        task = FlatCallback(0, callback)
+        self.add_at(task, deadline_ms)
+        return task
+
+    def call_later(self, delay_ms: int, callback: Callable[[], object]) -> FlatCallback:
+        """Let `callback` run `delay_ms` from now; the task, for `cancel` and `add`."""
+        task = FlatCallback(delay_ms, callback)
+        self.add_at(task, self._now_ms() + task.delay_ms)
+        return task
 
     def cancel(self, task: FlatTask) -> None:
         """The same as `task.cancel()`."""
@@ -192,6 +211,7 @@ class FlatTimer(Home):
         with self._lock:
             self._closed = True
             self._levels = ()
+            self._recent = Level(0, 0, 1, 0, 1)
             self._size = 0
             for _, _, bucket in self._heap.get():
                 bucket.queued = False
@@ -235,11 +255,7 @@ class FlatTimer(Home):
     def _link(self, task: FlatTask) -> None:
         """Into the ring of its tick. Nobody needs to wake for it: it was in one that is due no later."""
         tick = task._tick
-        for level in self._levels:
-            if tick < level.limit:
-                break
-        else:
-            level = self._reach(tick)
+        level = self._level_of(tick)
         bucket = level.buckets[tick >> level.shift & level.mask]
         if not bucket.queued:
             self._offer(bucket, level, tick)
@@ -259,18 +275,22 @@ class FlatTimer(Home):
             self._idle_until = due_tick
         return self._sleepers > 0 and heap[0][2] is bucket
 
-    def _reach(self, tick: int) -> Level:
-        """The first level that reaches as far as `tick`, made with those below it. A closed timer has none."""
+    def _level_of(self, tick: int) -> Level:
+        """The lowest level that reaches as far as `tick`, made on first need. A closed timer has none."""
+        for level in self._levels:
+            if tick < level.limit:
+                if level.rank > 0:
+                    self._recent = level
+                return level
         if self._closed:
             raise TimerClosed(f"timer {self.name!r} has been closed")
-        levels = self._levels
-        while True:
-            rank = len(levels)
-            level = Level(rank, self._bits * (rank - 1), self.wheel_size, self._now_tick)
-            levels = (*levels, level)
-            if tick < level.limit:
-                self._levels = levels
-                return level
+        made = list(self._levels)
+        while tick >= made[-1].limit:
+            rank = len(made)
+            shift = self._bits * (rank - 1)
+            made.append(Level(rank, shift, self.wheel_size, self._now_tick, made[-1].limit))
+        self._levels = tuple(made)
+        return made[-1]
 
     def _drain(self) -> bool:
         """Take out and hand over what is due; False where no bucket was."""
@@ -328,8 +348,9 @@ class FlatTimer(Home):
         A clock that lags costs detours, not correctness: what is near goes to a level that is coarser than need be.
         """
         self._now_tick = now_tick
+        floor = now_tick + 1
         for level in self._levels:
-            level.move_to(now_tick)
+            floor = level.move_to(now_tick, floor)
         idle_until = now_tick + (self.wheel_size >> 2) + 1
         self._idle_until = min(idle_until, heap[0][0]) if heap else idle_until
 

@@ -28,6 +28,7 @@ each store its own, and the one overwritten stays linked with nobody to unlink i
 from abc import ABC, abstractmethod
 from typing import Final, Protocol
 
+from purgatorio.compiling import mypyc_attr
 from purgatorio.sync import AtomicRef, Lock, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.flat_task import FlatTask, Home, move_home, take_home
@@ -42,6 +43,7 @@ class TaskEntry(Protocol):
         """Leave the timer; nothing where it has left already."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TimerTask(FlatTask, ABC):
     """One thing to run once, `delay_ms` after it was added to a timer.
 
@@ -112,6 +114,7 @@ class _Entries(Home):
 _ENTRIES: Final = _Entries()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ActionTask(TimerTask):
     """A task made of a function."""
 

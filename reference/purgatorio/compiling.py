@@ -1,0 +1,19 @@
+"""What the source tells mypyc, without depending on it.
+
+The same files are run by CPython as they are, and compiled by mypyc for the fast build (see CONTRIBUTING.md). A
+compiled class is closed; `mypyc_attr(allow_interpreted_subclasses=True)`, on a class and on its bases, opens it to
+those who subclass it in plain Python. mypyc knows the mark by the name of its first module.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_extensions import mypyc_attr
+else:
+
+    def mypyc_attr(*names, **values):
+        """No mark: the class as it is."""
+        return lambda marked: marked
+
+
+__all__ = ["mypyc_attr"]

@@ -1,0 +1,22 @@
+"""`Mutex` over librt's lock; importing this fails where librt is not installed. Only the compiled build does."""
+
+from librt.threading import Lock as NativeLock
+
+from purgatorio.timer.mutex import Mutex
+
+__all__ = ["LibrtMutex"]
+
+
+class LibrtMutex(Mutex):
+    """See `purgatorio.timer.mutex`."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self) -> None:
+        self._native: NativeLock = NativeLock()
+
+    def acquire(self) -> None:
+        self._native.acquire()
+
+    def release(self) -> None:
+        self._native.release()
