@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,6 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance.case import (
     Case,
     Subject,
-    again_command,
     cases,
     purgatory_subject,
     timer_subject,
@@ -106,7 +107,7 @@ class BoundCase:
             if self.request.config.getoption("--purgatorio-unknown") == "skip":
                 pytest.skip(f"UNKNOWN: {outcome.text}")
             pytest.fail(f"UNKNOWN: {outcome.text}", pytrace=False)
-        text = outcome.shown(self.case.clause, self._file(), again_command(node.nodeid))
+        text = outcome.shown(self.case.clause, self._file(), f"pytest {shlex.quote(self._nodeid())}")
         if outcome.verdict is Verdict.VIOLATED:
             raise BrokenPromise(text)
         pytest.fail(text, pytrace=False)
@@ -120,7 +121,15 @@ class BoundCase:
         else:
             factory: pytest.TempPathFactory = self.request.getfixturevalue("tmp_path_factory")
             path = factory.mktemp("purgatorio") / name
-        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        return path.relative_to(self._here()) if path.is_relative_to(self._here()) else path
+
+    def _here(self) -> Path:
+        return self.request.config.invocation_params.dir
+
+    def _nodeid(self) -> str:
+        """The test's id, from where pytest was called."""
+        node = self.request.node
+        return "::".join([os.path.relpath(node.path, self._here()), *node.nodeid.split("::")[1:]])
 
 
 def bound(request: pytest.FixtureRequest) -> BoundCase:

@@ -24,12 +24,18 @@ from collections.abc import Callable
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 from purgatorio_stress.recorder import Recorder
 
-__all__ = ["Probe", "in_range"]
+__all__ = ["Probe", "in_range", "in_words"]
 
 
 def in_range(time_ns: int) -> int:
     """The trace format holds 64 bits; a time beyond is later than any run lasts."""
     return max(MIN_INT, min(MAX_INT, time_ns))
+
+
+def in_words(time_ns: int) -> str:
+    """In milliseconds, where it is a number of them."""
+    whole, rest = divmod(time_ns, 1_000_000)
+    return f"{time_ns} ns" if rest else f"{whole} ms"
 
 
 class Probe:

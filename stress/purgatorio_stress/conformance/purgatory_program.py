@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
 from purgatorio_stress.conformance.contract import BadPromise, Promise, PurgatoryFactory, PurgatoryUnderTest
-from purgatorio_stress.conformance.probe import Probe, in_range
+from purgatorio_stress.conformance.probe import Probe, in_range, in_words
 from purgatorio_stress.conformance.recording import Recording
 from purgatorio_stress.recorder import Recorder
 
@@ -44,7 +44,7 @@ class Register:
     then: Check | str = ""
 
     def __str__(self) -> str:
-        timeout = "never" if self.delay_ns >= NEVER_NS else f"{self.delay_ns} ns"
+        timeout = "never" if self.delay_ns >= NEVER_NS else in_words(self.delay_ns)
         told = [f"ready {self.ready}" if self.ready != "no" else "", f"then {self.then}" if self.then else ""]
         return ", ".join(
             [
@@ -112,7 +112,7 @@ class Pass:
     times: int = 1
 
     def __str__(self) -> str:
-        return f"advance({self.by_ns} ns){f' x {self.times}' if self.times > 1 else ''}"
+        return f"advance({in_words(self.by_ns)}){f' x {self.times}' if self.times > 1 else ''}"
 
 
 PurgatoryStep = Register | Ready | Spoil | Check | Force | CancelKey | Pass

@@ -16,7 +16,7 @@ from purgatorio_stress.conformance.contract import (
     TimerFactory,
     TimerUnderTest,
 )
-from purgatorio_stress.conformance.probe import in_range
+from purgatorio_stress.conformance.probe import in_range, in_words
 from purgatorio_stress.conformance.recording import Recording
 from purgatorio_stress.recorder import Recorder
 
@@ -37,7 +37,7 @@ class Add:
 
     def __str__(self) -> str:
         then = f", then {self.then}" if self.then else ""
-        return f"add({self.task}, {self.delay_ns} ns{then}{', raises' if self.raises else ''})"
+        return f"add({self.task}, {in_words(self.delay_ns)}{then}{', raises' if self.raises else ''})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Pass:
     times: int = 1
 
     def __str__(self) -> str:
-        return f"advance({self.by_ns} ns){f' x {self.times}' if self.times > 1 else ''}"
+        return f"advance({in_words(self.by_ns)}){f' x {self.times}' if self.times > 1 else ''}"
 
 
 TimerStep = Add | Cancel | Pass
@@ -99,9 +99,10 @@ class _Drive:
         self.recorder = Recorder(lambda: self.now_ns)
         self.handles: dict[str, object] = {}
         self.deadlines: dict[str, int] = {}
+        self.last_deadline_ns = 0
+        """Of those that are waited for."""
         self.drains: list[int] = []
         self.counts = isinstance(timer, Counts) and "size" not in promise.lacks
-        self.cancels = isinstance(timer, Cancels) and "cancel" not in promise.lacks
         for lack, can, method in (
             ("cancel", isinstance(timer, Cancels), "cancel(handle)"),
             ("size", isinstance(timer, Counts), "size()"),
@@ -125,6 +126,8 @@ class _Drive:
         if task in self.deadlines:
             return
         self.deadlines[task] = deadline_t = in_range(self.now_ns + step.delay_ns)
+        if step.delay_ns < NEVER_NS:
+            self.last_deadline_ns = max(self.last_deadline_ns, deadline_t)
         c = self.recorder.call("timer_add", task, delay_ns=in_range(step.delay_ns))
         try:
             self.handles[task] = self.timer.add(step.delay_ns, partial(self._fire, step))
@@ -168,18 +171,16 @@ class _Drive:
     def finish(self) -> None:
         """Let everything that is waited for become due, tick by tick, then look once more."""
         tick_ns = self.promise.tick_ns
-        waited = [t for t in self.deadlines.values() if t < self.now_ns + NEVER_NS]
         slack_ns = (self.promise.late_ns or 0) + 2 * tick_ns
         # A task may add another while this goes on.
-        while waited and self.now_ns < max(waited) + slack_ns:
+        while self.deadlines and self.now_ns < self.last_deadline_ns + slack_ns:
             self._pass(tick_ns)
-            waited = [t for t in self.deadlines.values() if t < self.now_ns + NEVER_NS]
         counted = State(delayed=self.timer.size()) if self.counts and isinstance(self.timer, Counts) else None
         self.recorder.at("quiesce", state=counted or State())
 
     def recording(self, run: str, broken_off: str) -> Recording:
-        recorded = ["timer_add", "timer_fire", "quiesce"]
-        recorded += ["timer_cancel"] if self.cancels else []
+        # A timer that cannot cancel is one of which every cancel is recorded.
+        recorded = ["timer_add", "timer_cancel", "timer_fire", "quiesce"]
         recorded += ["gauge"] if self.counts else []
         promise = self.promise
         header = Header(

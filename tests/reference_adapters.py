@@ -1,0 +1,213 @@
+"""The reference, plugged into the conformance suite as a user would: adapters of a few lines around public names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from purgatorio import (
+    ActionTask,
+    DelayedOperation,
+    HashedWheel,
+    HeapTimer,
+    ManualClock,
+    Purgatory,
+    QueuedExecutor,
+    SystemTimer,
+    Timer,
+    TimerTask,
+)
+from purgatorio.faults import ContainFaults
+from purgatorio_stress.conformance.contract import Promise
+from purgatorio_stress.conformance.probe import Probe
+from purgatorio_stress.scenario.world import DIALECTS
+
+__all__ = ["HASHED", "HEAP", "PURGATORIES", "WHEEL", "hashed_wheel", "heap_timer", "purgatory", "wheel"]
+
+NS_PER_MS: Final = 1_000_000
+IN_MS: Final = {"between-ticks": "it counts in milliseconds"}
+
+
+class Quiet(ContainFaults):
+    """What the suite raises on purpose is no news."""
+
+    def report(self, error: Exception, where: str, subject: object) -> None:
+        """Expected."""
+
+
+class AnyTimer:
+    """A `purgatorio.Timer` in virtual time."""
+
+    def __init__(self, timer: Timer, clock: ManualClock, executor: QueuedExecutor) -> None:
+        self.timer, self.clock, self.executor = timer, clock, executor
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> ActionTask:
+        added = ActionTask(delay_ns // NS_PER_MS, task)
+        self.timer.add(added)
+        self.executor.run_all()
+        return added
+
+    def cancel(self, handle: object) -> None:
+        assert isinstance(handle, ActionTask)
+        handle.cancel()
+
+    def advance(self, by_ns: int) -> None:
+        self.clock.advance(by_ns // NS_PER_MS)
+        self.timer.advance_clock(0)
+        self.executor.run_all()
+
+    def size(self) -> int:
+        return self.timer.size()
+
+
+def wheel(promise: Promise) -> AnyTimer:
+    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
+    tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
+    timer = SystemTimer("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
+    return AnyTimer(timer, clock, executor)
+
+
+def heap_timer(promise: Promise) -> AnyTimer:
+    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
+    timer = HeapTimer(
+        "t", tick_ms=promise.tick_ns // NS_PER_MS, clock=clock, executor=executor, faults=Quiet()
+    )
+    return AnyTimer(timer, clock, executor)
+
+
+def hashed_wheel(promise: Promise) -> AnyTimer:
+    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
+    tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
+    timer = HashedWheel("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
+    return AnyTimer(timer, clock, executor)
+
+
+class ProbedOperation(DelayedOperation):
+    """The operation that the suite asks for."""
+
+    def __init__(self, probe: Probe, dialect: str) -> None:
+        super().__init__(probe.delay_ns // NS_PER_MS, dialect=DIALECTS[dialect], faults=Quiet())
+        self.probe = probe
+
+    def try_complete(self) -> bool:
+        return self.probe.try_complete(self.force_complete)
+
+    def force_complete(self) -> bool:
+        return self.probe.force_complete(super().force_complete)
+
+    def on_complete(self) -> None:
+        self.probe.on_complete()
+
+    def on_expiration(self) -> None:
+        self.probe.on_expiration()
+
+    def cancel(self) -> None:
+        self.probe.timer_cancel(super().cancel)
+
+    def run(self) -> None:
+        self.probe.timer_fire(super().run)
+
+
+class ToldTimer:
+    """Tells the probes when they are armed."""
+
+    def __init__(self, timer: Timer) -> None:
+        self.timer = timer
+
+    def add(self, task: TimerTask) -> None:
+        assert isinstance(task, ProbedOperation)
+        task.probe.timer_add(lambda: self.timer.add(task))
+
+    def cancel(self, task: TimerTask) -> None:
+        self.timer.cancel(task)
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        return self.timer.advance_clock(timeout_ms)
+
+    def size(self) -> int:
+        return self.timer.size()
+
+    def close(self) -> None:
+        self.timer.close()
+
+
+class AnyPurgatory:
+    """A `purgatorio.Purgatory` in virtual time."""
+
+    def __init__(self, promise: Promise) -> None:
+        self.clock, self.executor = ManualClock(), QueuedExecutor(faults=Quiet())
+        tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
+        timer = SystemTimer(
+            "t", tick_ms=tick_ms, wheel_size=size, clock=self.clock, executor=self.executor, faults=Quiet()
+        )
+        self.dialect = promise.profile
+        self.purgatory: Purgatory[ProbedOperation] = Purgatory(
+            "p",
+            ToldTimer(timer),
+            purge_interval=promise.purge_interval or 0,
+            reaper=False,
+            faults=Quiet(),
+        )
+        self.operations: dict[Probe, ProbedOperation] = {}
+
+    def register(self, probe: Probe) -> bool:
+        operation = self.operations[probe] = ProbedOperation(probe, self.dialect)
+        done = self.purgatory.try_complete_else_watch(operation, probe.keys)
+        self.executor.run_all()
+        return done
+
+    def check(self, key: str) -> int:
+        return self.purgatory.check_and_complete(key)
+
+    def force(self, probe: Probe) -> bool:
+        return self.operations[probe].force_complete()
+
+    def advance(self, by_ns: int) -> None:
+        self.clock.advance(by_ns // NS_PER_MS)
+        self.purgatory.pass_time(0)
+        self.executor.run_all()
+
+    def cancel_for_key(self, key: str) -> Sequence[Probe]:
+        given_back = self.purgatory.cancel_for_key(key)
+        return [operation.probe for operation in given_back if isinstance(operation, ProbedOperation)]
+
+    def gauges(self) -> tuple[int, int]:
+        now = self.purgatory.gauges()
+        return now.purgatory_size, now.num_delayed_operations
+
+
+def purgatory(promise: Promise) -> AnyPurgatory:
+    return AnyPurgatory(promise)
+
+
+WHEEL: Final = Promise(
+    "pending-flag",
+    tick_ns=2 * NS_PER_MS,
+    early_ns=NS_PER_MS,
+    late_ns=0,
+    wheel_size=3,
+    subject="SystemTimer",
+    lacks=IN_MS,
+)
+HEAP: Final = Promise("locked", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, subject="HeapTimer", lacks=IN_MS)
+HASHED: Final = Promise(
+    "netty-hashed-wheel",
+    tick_ns=NS_PER_MS,
+    early_ns=0,
+    late_ns=0,
+    wheel_size=4,
+    subject="HashedWheel",
+    lacks=IN_MS,
+)
+PURGATORIES: Final = [
+    Promise(
+        profile,
+        tick_ns=NS_PER_MS,
+        early_ns=0,
+        late_ns=0,
+        wheel_size=3,
+        purge_interval=5,
+        subject="Purgatory",
+    )
+    for profile in DIALECTS
+]

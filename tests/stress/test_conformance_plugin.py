@@ -1,0 +1,211 @@
+"""The pytest plugin, used as a stranger uses it: on the example project, loaded by its entry point."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from purgatorio_stress.conformance import case
+
+pytest_plugins = ["pytester"]
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "toy-wheel"
+CONFTEST = """
+import purgatorio_stress.conformance.case as case
+case.DRAWN_EXAMPLES = 10
+"""
+
+
+@pytest.fixture
+def toy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A copy of the example project, with fewer drawn programs."""
+    monkeypatch.setattr(case, "DRAWN_EXAMPLES", case.DRAWN_EXAMPLES)  # put back what the conftest changes
+    for source in EXAMPLE.iterdir():
+        if source.is_file():
+            shutil.copy(source, pytester.path / source.name)
+    pytester.makeconftest(CONFTEST)
+    return pytester
+
+
+def outcomes(result: pytest.RunResult) -> dict[str, int]:
+    """Passed, failed, skipped and so on."""
+    return {name: count for name, count in result.parseoutcomes().items() if name != "seconds"}
+
+
+def test_the_entry_point_is_the_plugin() -> None:
+    """What makes `pip install` enough."""
+    found = {point.name: point.value for point in entry_points(group="pytest11")}
+    assert found["purgatorio"] == "purgatorio_stress.conformance.plugin"
+
+
+def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
+    """The plugin is loaded wherever the distribution is: without `spec` it harms nobody, and says what is missing."""
+    (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
+    (tmp_path / "test_case.py").write_text(
+        "import pytest\n@pytest.mark.purgatorio(promises=[1])\ndef test_it(purgatorio_case):\n    pass\n"
+    )
+    code = (
+        "import sys, pytest\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('pyarrow', 'numpy', 'greenlet'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "sys.exit(pytest.main(['-q', *sys.argv[1:]]))"
+    )
+    command = [sys.executable, "-c", code]
+    alone = subprocess.run(
+        [*command, "test_other.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in alone.stdout, alone.stdout + alone.stderr
+    missing = subprocess.run(
+        [*command, "test_case.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert missing.returncode != 0
+    assert "pip install 'purgatorio[spec]'" in missing.stdout + missing.stderr
+
+
+def test_the_toy_fails_t1_and_its_twin_nothing(toy: pytest.Pytester) -> None:
+    """The one wrong character is found in every scenario that can show it, and in no other clause."""
+    result = toy.runpytest_inprocess("-q", "-rA")
+    failed = [line for line in result.outlines if line.startswith("FAILED")]
+    assert failed
+    assert all("TestToyWheel" in line and "-T1-" in line for line in failed)
+    result.stdout.fnmatch_lines(
+        [
+            "T1  not early: *",
+            "allowed  fires at t >= 1000000 *",
+            "seen     fired at t = 0, 1000000 ns early",
+            "replay   purgatorio check *",
+            "program  add(task-0, 1 ms);*",
+            "again    pytest 'test_toy_wheel.py::TestToyWheel::test_conformance[[]netty-hashed-wheel-T1-boundaries[]]'",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_the_replay_replays(toy: pytest.Pytester) -> None:
+    """What the failure says to type shows the same counterexample."""
+    first = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and boundaries")
+    shown = first.outlines
+    start = next(at for at, line in enumerate(shown) if line.startswith("replay"))
+    command = f"{shown[start]} {shown[start + 1]}".removeprefix("replay").replace("\\", "").split()
+    told = subprocess.run(
+        [sys.executable, "-c", "from purgatorio_pipeline.cli import main; main()", *command[1:]],
+        cwd=toy.path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 1, told.stderr
+    assert "seen     fired at t = 0, 1000000 ns early" in told.stdout
+
+
+def test_one_clause(toy: pytest.Pytester) -> None:
+    """`--purgatorio-clause` leaves other tests alone, and refuses what is no clause."""
+    toy.makepyfile(test_other="def test_other():\n    pass\n")
+    of_t3 = toy.runpytest_inprocess(
+        "-q", "--purgatorio-clause", "T3", "--collect-only", "test_toy_wheel.py", "test_other.py"
+    )
+    named = [line for line in of_t3.outlines if "::" in line]
+    assert any("test_other" in line for line in named)
+    assert all("-T3-" in line or "test_other" in line for line in named)
+    wrong = toy.runpytest_inprocess("--purgatorio-clause", "T9")
+    assert wrong.ret == pytest.ExitCode.USAGE_ERROR
+    wrong.stderr.fnmatch_lines(["*no clause T9; there are O1, *"])
+
+
+def test_expected_failures_are_strict(toy: pytest.Pytester) -> None:
+    """An expected failure that fails is expected; on the mended twin, where it passes, it is reported."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    listed = source.replace("lacks={", 'expected_failures={"T1/boundaries": "issue 12"},\n    lacks={')
+    (toy.path / "test_toy_wheel.py").write_text(listed)
+    result = toy.runpytest_inprocess("-q", "-rxX", "-k", "T1 and boundaries")
+    assert outcomes(result) == {"xfailed": 1, "failed": 1, "deselected": result.parseoutcomes()["deselected"]}
+    result.stdout.fnmatch_lines(["*XPASS(strict)*issue 12*"])
+    (toy.path / "test_toy_wheel.py").write_text(listed.replace("T1/boundaries", "T1/nowhere"))
+    wrong = toy.runpytest_inprocess("-q")
+    wrong.stdout.fnmatch_lines(["*expected_failures names no test: T1/nowhere*"])
+
+
+def test_a_lack_skips_with_its_reason(toy: pytest.Pytester) -> None:
+    """In the subject's own words; and a lack that nobody knows is an error."""
+    result = toy.runpytest_inprocess("-q", "-rs", "-k", "T1 and raising")
+    result.stdout.fnmatch_lines(
+        ["*SKIPPED: the subject lacks raising: what a task raises comes out of advance()"]
+    )
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    (toy.path / "test_toy_wheel.py").write_text(source.replace('"raising":', '"rasing":'))
+    toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*no such lack: rasing; there are cancel, size*"])
+
+
+def test_a_missing_method_is_no_lack(toy: pytest.Pytester) -> None:
+    """Nothing is guessed: the wheel has no size(), and must say so."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    (toy.path / "test_toy_wheel.py").write_text(source.replace('"size": "the toy counts nothing",', ""))
+    result = toy.runpytest_inprocess("-q", "-k", "T1 and boundaries")
+    result.stdout.fnmatch_lines(["*the timer has no size(): give it one, or a lack 'size' with its reason*"])
+
+
+def test_no_occasion_is_no_pass(toy: pytest.Pytester) -> None:
+    """A clause that nothing could have broken is UNKNOWN: skipped with that word, or failed on demand; never green."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    sleepy = source.replace("self.wheel.add(", "id((").replace("TICK_NS, task)", "TICK_NS, task))")
+    (toy.path / "test_toy_wheel.py").write_text(sleepy)
+    result = toy.runpytest_inprocess("-q", "-rs", "-k", "T1 and boundaries and Mended")
+    assert "passed" not in result.parseoutcomes()
+    result.stdout.fnmatch_lines(["purgatorio: 1 UNKNOWN*", "*UNKNOWN: T1 had no occasion to fail in 2 runs"])
+    strict = toy.runpytest_inprocess("-q", "--purgatorio-unknown=fail", "-k", "T1 and boundaries and Mended")
+    assert strict.parseoutcomes()["failed"] == 1
+
+
+def test_a_timer_that_raises_is_a_failure_that_says_so(toy: pytest.Pytester) -> None:
+    """Not an excuse: a run that broke off cannot pass."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    (toy.path / "test_toy_wheel.py").write_text(
+        source.replace("self.wheel.advance()", "raise OSError('no clock')")
+    )
+    result = toy.runpytest_inprocess("-q", "-k", "T3 and boundaries and Mended")
+    result.stdout.fnmatch_lines(
+        ["*T3  cannot be judged: the timer raised OSError: no clock", "again    pytest *"]
+    )
+    assert result.parseoutcomes()["failed"] == 1
+
+
+def test_junit_knows_clause_and_occasions(toy: pytest.Pytester) -> None:
+    """As properties of each test."""
+    toy.runpytest_inprocess("-q", "--junitxml=out.xml", "-k", "T1 and boundaries")
+    cases = {
+        one.attrib["classname"].rpartition(".")[2]: {
+            entry.attrib["name"]: entry.attrib["value"] for entry in one.iter("property")
+        }
+        for one in ET.parse(toy.path / "out.xml").iter("testcase")
+    }
+    assert cases["TestToyWheel"]["verdict"] == "VIOLATED"
+    assert cases["TestMendedWheel"] == {
+        "clause": "T1", "profile": "netty-hashed-wheel", "scenario": "boundaries", "occasions": "8",
+        "verdict": "PASS",
+    }  # fmt: skip
+
+
+def verdicts(report: Path) -> dict[str, tuple[str, str]]:
+    """By test: the verdict that it recorded, and what pytest made of it."""
+    found = {}
+    for one in ET.parse(report).iter("testcase"):
+        said = {entry.attrib["name"]: entry.attrib["value"] for entry in one.iter("property")}
+        state = next((child.tag for child in one if child.tag != "properties"), "passed")
+        found[f"{one.attrib['classname']}::{one.attrib['name']}"] = (said["verdict"], state)
+    return found
+
+
+def test_many_processes_give_the_verdicts_of_one(toy: pytest.Pytester) -> None:
+    """`-n 2` as `-n auto` does: the same tests by name, the same verdicts."""
+    toy.runpytest_inprocess("-q", "--junitxml=one.xml")
+    many = toy.runpytest_subprocess("-q", "-n", "2", "--junitxml=many.xml")
+    assert "failed" in many.parseoutcomes()
+    one = verdicts(toy.path / "one.xml")
+    assert len(one) > 80
+    assert verdicts(toy.path / "many.xml") == one
