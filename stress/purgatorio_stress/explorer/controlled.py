@@ -91,7 +91,8 @@ class ControlledSync:
         return (TrackedCell if self._tracked else ControlledCell)(self._run, value, name)
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:
-        return TrackedQueue[T](self._run, name) if self._tracked else ControlledQueue[T](self._run, name)
+        made: ControlledQueue[T] = (TrackedQueue if self._tracked else ControlledQueue)(self._run, name)
+        return made
 
     def executor(self, name: str) -> Executor:
         return ControlledExecutor(self._run, name)

@@ -47,7 +47,8 @@ class Dpor:
         self._oid: list[int] = []
         self._kind: list[int] = []
         self._mask: list[int] = []
-        self._before: list[dict[int, int] | int | None] = []
+        self._undo: list[tuple[int, int | None, list[int]]] = []
+        self._before_time: list[dict[int, int]] = []
         self._access: dict[int, list[int]] = {}
         self._after_task: dict[int, int] = {}
         self._open: list[int] = []
@@ -55,7 +56,7 @@ class Dpor:
 
     def choose(self, run: Run, /) -> int:
         """See `Chooser`. The node at the end of the known schedule has been planned by `next_schedule`."""
-        if run.stretch:
+        if run.stretch_oids:
             self._add_stretch(run)
         if run.in_vain:
             self._settle_tries(run)
@@ -105,7 +106,7 @@ class Dpor:
 
     def after(self, run: Run) -> None:
         """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
-        if run.stretch:
+        if run.stretch_oids:
             self._add_stretch(run)
         if run.in_vain:
             self._settle_tries(run)
@@ -130,16 +131,17 @@ class Dpor:
 
     def _add_stretch(self, run: Run) -> None:
         """Steps that one task made on its own: the same tasks were enabled throughout, and the same asleep."""
-        count = len(run.stretch)
+        count = len(run.stretch_oids)
         index = self.chosen[-1]
         self.chosen += [index] * count
         self.enabled += [self.enabled[-1]] * count
         self._sleep += [self._sleep[-1]] * count
         self._backtrack += [1 << index] * count
         self._done += [1 << index] * count
-        self._oid += [oid for oid, _ in run.stretch]
-        self._kind += [kind for _, kind in run.stretch]
-        run.stretch.clear()
+        self._oid += run.stretch_oids
+        self._kind += run.stretch_kinds
+        run.stretch_oids.clear()
+        run.stretch_kinds.clear()
 
     def _settle_tries(self, run: Run) -> None:
         """A `try_lock` that failed has only read, though its own races are those of a try."""
@@ -181,35 +183,35 @@ class Dpor:
     def _learn(self, run: Run) -> None:
         """The races of the steps that are new, and what happened before each."""
         chosen, masks, oids, kinds = self.chosen, self._mask, self._oid, self._kind
-        after_task, befores, access = self._after_task, self._before, self._access
+        after_task, undo, access = self._after_task, self._undo, self._access
         for depth in range(len(masks), len(chosen)):
             index = chosen[depth]
             if index == TIME:
                 # After all that was, before all that comes.
                 mask = (1 << (depth + 1)) - 1
-                befores.append(dict(after_task))
+                self._before_time.append(dict(after_task))
+                undo.append((TIME, None, []))
                 for one in after_task:
                     after_task[one] = mask
                 masks.append(mask)
                 continue
-            oid = oids[depth]
+            oid, kind = oids[depth], kinds[depth]
             known = after_task.get(index)
             mask = self._born(run.tasks[index].born) if known is None else known
             accesses = access.get(oid)
             if accesses is None:
-                access[oid] = [depth]
-            else:
-                if accesses:
-                    last = accesses[-1]
-                    # Who comes after the last one, and that is no read, comes after all.
-                    if not mask >> last & 1 or kinds[last] == READ or oid <= END_OF_TASK:
-                        mask = self._races(run, index, depth, accesses, kinds[depth], mask, oid)
-                accesses.append(depth)
-            if kinds[depth] == _IN_VAIN:
+                accesses = access[oid] = []
+            elif accesses:
+                last = accesses[-1]
+                # Who comes after the last use of an object comes after all that a read, or no read, depends on.
+                if not mask >> last & 1 or (kinds[last] == READ and kind != READ) or oid <= END_OF_TASK:
+                    mask = self._races(run, index, depth, accesses, kind, mask, oid)
+            accesses.append(depth)
+            if kind == _IN_VAIN:
                 kinds[depth] = READ
             mask |= 1 << depth
             masks.append(mask)
-            befores.append(known)
+            undo.append((index, known, accesses))
             after_task[index] = mask
 
     def _born(self, at: int) -> int:
@@ -291,21 +293,19 @@ class Dpor:
 
     def _pop_to(self, depth: int) -> None:
         """Forget the steps from `depth` on, but keep the node there."""
-        chosen, oids, befores, access = self.chosen, self._oid, self._before, self._access
         after_task = self._after_task
-        for at in range(len(chosen) - 1, depth - 1, -1):
-            before = befores[at]
-            if before is None:
-                del after_task[chosen[at]]
-            elif isinstance(before, dict):
-                after_task = self._after_task = before
+        for index, known, accesses in reversed(self._undo[depth:]):
+            if index == TIME:
+                after_task = self._after_task = self._before_time.pop()
                 continue
+            if known is None:
+                del after_task[index]
             else:
-                after_task[chosen[at]] = before
-            access[oids[at]].pop()
-        for column in (chosen, oids, self._kind, self._mask):
+                after_task[index] = known
+            accesses.pop()
+        del self._undo[depth:]
+        for column in (self.chosen, self._oid, self._kind, self._mask):
             del column[depth:]
-        del befores[depth:]
         for column in (self.enabled, self._sleep, self._backtrack, self._done):
             del column[depth + 1 :]
 

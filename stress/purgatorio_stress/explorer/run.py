@@ -176,8 +176,8 @@ class Run:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
     `free`: set by a chooser when it has chosen a task that may go on until it is blocked or ends, or is about to use
-    the object `wary`, or a new task is spawned; `stretch` then has the object and the kind of each step that it was
-    not asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of
+    the object `wary`, or a new task is spawned; `stretch_oids` and `stretch_kinds` then have the steps that it was not
+    asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of
     `try_lock` that failed. `steps`: how many steps the run took, once it has ended.
     """
 
@@ -203,7 +203,8 @@ class Run:
         "schedule",
         "steps",
         "stop",
-        "stretch",
+        "stretch_kinds",
+        "stretch_oids",
         "tasks",
         "turns",
         "wary",
@@ -226,7 +227,8 @@ class Run:
         self.in_vain: list[int] = []
         self.free = False
         self.wary = 0
-        self.stretch: list[tuple[int, int]] = []
+        self.stretch_oids: list[int] = []
+        self.stretch_kinds: list[int] = []
         self.objects: dict[int, Shared] | None = {} if track_state else None
         self.named: dict[int, tuple[object, object]] = {}
         self.places: list[Place] | None = None
@@ -273,7 +275,8 @@ class Run:
         self.known = len(schedule)
         self.in_vain.clear()
         self.free = False
-        self.stretch.clear()
+        self.stretch_oids.clear()
+        self.stretch_kinds.clear()
         self.now_ms = 0
         self.stop = _END
         self.named.clear()
@@ -321,7 +324,8 @@ class Run:
             return
         task = self.current
         if self.free and obj != self.wary and (gate is None or gate.is_open(task)) and depth < MAX_STEPS:
-            self.stretch.append((obj, kind))
+            self.stretch_oids.append(obj)
+            self.stretch_kinds.append(kind)
             self.depth = depth + 1
             return
         self.free = False

@@ -1,9 +1,9 @@
 """What a program has set up, to be put back as it was: cheaper than to set it up anew for every run.
 
 The walk goes from the given roots through attributes, containers and closures, and keeps what each mutable thing
-held. It can do so because of the rules of the seam: what changes in the reference lives inside of shared objects, and
-those are plain Python. Where the walk meets something that it cannot look into (a generator, a counter of
-`itertools`), it says so, and the program is set up anew every time.
+held. It can do so because of the rules of the seam: what changes in the reference lives inside of shared objects,
+those are plain Python, and attributes are bound once. Where the walk meets something that it cannot look into (a
+generator, a counter of `itertools`), it says so, and the program is set up anew every time.
 
 Not covered: what hangs on classes and modules. Code that keeps state there is given as a root of its own.
 """
@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CellType, FunctionType, MethodType, Modul
 from typing import Final
 
 from purgatorio_stress.explorer.naming import slots_of
-from purgatorio_stress.explorer.run import Run, Task
+from purgatorio_stress.explorer.run import Run, Shared, Task
 
 __all__ = ["CannotKeep", "Snapshot"]
 
@@ -27,6 +27,9 @@ _OPAQUE: Final = (
 )  # fmt: skip
 """Not looked into: plain values, and what a run puts back itself."""
 
+
+_CONTENTS: Final = attrgetter("cell_contents")
+_CONTAINERS: Final = (list, dict, set, deque)
 
 _UNBOUND: Final = CellType()
 """Equal to every cell without contents."""
@@ -42,10 +45,13 @@ class Snapshot:
     def __init__(self, roots: Iterable[object]) -> None:
         self._seen: dict[int, object] = {}
         self._lists: list[tuple[list[object], list[object]]] = []
-        self._others: list[tuple[Callable[[], None], Callable[[object], None], object]] = []
-        self._objects: list[tuple[object, Callable[[object], object], tuple[str, ...], object]] = []
-        self._unbound: list[tuple[object, str]] = []
         self._mappings: list[tuple[dict[object, object], dict[object, object]]] = []
+        self._others: list[tuple[Callable[[], None], Callable[[object], None], object]] = []
+        self._unbound: list[tuple[object, str]] = []
+        self._single: list[tuple[object, Callable[[object], object], str, object]] = []
+        self._several: list[
+            tuple[object, Callable[[object], tuple[object, ...]], list[str], tuple[object, ...]]
+        ] = []
         self._walk(roots)
         self._seen = {}
 
@@ -63,12 +69,13 @@ class Snapshot:
         for one, name in self._unbound:
             if hasattr(one, name):
                 delattr(one, name)
-        for one, values_of, names, was in self._objects:
-            if values_of(one) != was:
-                kept_attributes = was if len(names) > 1 and isinstance(was, tuple) else (was,)
-                for name, value in zip(names, kept_attributes, strict=True):
-                    if getattr(one, name) is not value:
-                        setattr(one, name, value)
+        for one, value_of, name, was in self._single:
+            if value_of(one) is not was:
+                setattr(one, name, was)
+        for one, values_of, names, were in self._several:
+            if values_of(one) != were:
+                for name, was in zip(names, were, strict=True):
+                    setattr(one, name, was)
 
     def _walk(self, roots: Iterable[object]) -> None:
         waiting = list(roots)
@@ -89,7 +96,7 @@ class Snapshot:
             self._lists.append((one, list(one)))
             return one
         if type(one) is dict:
-            self._mappings.append((one, dict(one)))
+            self._keep_mapping(one)
             return [*one.keys(), *one.values()]
         if type(one) is deque:
             self._others.append((one.clear, one.extend, tuple(one)))  # type: ignore[arg-type]  # fed what it held
@@ -101,6 +108,13 @@ class Snapshot:
             return one
         return self._keep_object(one)
 
+    def _keep_mapping(self, one: dict[object, object]) -> None:
+        if any(isinstance(value, _CONTAINERS) for value in one.values()):
+            # As for attributes: equal is not enough.
+            self._others.append((one.clear, one.update, dict(one)))  # type: ignore[arg-type]  # fed what it held
+        else:
+            self._mappings.append((one, dict(one)))
+
     def _keep_function(self, one: FunctionType) -> Iterable[object]:
         inside: list[object] = [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
         for cell in one.__closure__ or ():
@@ -108,9 +122,7 @@ class Snapshot:
                 if cell == _UNBOUND:
                     raise CannotKeep(f"{one.__qualname__} uses a name that is not bound yet")
                 self._seen[id(cell)] = cell
-                self._objects.append(
-                    (cell, attrgetter("cell_contents"), ("cell_contents",), cell.cell_contents)
-                )
+                self._single.append((cell, _CONTENTS, "cell_contents", cell.cell_contents))
                 inside.append(cell.cell_contents)
         return inside
 
@@ -120,17 +132,37 @@ class Snapshot:
         if any(_is_built_in(base) for base in type(one).__mro__):
             raise CannotKeep(f"a {type(one).__name__} may change, and cannot be put back")
         inside: list[object] = []
-        names = tuple(name for name in slots if hasattr(one, name))
-        self._unbound += [(one, name) for name in slots if name not in names]
-        if names:
-            values_of = attrgetter(*names)
-            was = values_of(one)
-            self._objects.append((one, values_of, names, was))
-            inside += was if len(names) > 1 else (was,)
+        several: list[str] = []
+        for name in slots:
+            if not hasattr(one, name):
+                self._unbound.append((one, name))
+                continue
+            value = getattr(one, name)
+            inside.append(value)
+            if _is_bound_once(type(one), name):
+                continue
+            if isinstance(value, _CONTAINERS):
+                # Another one that is equal now would not be put back when it changes.
+                self._single.append((one, attrgetter(name), name, value))
+            else:
+                several.append(name)
+        if len(several) == 1:
+            self._single.append((one, attrgetter(*several), several[0], getattr(one, several[0])))
+        elif several:
+            values_of = attrgetter(*several)
+            self._several.append((one, values_of, several, values_of(one)))
         if by_name is not None:
-            self._mappings.append((by_name, dict(by_name)))
+            self._keep_mapping(by_name)
             inside += by_name.values()
         return inside
+
+
+def _is_bound_once(kind: type, name: str) -> bool:
+    """Attributes of the reference's own classes, clocks aside, by its rules; and who a shared object is."""
+    home: type = getattr(kind, name).__objclass__
+    return home is Shared or (
+        home.__module__.startswith("purgatorio.") and home.__module__ != "purgatorio.clock"
+    )
 
 
 def _is_built_in(base: type) -> bool:

@@ -119,7 +119,8 @@ class ScenarioProgram:
         assert world is not None, "a run is judged after its set-up"
         broken: list[Broken] = []
         if run.stop.kind == "end":
-            broken += _errors(run)
+            if any(task.error for task in run.tasks):
+                broken += _errors(run)
             if self._final is not None:
                 broken += _looked_at(self._final)
             broken += self.histories.judge(world.log.rows)
