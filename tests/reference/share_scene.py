@@ -28,10 +28,10 @@ REMOTE_MS = 50
 
 
 class WatchedLog(ReplicaShareLog):
-    """Says what was read. `before` runs before each read, and may raise; `ended` when a read on another thread has
-    ended, before anybody is told."""
+    """Says what was read. `before` runs before each read, and may raise; `begun` when one is put on another thread;
+    `ended` when that has ended, before anybody is told."""
 
-    __slots__ = ("before", "ended", "reads_later", "reads_now")
+    __slots__ = ("before", "begun", "ended", "reads_later", "reads_now")
 
     def __init__(self, scene: Scene, executor: QueuedExecutor | None, tier: Tier) -> None:
         super().__init__(
@@ -44,6 +44,7 @@ class WatchedLog(ReplicaShareLog):
         self.reads_later: list[tuple[TopicPartition, ...]] = []
         self.reads_now: list[tuple[TopicPartition, int]] = []
         self.before: list[Callable[[], object]] = []
+        self.begun: list[Callable[[], object]] = []
         self.ended: list[Callable[[], object]] = []
 
     def read_now(
@@ -59,6 +60,8 @@ class WatchedLog(ReplicaShareLog):
     ) -> Deferred[ShareReads]:
         self.reads_later.append(tuple(offsets))
         future = super().read_later(offsets, max_bytes, isolation)
+        for action in self.begun:
+            action()
         future.subscribe(lambda: [action() for action in self.ended])
         return future
 

@@ -90,6 +90,19 @@ def test_a_read_that_ends_too_late_changes_nothing() -> None:
     assert made.share(P0).next_offset() == 0, "nothing was acquired for nobody"
 
 
+def test_completed_while_a_read_begins_it_begins_no_other() -> None:
+    """It gives up its read, which is done by that, and must not take it for one that has ended and look again."""
+    made = ShareScene(later=True)
+    made.bring(P0, Share.FETCHED_BY_ANOTHER)
+    operation, answers = made.fetch(PARAMS, P0)
+    made.share(P0).unlock()
+    made.log.begun.append(operation.force_complete)
+    made.fetches.partition_moved(P0)
+    assert answers.only() == {}
+    assert made.locked() == NONE
+    assert made.log.reads_later == [(P0,)]
+
+
 def test_nothing_is_remembered_of_a_read_that_was_not_enough() -> None:
     """B934: the next look starts afresh, by arithmetic, for the place is known by now."""
     made = ShareScene(later=True)

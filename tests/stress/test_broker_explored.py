@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from purgatorio.broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio.broker.group import Group
 from purgatorio.broker.group_coordinator import GroupCoordinator
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.replica_manager import ReplicaManager
+from purgatorio.broker.share_holding import Held, LateAnswer
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.result import Limits
@@ -17,7 +19,8 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 
 def first_broken(scenario: str, dialect: str) -> str:
     """The clause that the search reports first; "" for none."""
-    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=1)).found
+    bound = SCENARIOS[scenario].preemptions
+    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=bound)).found
     return found[0].clause if found else ""
 
 
@@ -51,3 +54,33 @@ def test_a_rebalance_that_nobody_looks_at_is_found(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(GroupCoordinator, "_drop", drop)
     assert first_broken("group-coming-and-going", "locked") == "B402"
+
+
+def test_a_holding_that_nobody_gives_up_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A try that goes on waiting with its locks does not look whether somebody has completed the operation."""
+
+    def wait_on(self: DelayedShareFetch, held: Held) -> bool:
+        self._held.set(held)
+        return False
+
+    monkeypatch.setattr(DelayedShareFetch, "_wait_on", wait_on)
+    assert first_broken("share-read-against-force", "pending-flag") == "B925"
+
+
+def test_a_read_that_ended_before_it_was_asked_for_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a read falls between the look at it and the wish to be told of it: nobody looks again."""
+    monkeypatch.setattr(DelayedShareFetch, "_look_again_unless", lambda self, waits: False)
+    assert first_broken("share-begin-against-read", "locked") == "B925"
+
+
+def test_two_late_answers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer that was put off is given by the read and by the timer."""
+
+    def give(self: LateAnswer) -> None:
+        if not self._given.get():
+            self._given.set(True)
+            self._answer(self._reading)
+
+    monkeypatch.setattr(LateAnswer, "give", give)
+    # CHECK: it gives back a fetch lock that it has given back.
+    assert first_broken("share-late-answer", "locked") in ("B925", "CHECK")

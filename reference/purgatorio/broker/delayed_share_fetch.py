@@ -103,12 +103,12 @@ class DelayedShareFetch(DelayedOperation):
         held = self._held.get_and_set(None)
         if isinstance(held, ReadingHere):
             read = held.future.outcome()
-            return self._keep(held) if read is None else self._after_read(held.locked, read)
+            return self._wait_on(held) if read is None else self._after_read(held.locked, read)
         if isinstance(held, ReadingRemotely):
             if held.is_done() or self._has_gone(held):
                 return self._complete_from(held)
-            return self._keep(held)
-        return self._keep(held) if held is not None else self._begin()
+            return self._wait_on(held)
+        return self._wait_on(held) if held is not None else self._begin()
 
     def on_complete(self) -> None:
         """Answer now, or later."""
@@ -151,10 +151,8 @@ class DelayedShareFetch(DelayedOperation):
         read = future.outcome()
         if read is not None:
             return self._after_read(locked, read)
-        self._keep(ReadingHere(locked, future))
-        # No check from here, under this operation's lock: another's may do the same, and wait for this one.
-        waits = future.subscribe(partial(self._surroundings.check, locked[0]))
-        return False if waits else self.try_complete()
+        self._wait_on(ReadingHere(locked, future))
+        return self._look_again_unless(future.subscribe(partial(self._surroundings.check, locked[0])))
 
     def _after_read(self, locked: tuple[TopicPartition, ...], read: Outcome[ShareReads]) -> bool:
         """The local log has been read for some of `locked`."""
@@ -196,14 +194,20 @@ class DelayedShareFetch(DelayedOperation):
         reading = ReadingRemotely(partitions, reads)
         if reading.is_done():
             return self._complete_from(reading)
-        self._keep(reading)
+        self._wait_on(reading)
         waits = [
             future.subscribe(partial(self._surroundings.check, partition)) for partition, future in reads
         ]
-        return False if all(waits) else self.try_complete()
+        return self._look_again_unless(all(waits))
 
-    def _keep(self, held: Held) -> bool:
-        """Go on waiting with this. Completed meanwhile: completion has not seen it, or is about to."""
+    def _look_again_unless(self, waits: bool) -> bool:
+        """A read was done before anybody asked to be told of it. No check of its key from here, under this operation's
+        lock: another's try may do the same, and wait for this one. A completed operation has cancelled its reads: to
+        look again would begin them again."""
+        return not waits and not self.is_completed() and self.try_complete()
+
+    def _wait_on(self, held: Held) -> bool:
+        """Go on waiting with this: False. Completed meanwhile: completion has not seen it, or is about to."""
         self._held.set(held)
         if self.is_completed():
             self._give_up()

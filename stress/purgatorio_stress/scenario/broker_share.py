@@ -3,15 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from purgatorio.broker.delayed_share_fetch import ShareResult
+from purgatorio import QueuedExecutor
+from purgatorio.broker.deferred import Deferred
+from purgatorio.broker.delayed_share_fetch import DelayedShareFetch, ShareResult
 from purgatorio.broker.fetch_request import FetchParams
 from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation, Partition
+from purgatorio.broker.log import Record
+from purgatorio.broker.partition import Isolation, Partition, ReadRecords
+from purgatorio.broker.replica_manager import ReplicaManager
 from purgatorio.broker.share_fetches import ShareFetches
-from purgatorio.broker.share_log import ReplicaShareLog, ShareRead
+from purgatorio.broker.share_log import ReplicaShareLog, ShareRead, Tier
 from purgatorio.broker.share_partition import ShareLimits
+from purgatorio.sync import Executor
+from purgatorio.timer.mock_timer import MockTimer
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answered_once, leading
+from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answered_once
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import FOREVER_MS, World
 
@@ -19,24 +25,7 @@ __all__ = ["BROKER_SHARE"]
 
 Shared = Mapping[TopicPartition, ShareResult]
 WANTED: Final = FetchParams(FOREVER_MS, 10, 100)
-
-
-def _group(
-    world: World, before_read: Callable[[], object] = lambda: None
-) -> tuple[ShareFetches, Callable[[], None]]:
-    """A group that shares t-0, and the append of a record to it."""
-    runtime = TimelessRuntime(world)
-    manager = leading(runtime, min_isr=1)
-    manager.become_leader(P0, 1, (0,), (0,))
-    manager.run_actions()
-    log = _Log(manager.partition_or_raise, before_read, world)
-    fetches = ShareFetches(runtime, manager.actions, "g", (P0,), log, ShareLimits())
-
-    def append() -> None:
-        manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
-        manager.run_actions()
-
-    return fetches, append
+RECORD: Final = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
 
 
 class _Log(ReplicaShareLog):
@@ -45,9 +34,14 @@ class _Log(ReplicaShareLog):
     __slots__ = ("_before",)
 
     def __init__(
-        self, replica: Callable[[TopicPartition], Partition], before: Callable[[], object], world: World
+        self,
+        replica: Callable[[TopicPartition], Partition],
+        world: World,
+        before: Callable[[], object],
+        executor: Executor | None,
+        tier: Tier | None,
     ) -> None:
-        super().__init__(replica, world.sync)
+        super().__init__(replica, world.sync, executor=executor, tier=tier, local_start=lambda partition: 1)
         self._before = before
 
     def read_now(
@@ -57,27 +51,125 @@ class _Log(ReplicaShareLog):
         return super().read_now(partition, offset, max_bytes, isolation)
 
 
+class _Group:
+    """A group that shares t-0, whose leader is alone. `tier`: where its first record is read from, if given."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        before_read: Callable[[], object] = lambda: None,
+        executor: Executor | None = None,
+        tier: Tier | None = None,
+        remote_wait_ms: int = 500,
+    ) -> None:
+        self.timer = MockTimer(sync=world.sync)
+        runtime = TimelessRuntime(world, self.timer)
+        self.manager = ReplicaManager(runtime)
+        self.manager.become_leader(P0, 1, (0,), (0,))
+        self.manager.run_actions()
+        log = _Log(self.manager.partition_or_raise, world, before_read, executor, tier)
+        self.fetches = ShareFetches(
+            runtime, self.manager.actions, "g", (P0,), log, ShareLimits(), remote_wait_ms=remote_wait_ms
+        )
+        self.answers: list[Shared] = []
+
+    def append(self) -> None:
+        """A record, which everybody may read."""
+        self.manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
+        self.manager.run_actions()
+
+    def fetch(self, params: FetchParams = WANTED) -> DelayedShareFetch:
+        """A member's fetch."""
+        return self.fetches.fetch("m", params, (P0,), self.answers.append)
+
+    def looked_at(self, world: World) -> Iterator[Broken]:
+        """In the end: one answer, and no lock."""
+        self.fetches.check()
+        yield from answered_once("B925", "fetch", self.answers)
+        world.mark("answered with the record", bool(self.answers and self.answers[0]))
+        world.mark("answered with nothing", bool(self.answers and not self.answers[0]))
+        if self.fetches.share(P0).is_locked():
+            yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
+
+
 def _event_against_force(world: World) -> Final_:
     """A fetch waits; a record comes, and at once somebody completes the fetch. One of them answers, and whoever has
     taken the fetch lock gives it back."""
-    fetches, append = _group(world)
-    answers: list[Shared] = []
-    operation = fetches.fetch("m", WANTED, (P0,), answers.append)
+    group = _Group(world)
+    operation = group.fetch()
 
     def event() -> None:
-        append()
-        fetches.partition_moved(P0)
+        group.append()
+        group.fetches.partition_moved(P0)
 
     world.task("event", event)
     world.task("force", operation.force_complete)
+    return lambda: group.looked_at(world)
+
+
+def _read_against_force(world: World) -> Final_:
+    """A fetch waits, with the fetch lock, for a read on another thread. An event looks at it, and the read ends; at once
+    somebody completes it."""
+    executor = QueuedExecutor(sync=world.sync)
+    group = _Group(world, executor=executor)
+    group.append()
+    operation = group.fetch()
+
+    def look_and_read() -> None:
+        group.fetches.partition_moved(P0)
+        executor.run_all()
+
+    world.task("reader", look_and_read)
+    world.task("force", operation.force_complete)
+    return lambda: group.looked_at(world)
+
+
+def _begin_against_read(world: World) -> Final_:
+    """A fetch waits for the fetch lock. It is given back, and the fetch begins a read; at once the read ends. That it
+    has ended is not lost, whenever the fetch asks to be told."""
+    executor = QueuedExecutor(sync=world.sync)
+    group = _Group(world, executor=executor)
+    group.append()
+    share = group.fetches.share(P0)
+    share.lock_for_fetch()
+    group.fetch()
+
+    def event() -> None:
+        share.unlock()
+        group.fetches.partition_moved(P0)
+
+    world.task("event", event)
+    world.task("reader", executor.run_all)
 
     def final() -> Iterator[Broken]:
-        fetches.check()
-        yield from answered_once("B925", "fetch", answers)
-        world.mark("answered with the record", bool(answers and answers[0]))
-        world.mark("answered with nothing", bool(answers and not answers[0]))
-        if fetches.share(P0).is_locked():
-            yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
+        if executor.run_all():
+            world.mark("read afterwards")
+        yield from group.looked_at(world)
+
+    return final
+
+
+def _late_answer(world: World) -> Final_:
+    """A fetch was completed while the tier is read. At once the read ends, and the tier's time is over: one answer."""
+    reads: list[Deferred[ReadRecords]] = []
+
+    def tier(partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
+        reads.append(Deferred(world.sync))
+        return reads[-1]
+
+    group = _Group(world, tier=tier, remote_wait_ms=20)
+    group.append()
+    operation = group.fetch(FetchParams(10, 10, 100))
+    operation.force_complete()
+    early = len(group.answers)
+    world.task("tier", lambda: reads[0].complete(RECORD))
+    world.task("timer", lambda: group.timer.advance_clock(11))
+
+    def final() -> Iterator[Broken]:
+        if early:
+            yield Broken("B943", "fetch", "answered when it was completed")
+        yield from group.looked_at(world)
 
     return final
 
@@ -91,36 +183,42 @@ def _read_fails(world: World) -> Final_:
             failing[0] = False
             raise OSError("disk")
 
-    fetches, append = _group(world, fail)
-    answers: list[Shared] = []
+    group = _Group(world, before_read=fail)
 
     def body() -> None:
-        append()
-        fetches.fetch("m", WANTED, (P0,), answers.append)
+        group.append()
+        group.fetch()
 
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
         world.mark("the read failed", not failing[0])
-        if fetches.share(P0).is_locked():
-            yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
-        yield from answered_once("B925", "fetch", answers)
+        yield from group.looked_at(world)
 
     return final
 
 
+def _two(name: str, about: str, build: Callable[[World], Final_], *marks: str) -> Scenario:
+    return Scenario(name, about, 2, ("B925", "B943"), build, marks=marks, strategy="bounded")
+
+
 BROKER_SHARE: Final = (
-    Scenario(
-        "share-event-against-force",
-        "a record comes for a share fetch while somebody completes it",
-        2,
-        ("B925",),
-        _event_against_force,
-        marks=("answered with the record", "answered with nothing"),
-        strategy="bounded",
+    _two(
+        "share-event-against-force", "a record comes for a share fetch while somebody completes it",
+        _event_against_force, "answered with the record", "answered with nothing",
     ),
-    one_thread(
-        "share-read-fails", "a read raises in a share fetch", ("B925",), _read_fails, "the read failed"
+    _two(
+        "share-read-against-force", "a share fetch's read ends while somebody completes it",
+        _read_against_force, "answered with the record", "answered with nothing",
     ),
-)
+    _two(
+        "share-begin-against-read", "a share fetch's read ends while it is being begun",
+        _begin_against_read, "answered with the record", "read afterwards",
+    ),
+    _two(
+        "share-late-answer", "a share fetch's remote read ends when its time is over",
+        _late_answer, "answered with the record", "answered with nothing",
+    ),
+    one_thread("share-read-fails", "a read raises in a share fetch", ("B925",), _read_fails, "the read failed"),
+)  # fmt: skip
 """Of share groups."""

@@ -26,10 +26,12 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 
 class TimelessRuntime(Runtime):
-    """Purgatories whose operations never expire: an expiry would hide a lost completion."""
+    """Purgatories whose operations never expire: an expiry would hide a lost completion. `timer`: for the tasks that
+    wait in no purgatory, if the scenario wants to let their time pass."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, timer: Timer | None = None) -> None:
         super().__init__(dialect=world.dialect, faults=PROPAGATE, sync=world.sync)
+        self._timer = timer
 
     def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
         return Purgatory(
@@ -44,7 +46,7 @@ class TimelessRuntime(Runtime):
         )
 
     def timer(self, name: str) -> Timer:
-        return MockTimer(sync=self.sync)
+        return MockTimer(sync=self.sync) if self._timer is None else self._timer
 
 
 def virtual_runtime(world: World) -> VirtualRuntime:
