@@ -24,6 +24,7 @@ __all__ = ["NOT_RACED", "RACED", "RECORD_EVERY", "StressPlan", "StressResult", "
 NOT_RACED: Final[dict[str, str]] = {
     "add-against-sleep": "the reaper sleeps by the clock, which stands still in a race: see offer-against-poll",
     "earlier-against-sleep": "the same: see earlier-offer-against-poll",
+    "share-begin-against-read": "its reader has nothing to do before the other task has: see share-read-against-force",
 }
 """Scenarios of several threads that make no sense here, and why."""
 

@@ -109,8 +109,8 @@ def _event_against_force(world: World) -> Final_:
 
 
 def _read_against_force(world: World) -> Final_:
-    """A fetch waits, with the fetch lock, for a read on another thread. An event looks at it, and the read ends; at once
-    somebody completes it."""
+    """A fetch waits, with the fetch lock, for a read on another thread. An event looks at it, and the read ends; and
+    meanwhile somebody completes it."""
     executor = QueuedExecutor(sync=world.sync)
     group = _Group(world, executor=executor)
     group.append()
