@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
+from toy_wheel import MendedWheel, ToyWheel
 
 from purgatorio_stress.conformance.contract import Promise, TimerFactory
-from toy_wheel import MendedWheel, ToyWheel
 
 TICK_NS = 1_000_000
 

@@ -1,21 +1,20 @@
-"""The README's first screen is what really happens."""
+"""The README's first screen is what really happens: the example project is installed and run, as a stranger would."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
-from purgatorio_spec.show.counterexample import explain_files
-from purgatorio_spec.show.text import render
-
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-TOY = ROOT / "examples" / "toy_wheel.py"
+EXAMPLE = ROOT / "examples" / "toy-wheel"
+FAILED = re.compile(r"^FAILED test_toy_wheel\.py::(\w+)::test_conformance\[(.*)\]", re.MULTILINE)
 
 
 def block(name: str) -> str:
@@ -25,32 +24,55 @@ def block(name: str) -> str:
     return found[1]
 
 
-def failure(toy: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a stranger sees who runs the example and checks its trace."""
-    monkeypatch.chdir(folder)
-    subprocess.run([sys.executable, str(toy), "toy.jsonl"], check=True)
-    examples = explain_files(check_files([Path("toy.jsonl")]))
-    return "\n".join(render(example) for example in examples.values())
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What pytest says of the installed example. Its wheel comes from where pip put it, not from the folder."""
+    folder = tmp_path_factory.mktemp("example")
+    site = folder / "site"
+    shutil.copytree(
+        EXAMPLE, folder / "source", ignore=shutil.ignore_patterns(".*", "__pycache__", "dist", "build")
+    )
+    install = "-m pip install --quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check --target"
+    subprocess.run([sys.executable, *install.split(), str(site), str(folder / "source")], check=True)
+    shutil.move(folder / "source" / "toy_wheel.py", folder / "toy_wheel.not_here")
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rA", "--color=no"],
+        cwd=folder / "source",
+        env={**os.environ, "PYTHONPATH": str(site), "PYTEST_ADDOPTS": "", "COLUMNS": "80"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 1, told.stdout + told.stderr
+    return told.stdout
 
 
-def test_the_failure_is_the_one_that_the_commands_print(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+def failure(output: str) -> str:
+    """The first failure, without its heading."""
+    found = re.search(r"= FAILURES =+\n_+ [^\n]* _+\n(.*?)^_{3,} ", output, re.DOTALL | re.MULTILINE)
+    assert found is not None, output
+    return found[1]
+
+
+def test_the_failure_is_the_one_that_the_command_prints(output: str, request: pytest.FixtureRequest) -> None:
     """`--refresh-golden` writes it anew."""
-    text = failure(TOY, tmp_path, monkeypatch)
+    text = failure(output)
     if request.config.getoption("--refresh-golden"):
         new = README.read_text().replace(f"```text\n{block('failure')}```", f"```text\n{text}```", 1)
         README.write_text(new)
     assert block("failure") == text
 
 
+def test_only_the_toy_fails_and_only_t1(output: str) -> None:
+    """The twin, with the right character, passes every test that is not skipped for what it lacks."""
+    failed = FAILED.findall(output)
+    assert failed
+    assert {(suite, test.split("-")[3]) for suite, test in failed} == {("TestToyWheel", "T1")}
+    assert output.count("PASSED test_toy_wheel.py::TestMendedWheel") > 10
+    assert "UNKNOWN" not in output
+
+
 def test_the_wheel_is_the_one_of_the_example() -> None:
-    """The ten lines of the README stand in the file that is run."""
-    assert block("wheel") in TOY.read_text()
-
-
-def test_the_wheel_with_the_right_character_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin: with `<` nothing is found."""
-    mended = tmp_path / "mended.py"
-    mended.write_text(TOY.read_text().replace("deadline <= self.now + 1", "deadline < self.now + 1"))
-    assert failure(mended, tmp_path, monkeypatch) == ""
+    """The ten lines of the README stand in the file that is run, and its twin differs by one character."""
+    source = (EXAMPLE / "toy_wheel.py").read_text()
+    assert block("wheel") in source
+    toy, mended = re.findall(r"        if deadline.*?task\)\n", source, re.DOTALL)
+    assert mended == toy.replace("<=", "<")
