@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
@@ -40,7 +40,7 @@ class Search:
 
     name: str
     about: str
-    begin: Callable[[], tuple[Callable[[settings], None], Callable[[], int]]]
+    begin: Callable[[int | None], tuple[Callable[[settings], None], Callable[[], int]]]
     examples: int = DEFAULT_EXAMPLES
     """Of a hunt that is not told otherwise; what the CI profile spends on it."""
 
@@ -48,9 +48,9 @@ class Search:
         """Search so many examples, the same ones every time, until the first that fails. Does not shrink."""
         return self.run(settings(HUNT, max_examples=examples or self.examples))
 
-    def run(self, profile: settings) -> Found | None:
-        """Search as this profile says; None where nothing was found."""
-        search, begun = self.begin()
+    def run(self, profile: settings, of_seed: int | None = None) -> Found | None:
+        """Search as this profile says, from a seed where it is not derandomised; None where nothing was found."""
+        search, begun = self.begin(of_seed)
         try:
             # Hypothesis prints the program of a failure; whoever wants it runs the test.
             with contextlib.redirect_stdout(io.StringIO()):
@@ -67,7 +67,7 @@ class Search:
 def of_machine(name: str, about: str, machine: type[RuleBasedStateMachine]) -> Search:
     """The search of a stateful test."""
 
-    def begin() -> tuple[Callable[[settings], None], Callable[[], int]]:
+    def begin(of_seed: int | None) -> tuple[Callable[[settings], None], Callable[[], int]]:
         begun = 0
 
         class Counted(machine):  # type: ignore[misc, valid-type]  # a class that is given is no name to mypy
@@ -77,6 +77,8 @@ def of_machine(name: str, about: str, machine: type[RuleBasedStateMachine]) -> S
                 super().__init__()
 
         Counted.__name__ = machine.__name__
+        if of_seed is not None:
+            seed(of_seed)(Counted)
         return lambda profile: run_state_machine_as_test(Counted, settings=profile), lambda: begun
 
     return Search(name, about, begin)
@@ -90,7 +92,7 @@ def of_programs(
 ) -> Search:
     """The search of a property of drawn programs."""
 
-    def begin() -> tuple[Callable[[settings], None], Callable[[], int]]:
+    def begin(of_seed: int | None) -> tuple[Callable[[settings], None], Callable[[], int]]:
         begun = 0
 
         def search(profile: settings) -> None:
@@ -101,7 +103,7 @@ def of_programs(
                 begun += 1
                 run(program)
 
-            holds()
+            (holds if of_seed is None else seed(of_seed)(holds))()
 
         return search, lambda: begun
 
