@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -60,11 +60,14 @@ Row = tuple[
 """An event as it lies in a buffer: without its thread, which is the buffer's."""
 
 
-def monotonic_ticket() -> Callable[[], int]:
+_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Looked up once: a process without the lock may get it later (from an extension), never the other way round."""
+
+
+def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:
     """A source of the integers 0, 1, 2, ... that any number of threads may call; no number comes twice."""
     counter = itertools.count()
-    gil_enabled: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-    if gil_enabled():
+    if gil:
         return counter.__next__
     lock = threading.Lock()
 
@@ -147,7 +150,7 @@ class ThreadLog:
         out = None if out is None else int(out)
         buffer.append((self._ticket(), t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
-    def buffered(self) -> Iterable[Row]:
+    def buffered(self) -> Collection[Row]:
         """A copy of what is buffered now, oldest first; any thread may call this."""
         return self._buffer.copy()
 
@@ -213,7 +216,7 @@ class Recorder:
         delay_ns: int | None = None,
     ) -> int:
         """`ThreadLog.call` on the calling thread's buffer."""
-        return self.log().call(f, id, keys=keys, delay_ns=delay_ns)
+        return (self._local.log or self.log()).call(f, id, keys=keys, delay_ns=delay_ns)
 
     def ret(
         self,
@@ -227,7 +230,7 @@ class Recorder:
         state: State | None = None,
     ) -> None:
         """`ThreadLog.ret` on the calling thread's buffer."""
-        self.log().ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
+        (self._local.log or self.log()).ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
 
     def at(
         self,
@@ -240,7 +243,7 @@ class Recorder:
         state: State | None = None,
     ) -> None:
         """`ThreadLog.at` on the calling thread's buffer."""
-        self.log().at(f, id, keys=keys, t_call=t_call, out=out, state=state)
+        (self._local.log or self.log()).at(f, id, keys=keys, t_call=t_call, out=out, state=state)
 
     def around(
         self,
@@ -265,17 +268,6 @@ class Recorder:
             raise
         log.ret(f, c, id, out=out(value))
         return value
-
-    def rows_by_thread(self) -> list[tuple[str, Row]]:
-        """All that is buffered now, with the thread's name, in the order of `i`.
-
-        Nothing is removed, and no `Event` is made. Dense from 0 on once the threads have ended, if nothing was drained.
-        """
-        with self._logs_lock:
-            logs = list(self._logs)
-        found = [(log.name, row) for log in logs for row in log.buffered()]
-        found.sort(key=lambda pair: pair[1][0])
-        return found
 
     @property
     def dropped(self) -> int:

@@ -20,6 +20,10 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
         "purgatorio_pipeline.bench.purgatory",
         "What an operation costs, by threads, at a rate; a million of them pending.",
     ),
+    "stress": (
+        "purgatorio_pipeline.bench.stress",
+        "What recording costs the threaded harness.",
+    ),
     "timer": (
         "purgatorio_pipeline.bench.timer",
         "Timers: the wheels beside heaps, event loops, packages and the JVM.",

@@ -4,13 +4,15 @@ One stage a round. Its time is virtual and moves only in set-up and judgement, b
 have ended: no time-out can pass in a race, and a completion that was lost stays lost (and is seen).
 """
 
+import threading
 from collections.abc import Callable, Iterator
+from threading import get_ident
 from typing import Final
 
 from purgatorio.sync import Sync
 from purgatorio_spec.trace.record import Event, State
 from purgatorio_stress.explorer.history_log import LogRow
-from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recorder import Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.scenario.world import StageLog
 
 __all__ = ["RoundLog", "RoundTime", "SilentLog", "ThreadStage"]
@@ -33,6 +35,10 @@ class RoundTime:
     def now_ms(self) -> int:
         """The present time."""
         return self._start_ms + self.passed_ms
+
+    def read_ns(self) -> int:
+        """The present time in nanoseconds, for recorders."""
+        return self.now_ns
 
     def last_ms(self) -> int:
         """What the clock last told anybody: it stands still while threads run."""
@@ -103,45 +109,99 @@ class SilentLog:
         return iter(())
 
 
-class RoundLog(Recorder):
-    """The recorder of one round: a buffer a thread, tickets from 0 on. Read it when the threads have ended."""
+class RoundLog:
+    """The recorder of one round: a buffer a thread, a ticket an event, from 0 on. Read it when the threads have ended.
+
+    What `Recorder` is to a run, without what a run needs (draining while threads record, threads that come and go): it
+    is made anew for every round, and must cost less than the round.
+    """
+
+    __slots__ = ("_logs", "_ticket", "_time")
 
     def __init__(self, time: RoundTime) -> None:
         self._time = time
-        super().__init__(self.now_ns, _CAPACITY)
+        self._ticket = monotonic_ticket()
+        self._logs: dict[int, ThreadLog] = {}
+
+    def _open(self) -> ThreadLog:
+        """The buffer of a thread that has not recorded here yet. (Setting an item of a dictionary is one step.)"""
+        log = ThreadLog(threading.current_thread().name, self._ticket, self._time.read_ns, _CAPACITY)
+        self._logs[get_ident()] = log
+        return log
+
+    def call(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        delay_ns: int | None = None,
+    ) -> int:
+        """See `ThreadLog.call`."""
+        log = self._logs.get(get_ident()) or self._open()
+        return log.call(f, id, keys=keys, delay_ns=delay_ns)
+
+    def ret(
+        self,
+        f: str,
+        c: int,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        out: int | None = None,
+        err: str | None = None,
+        deadline_t: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """See `ThreadLog.ret`."""
+        log = self._logs.get(get_ident()) or self._open()
+        log.ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
+
+    def at(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        t_call: int | None = None,
+        out: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """See `ThreadLog.at`."""
+        log = self._logs.get(get_ident()) or self._open()
+        log.at(f, id, keys=keys, t_call=t_call, out=out, state=state)
 
     def now_ns(self) -> int:
         """See `StageLog`."""
         return self._time.now_ns
 
     @property
+    def dropped(self) -> int:
+        """Events that found their thread's buffer full."""
+        return sum(log.dropped for log in self._logs.copy().values())
+
+    @property
     def recorded(self) -> int:
         """How many events there are."""
-        return len(self.rows_by_thread())
+        return sum(len(log.buffered()) for log in self._logs.copy().values())
 
     @property
     def rows(self) -> list[LogRow]:
         """Tickets are dense, so the place of an event is its `i`."""
-        return [(name, *row[1:]) for name, row in self.rows_by_thread()]
+        return [(name, *row[1:]) for name, row in self._in_order()]
 
     def events(self) -> Iterator[Event]:
-        """The rows as events."""
-        for th, (
-            i,
-            t,
-            ph,
-            f,
-            id_,
-            c,
-            keys,
-            delay,
-            deadline,
-            t_call,
-            out,
-            err,
-            state,
-        ) in self.rows_by_thread():
+        """The rows as events; also of a round that was given up, whose threads may still be recording."""
+        for th, (i, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state) in self._in_order():
             yield Event(i, th, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state)
+
+    def _in_order(self) -> list[tuple[str, Row]]:
+        found = [(log.name, row) for log in self._logs.copy().values() for row in log.buffered()]
+        found.sort(key=_ticket_of)
+        return found
+
+
+def _ticket_of(named: tuple[str, Row]) -> int:
+    return named[1][0]
 
 
 class ThreadStage:
