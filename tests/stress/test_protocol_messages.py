@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Final, get_args
 
@@ -36,7 +35,7 @@ from purgatorio_stress.protocol.message import (
     call_line,
     parse_said,
 )
-from purgatorio_stress.protocol.page import SHOWN_SCRIPT, block, transcript, updated
+from purgatorio_stress.protocol.page import block, talks, updated
 from purgatorio_stress.protocol.rule import field_rules
 from purgatorio_stress.protocol.schema import SCHEMA_FILE, json_schema, schema_text
 from purgatorio_stress.recorder import Recorder
@@ -44,7 +43,6 @@ from purgatorio_stress.subject.contract import FailureKind
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "subject-protocol.md"
-WHEEL = ROOT / "examples" / "subjects" / "toy_wheel.py"
 VALIDATOR: Final = jsonschema.Draft202012Validator(json_schema())
 
 EVERY_CALL: Final[tuple[Call, ...]] = (
@@ -90,9 +88,12 @@ def test_the_published_schema_is_in_step() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
-def test_the_page_is_in_step_and_its_transcript_is_a_real_run(request: pytest.FixtureRequest) -> None:
-    """Every message with its fields, and one whole run, made anew; `--refresh-golden` writes them."""
-    talk = transcript([sys.executable, str(WHEEL)], SHOWN_SCRIPT)
+def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every message with its fields, and two whole runs, made anew; `--refresh-golden` writes them."""
+    monkeypatch.chdir(ROOT)
+    talk = talks()
     page = PAGE.read_text(encoding="utf-8")
     if request.config.getoption("--refresh-golden"):
         PAGE.write_text(updated(page, talk), encoding="utf-8")
@@ -101,8 +102,10 @@ def test_the_page_is_in_step_and_its_transcript_is_a_real_run(request: pytest.Fi
 
 def test_the_lines_of_the_transcript_are_lines_of_the_protocol() -> None:
     """The page, the schema and the run agree: what is shown there is valid, and a changed line is not."""
-    lines = block(PAGE.read_text(encoding="utf-8"), "transcript").splitlines()[1:-1]
-    assert len(lines) > 20
+    page = PAGE.read_text(encoding="utf-8")
+    parts = [block(page, marker).splitlines()[1:-1] for marker in ("transcript", "purgatory")]
+    assert [len(part) > 15 for part in parts] == [True, True]
+    lines = [line for part in parts for line in part]
     for line in lines:
         VALIDATOR.validate(json.loads(line[2:]))
         assert not VALIDATOR.is_valid(json.loads(line[2:]) | {"surprise": 1})

@@ -20,14 +20,18 @@ from purgatorio_stress.protocol.message import (
     Add,
     Advance,
     Cancel,
+    Check,
     Gauge,
+    Ready,
+    Register,
 )
 from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
 
-__all__ = ["SHOWN_SCRIPT", "block", "sections", "transcript", "updated"]
+__all__ = ["SHOWN_PURGATORY", "SHOWN_SCRIPT", "block", "sections", "talks", "transcript", "updated"]
 
 MS: Final = 1_000_000
+EXAMPLES: Final = Path("examples/subjects")
 
 SHOWN_SCRIPT: Final = Script(
     "timer",
@@ -44,7 +48,28 @@ SHOWN_SCRIPT: Final = Script(
         Advance(1_043 * MS),
     ),
 )
-"""The run that the page shows."""
+"""The run of a timer that the page shows."""
+
+SHOWN_PURGATORY: Final = Script(
+    "purgatory",
+    0,
+    (
+        Register("op-0", ("a", "b"), 5 * MS),
+        Ready("op-0"),
+        Check("b"),
+        Register("op-1", ("a",), 5 * MS),
+        Advance(5 * MS),
+    ),
+)
+"""And of a purgatory."""
+
+
+def talks() -> dict[str, str]:
+    """Both, run now, by marker."""
+    return {
+        "transcript": transcript([sys.executable, str(EXAMPLES / "toy_wheel.py")], SHOWN_SCRIPT),
+        "purgatory": transcript([sys.executable, str(EXAMPLES / "toy_purgatory.py")], SHOWN_PURGATORY),
+    }
 
 
 def transcript(command: Sequence[str], script: Script) -> str:
@@ -121,9 +146,9 @@ def block(page: str, marker: str) -> str:
     return found[1]
 
 
-def updated(page: str, talk: str) -> str:
-    """The page with every made part as it should be."""
-    parts = {**sections(), "transcript": f"```text\n{talk}```"}
+def updated(page: str, talks: Mapping[str, str]) -> str:
+    """The page with every made part as it should be, and these talks by their markers."""
+    parts = {**sections(), **{name: f"```text\n{talk}```" for name, talk in talks.items()}}
     for marker, text in parts.items():
         old = f"<!-- {marker} -->\n{block(page, marker)}\n<!-- /{marker} -->"
         page = page.replace(old, f"<!-- {marker} -->\n{text}\n<!-- /{marker} -->")
@@ -132,5 +157,4 @@ def updated(page: str, talk: str) -> str:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    shown = transcript([sys.executable, "examples/subjects/toy_wheel.py"], SHOWN_SCRIPT)
-    place.write_text(updated(place.read_text(encoding="utf-8"), shown), encoding="utf-8")
+    place.write_text(updated(place.read_text(encoding="utf-8"), talks()), encoding="utf-8")

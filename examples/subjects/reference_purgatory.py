@@ -1,0 +1,194 @@
+"""The reference purgatory of this project behind purgatorio-subject/1: real time, four callers, its own threads.
+
+    purgatorio verify --engine process --command 'python examples/subjects/reference_purgatory.py'
+
+It shows how to wrap an implementation with threads: a worker for each lane; every event names the call it was made
+from (`during`) or else its thread (`th`); one lock, so that lines are whole and in the order in which things happened.
+With the argument `pending-flag` it is of that dialect, else of `locked`.
+"""
+
+import json
+import queue
+import sys
+import threading
+import time
+
+from purgatorio import LOCKED, PENDING_FLAG, DelayedOperation, Purgatory, SystemTimer
+
+PROFILE = "pending-flag" if "pending-flag" in sys.argv else "locked"
+DIALECT = {"locked": LOCKED, "pending-flag": PENDING_FLAG}[PROFILE]
+LANES, PURGE_INTERVAL = 4, 100
+MS = 1_000_000
+output = threading.Lock()
+here = threading.local()
+
+
+def say(**message):
+    with output:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+
+def event(m, **fields):
+    """An event, with where it was made."""
+    call = getattr(here, "call", None)
+    place = {"th": threading.current_thread().name} if call is None else {"during": call}
+    say(m=m, **fields, **place)
+
+
+class Within:
+    """A function of an operation: `enter`, then what it does, then `leave` with its answer."""
+
+    def __init__(self, f, op):
+        self.f, self.op, self.result = f, op, {}
+
+    def __enter__(self):
+        event("enter", f=self.f, id=self.op)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        event("leave", f=self.f, id=self.op, **({"err": kind.__name__} if kind else self.result))
+
+    def out(self, value):
+        self.result = {"out": int(value)}
+        return value
+
+
+class Operation(DelayedOperation):
+    """One whose condition is a flag, and which tells what happens to it."""
+
+    def __init__(self, name, ready, delay_ns):
+        super().__init__(delay_ns // MS, dialect=DIALECT)
+        self.name, self.ready = name, ready
+
+    def try_complete(self):
+        with Within("try_complete", self.name) as function:
+            return function.out(self.ready.is_set() and self.force_complete())
+
+    def force_complete(self):
+        with Within("force_complete", self.name) as function:
+            return function.out(super().force_complete())
+
+    def on_complete(self):
+        event("completed", id=self.name)
+
+    def on_expiration(self):
+        event("expired", id=self.name)
+
+    def cancel(self):
+        with Within("timer_cancel", self.name):
+            super().cancel()
+
+    def run(self):
+        with Within("timer_fire", self.name):
+            super().run()
+
+
+class TellingTimer:
+    """The timer of the purgatory, told of when an operation is given to it."""
+
+    def __init__(self, timer):
+        self.timer = timer
+
+    def add(self, task):
+        if not isinstance(task, Operation):  # the purgatory's own
+            self.timer.add(task)
+            return
+        with Within("timer_add", task.name):
+            self.timer.add(task)
+
+    def __getattr__(self, name):
+        return getattr(self.timer, name)
+
+
+class Subject:
+    """One run."""
+
+    def __init__(self):
+        self.timer = SystemTimer("subject", tick_ms=1, wheel_size=20)
+        self.purgatory = Purgatory(
+            "subject", TellingTimer(self.timer), purge_interval=PURGE_INTERVAL, complete_at_shutdown=False
+        )
+        self.ready, self.operations, self.lock = {}, {}, threading.Lock()
+
+    def flag(self, name):
+        with self.lock:
+            return self.ready.setdefault(name, threading.Event())
+
+    def answer(self, call):
+        name = call["m"]
+        if name == "register":
+            operation = Operation(call["id"], self.flag(call["id"]), call["delay_ns"])
+            self.operations[call["id"]] = operation
+            return {"out": int(self.purgatory.try_complete_else_watch(operation, call["keys"]))}
+        if name == "ready":
+            self.flag(call["id"]).set()
+        elif name == "check":
+            return {"out": self.purgatory.check_and_complete(call["key"])}
+        elif name == "cancel_key":
+            return {"ids": [operation.name for operation in self.purgatory.cancel_for_key(call["key"])]}
+        elif name == "force":
+            return {"out": int(self.operations[call["id"]].force_complete())}
+        elif name == "quiesce":
+            time.sleep(0.5)  # two turns of the reaper: it purges
+            now = self.purgatory.gauges()
+            return {"watched": now.purgatory_size, "delayed": now.num_delayed_operations}
+        elif name == "stop":
+            self.purgatory.shutdown()
+        return {}
+
+
+DESCRIPTION = {
+    "protocol": "purgatorio-subject/1",
+    "name": "reference-purgatory",
+    "language": "Python",
+    "profile": PROFILE,
+    "capabilities": ["purgatory", "real-time", "cancel-key", "force"],
+    "reports": [
+        "try_complete",
+        "force_complete",
+        "on_complete",
+        "on_expiration",
+        "timer_add",
+        "timer_cancel",
+        "timer_fire",
+    ],
+    "tick_ns": MS,
+    "wheel_size": 20,
+    "early_ns": MS,
+    "late_ns": MS,
+    "unit_ns": MS,
+    "purge_interval": PURGE_INTERVAL,
+    "lanes": LANES,
+}
+
+
+def work(calls, subject):
+    """The worker of one lane."""
+    while (call := calls.get()) is not None:
+        here.call = call["n"]
+        say(m="answer", n=call["n"], **subject().answer(call))
+
+
+def main():
+    runs, lanes = [], [queue.Queue() for _ in range(LANES)]
+    workers = [threading.Thread(target=work, args=(calls, lambda: runs[-1])) for calls in lanes]
+    for worker in workers:
+        worker.start()
+    for line in sys.stdin:
+        call = json.loads(line)
+        if call["m"] == "describe":
+            say(m="description", n=call["n"], **DESCRIPTION)
+        elif call["m"] == "start":
+            runs.append(Subject())
+            say(m="answer", n=call["n"])
+        else:
+            lanes[call.get("lane", 0)].put(call)
+    for calls in lanes:
+        calls.put(None)
+    for worker in workers:
+        worker.join()
+
+
+if __name__ == "__main__":
+    main()
