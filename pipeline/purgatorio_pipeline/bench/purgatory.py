@@ -18,7 +18,7 @@ from purgatorio_stress.bench.purgatory_bench import PurgatoryFigures, PurgatoryS
 from purgatorio_stress.bench.purgatory_memory import PurgatoryBench, bench_purgatory
 from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS
 from purgatorio_stress.bench.registry import COMPILED
-from purgatorio_stress.bench.witness import Disagreement
+from purgatorio_stress.bench.workload import Disagreement
 
 MEMORY: Final = "memory"
 

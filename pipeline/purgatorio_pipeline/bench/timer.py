@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import cast, get_args
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, cast, get_args
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
 from purgatorio_pipeline.bench.machine import machine
+from purgatorio_pipeline.bench.performance_page import Run, page
+from purgatorio_pipeline.bench.plot import draw
 from purgatorio_pipeline.bench.tables import WIDTH, rich_table
 from purgatorio_pipeline.bench.timer_tables import tables
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.bench.candidate import Entry
 from purgatorio_stress.bench.figures import observation_row
-from purgatorio_stress.bench.registry import COMPILED, ENTRIES, HONEST_BASELINE
+from purgatorio_stress.bench.guard import GUARDS, check_guard
+from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
+from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
+from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS
+from purgatorio_stress.bench.registry import COMPILED, ENTRIES, HONEST_BASELINE, steps_of_cost, wheel_sizes
 from purgatorio_stress.bench.suite import IDS, Scale
 from purgatorio_stress.bench.timer_bench import TimerBench, run_timer_bench
-from purgatorio_stress.bench.witness import Disagreement
+from purgatorio_stress.bench.workload import Disagreement
+
+_PATH: Final = click.Path(path_type=Path, dir_okay=False)
 
 
 def as_json(bench: TimerBench, load: float) -> dict[str, object]:
@@ -51,6 +63,103 @@ def build_line() -> str:
     return "The wheel is here interpreted only; SKIPPED compiled: the package was not compiled (CONTRIBUTING.md)."
 
 
+def entries(names: Collection[str], sizes: bool, steps: bool) -> list[Entry]:
+    """The candidates of a run; the honest baseline is always among them."""
+    if sizes:
+        return wheel_sizes()
+    if steps:
+        return steps_of_cost()
+    return [entry for entry in ENTRIES if not names or entry.name in (*names, HONEST_BASELINE)]
+
+
+def default_ids(sizes: bool, steps: bool) -> tuple[str, ...]:
+    """What is played where no workload is named."""
+    return ("K2", "U3", "X1", "X4") if sizes else ("K1",) if steps else ()
+
+
+def run(scale: Scale, candidates: list[Entry], ids: Collection[str]) -> TimerBench:
+    """`run_timer_bench` with a bar on standard error."""
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def tell(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        return run_timer_bench(scale, candidates, ids, tell=tell)
+
+
+def show_guards(as_text: bool) -> None:
+    """Exits with 1 where a quotient is below its floor, with 3 where that cannot be said."""
+    found = [check_guard(guard, ENTRIES) for guard in GUARDS]
+    if as_text:
+        rows = [
+            {
+                "subject": one.guard.subject, "peer": one.guard.peer, "operation": one.guard.operation,
+                "floor": one.guard.floor, "median": one.median, "low": one.low, "high": one.high,
+                "rounds": one.rounds, "verdict": one.verdict.value,
+            }
+            for one in found
+        ]  # fmt: skip
+        click.echo(json.dumps({"machine": machine(), "guards": rows}))
+    else:
+        for one in found:
+            name = f"{one.guard.peer} / {one.guard.subject} {one.guard.operation}"
+            measured = f"{one.median:.2f} ({one.low:.2f}-{one.high:.2f})" if one.rounds else "not built here"
+            click.echo(f"{one.verdict.value:9} {name:35} floor {one.guard.floor:<4g} {measured}")
+    verdicts = {one.verdict for one in found}
+    worst = next((v for v in (Verdict.VIOLATED, Verdict.UNKNOWN) if v in verdicts), Verdict.PASS)
+    if worst is not Verdict.PASS:
+        sys.exit(EXIT_STATUS[worst])
+
+
+def show_instructions(as_text: bool) -> None:
+    """A cancel and an add by candidate; SKIPPED without valgrind."""
+    reason = no_valgrind()
+    names = [
+        entry.name for entry in ENTRIES if entry.ours or entry.name in ("heapq", HONEST_BASELINE, "asyncio")
+    ]
+    counts = {} if reason else {name: round(count_instructions(name)) for name in names}
+    if as_text:
+        click.echo(json.dumps({"machine": machine(), "instructions": counts, "skipped": reason}))
+        return
+    click.echo(
+        "\n".join(f"{name:12} {count:8,} instructions" for name, count in counts.items())
+        or f"SKIPPED: {reason}"
+    )
+
+
+def write_page(path: Path, plot: Path | None, scale: Scale) -> None:
+    """Measure everything in one go, and write the page (and the picture)."""
+    start_s, load = os.times(), cast(float, machine()["load"])
+    timer = run(scale, entries((), False, False), ())
+    sizes = run(scale, wheel_sizes(), default_ids(True, False))
+    steps = run(scale, steps_of_cost(), default_ids(False, True))
+    found = run_purgatory_bench(
+        "quick" if scale == "quick" else "standard", PURGATORY_IDS, lambda what: click.echo(what, err=True)
+    )
+    guarded = [check_guard(guard, ENTRIES) for guard in GUARDS]
+    end_s = os.times()
+    if plot is not None:
+        draw(timer.figures, found.achieved, plot)
+    text = page(
+        Run(
+            timer=timer,
+            sizes=sizes,
+            steps=steps,
+            purgatory=found,
+            guarded=guarded,
+            machine=machine(),
+            load=(load, cast(float, machine()["load"])),
+            builds=build_line(),
+            cpu_s=sum(end_s[:4]) - sum(start_s[:4]),
+            picture=None if plot is None else os.path.relpath(plot, path.parent),
+            skipped=skipped_lines(timer),
+        )
+    )
+    path.write_text(text)
+    click.echo(f"wrote {path}")
+
+
 @click.command("timer")
 @click.option("--workload", "ids", multiple=True, metavar="ID", help="Only these, such as K1 [default: all].")
 @click.option(
@@ -63,8 +172,25 @@ def build_line() -> str:
 @click.option(
     "--only", "names", multiple=True, metavar="NAME", help=f"Only these candidates; {HONEST_BASELINE} stays."
 )
+@click.option("--sizes", is_flag=True, help="The wheel at several sizes instead of the candidates.")
+@click.option("--steps", is_flag=True, help="Parts of the wheel's cost instead of the candidates.")
+@click.option("--guard", is_flag=True, help="Judge the guards of CI alone; exit status 1 below a floor.")
+@click.option("--instructions", is_flag=True, help="Count instructions under valgrind alone.")
+@click.option("--write", type=_PATH, help="Measure everything, the purgatory too, and write the page.")
+@click.option("--plot", type=_PATH, help="Draw a picture, .svg or .png; beside the page with --write.")
 @click.option("--json", "as_text", is_flag=True, help="One JSON object on standard output, nothing else.")
-def command(ids: tuple[str, ...], scale: str, names: tuple[str, ...], as_text: bool) -> None:
+def command(
+    ids: tuple[str, ...],
+    scale: Scale,
+    names: tuple[str, ...],
+    sizes: bool,
+    steps: bool,
+    guard: bool,
+    instructions: bool,
+    write: Path | None,
+    plot: Path | None,
+    as_text: bool,
+) -> None:
     """Requests, heartbeats, fills, churns and edge cases on the wheels and on their peers.
 
     CPU time of the process, rounds interleaved in rotating and reversed order. Before a workload is timed, all
@@ -81,22 +207,23 @@ def command(ids: tuple[str, ...], scale: str, names: tuple[str, ...], as_text: b
         raise click.UsageError(
             f"workloads are {', '.join(IDS)}; candidates {', '.join(entry.name for entry in ENTRIES)}"
         )
-    entries = [entry for entry in ENTRIES if not names or entry.name in (*names, HONEST_BASELINE)]
-    load = cast(float, machine()["load"])
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        try:
-            bench = run_timer_bench(
-                cast(Scale, scale),
-                entries,
-                ids,
-                tell=lambda name, done, total: bar.update(
-                    task, description=name, completed=done, total=total
-                ),
-            )
-        except Disagreement as odd:
-            click.echo(f"the candidates disagree, so no figure means anything: {odd}", err=True)
-            sys.exit(EXIT_STATUS[Verdict.VIOLATED])
+    try:
+        if guard:
+            show_guards(as_text)
+        if instructions:
+            show_instructions(as_text)
+        if guard or instructions:
+            return
+        if write is not None:
+            write_page(write, plot, scale)
+            return
+        load = cast(float, machine()["load"])
+        bench = run(scale, entries(names, sizes, steps), ids or default_ids(sizes, steps))
+    except Disagreement as odd:
+        click.echo(f"the candidates disagree, so no figure means anything: {odd}", err=True)
+        sys.exit(EXIT_STATUS[Verdict.VIOLATED])
+    if plot is not None:
+        draw(bench.figures, [], plot)
     if as_text:
         click.echo(json.dumps(as_json(bench, load)))
         return

@@ -49,9 +49,10 @@ class Entry:
 
     `build` says what its hot path is: `interpreted`, `compiled` (mypyc), `C`, `Cython`, `Rust`, `JVM`.
     `locked`: safe to share between threads. `virtual`: its time can be injected; where it cannot, only workloads
-    without firing use it. `largest`: the most pending timers that it is asked to hold (where cancel is linear).
-    `slow`: takes part in fewer rounds. `module`: what must be importable. `why_not`: asked for a reason besides.
-    `outside`: plays a workload elsewhere, and returns nanoseconds an operation; `make` is not called then.
+    without firing use it. `fires`: it is a timer at all (parts of one are measured too). `largest`: the most pending
+    timers that it is asked to hold (where cancel is linear). `slow`: takes part in fewer rounds. `module`: what must
+    be importable. `why_not`: asked for a reason besides. `outside`: plays a workload by itself, and returns
+    nanoseconds an operation; `make` is not called then.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Entry:
     ours: bool = False
     locked: bool = False
     virtual: bool = True
+    fires: bool = True
     largest: int | None = None
     slow: bool = False
     module: str | None = None

@@ -2,7 +2,7 @@
 
 from purgatorio_stress.bench.candidate import Candidate
 from purgatorio_stress.bench.delays import delays
-from purgatorio_stress.bench.workload import Counter, Make, Stopwatch, Workload
+from purgatorio_stress.bench.workload import Counter, Make, Stopwatch, Workload, wakes
 
 __all__ = ["HerdWorkload", "PingPongWorkload", "SparseWorkload"]
 
@@ -23,7 +23,7 @@ class SparseWorkload(Workload):
         self._delays = delays(self.name, size, seed)
 
     def play(self, make: Make, watch: Stopwatch) -> None:
-        wakes = self._wakes(self._filled(make(), Counter()))
+        woken = self._wakes(self._filled(make(), Counter()))
         counter = Counter()
         timers = [make() for _ in range(self._copies)]
         with watch.timing("add", self._copies * self.size):
@@ -32,7 +32,7 @@ class SparseWorkload(Workload):
         with watch.timing("expire", self._copies * self.size):
             for timer in timers:
                 advance = timer.advance
-                for now_ms in wakes:
+                for now_ms in woken:
                     advance(now_ms)
         watch.fired = len(counter.fired)
         for timer in timers:
@@ -52,12 +52,9 @@ class SparseWorkload(Workload):
         return timer
 
     def _wakes(self, timer: Candidate) -> list[int]:
-        wakes: list[int] = []
-        while (next_ms := timer.next_ms()) is not None:
-            timer.advance(next_ms)
-            wakes.append(next_ms)
+        woken = list(wakes(timer))
         timer.close()
-        return wakes
+        return woken
 
 
 class PingPongWorkload(Workload):

@@ -1,21 +1,28 @@
 """Our own timers as candidates: the wheel for use, and the faithful one; and none at all."""
 
+import threading
+from collections.abc import Callable
+from functools import partial
+from operator import getitem
+from typing import cast
+
 from purgatorio import ActionTask, TimerTask, VirtualTime
-from purgatorio.timer import FlatCallback
 from purgatorio_stress.bench.builds import Build
 from purgatorio_stress.bench.candidate import Action
 
-__all__ = ["FaithfulTimer", "FlatWheel", "NoTimer", "OnCaller", "SetClock"]
+__all__ = ["FaithfulTimer", "FlatWheel", "NoTimer", "OnCaller", "SetClock", "TaskAndLock", "TaskOnly"]
 
 
 class SetClock:
-    """Shows what it was set to."""
+    """Shows what it was set to. Reading it runs no bytecode: the clock is no part of what is measured."""
 
     def __init__(self) -> None:
-        self.shown_ms = 0
+        self._shown_ms = [0]
+        self.now_ms = cast(Callable[[], int], partial(getitem, self._shown_ms, 0))
 
-    def now_ms(self) -> int:
-        return self.shown_ms
+    def set(self, now_ms: int) -> None:
+        """Let it be `now_ms`."""
+        self._shown_ms[0] = now_ms
 
 
 class OnCaller:
@@ -38,28 +45,24 @@ class OnCaller:
 
 
 class FlatWheel:
-    """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size. The deadline is computed as the peers do it:
-    `add_at` with the time last set."""
+    """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` is given. Its own
+    `call_later` and `FlatTask.cancel` are called, with nothing around them."""
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, wheel_size: int | None = None) -> None:
         self._clock = SetClock()
-        self._timer = build.timer("bench", clock=self._clock, executor=OnCaller())
-        self._callback = build.callback
-        self._add_at = self._timer.add_at
-        self._drain = self._timer.advance_clock
-        self._now_ms = 0
+        if wheel_size is None:
+            timer = build.timer("bench", clock=self._clock, executor=OnCaller())
+        else:
+            timer = build.timer("bench", clock=self._clock, executor=OnCaller(), wheel_size=wheel_size)
+        self._drain = timer.advance_clock
+        self.add = timer.call_later
         self.cancel = build.callback.cancel
-        self.next_ms = self._timer.next_due_ms
-        self.held = self._timer.size
-        self.close = self._timer.close
-
-    def add(self, delay_ms: int, action: Action) -> FlatCallback:
-        task = self._callback(delay_ms, action)
-        self._add_at(task, self._now_ms + delay_ms)
-        return task
+        self.next_ms = timer.next_due_ms
+        self.held = timer.size
+        self.close = timer.close
 
     def advance(self, now_ms: int) -> None:
-        self._clock.shown_ms = self._now_ms = now_ms
+        self._clock.set(now_ms)
         self._drain(0)
 
 
@@ -92,10 +95,10 @@ class FaithfulTimer:
 class NoTimer:
     """Does nothing: what the workload's own loop costs, which is in every figure."""
 
-    def add(self, delay_ms: int, action: Action) -> None:
+    def add(self, delay_ms: int, action: Action) -> object:
         return None
 
-    def cancel(self, handle: None) -> None:
+    def cancel(self, handle: object) -> object:
         return None
 
     def advance(self, now_ms: int) -> None:
@@ -109,3 +112,30 @@ class NoTimer:
 
     def close(self) -> None:
         return None
+
+
+class TaskOnly(NoTimer):
+    """Makes the task, and no more."""
+
+    def __init__(self, build: Build) -> None:
+        self._callback = build.callback
+
+    def add(self, delay_ms: int, action: Action) -> object:
+        return self._callback(delay_ms, action)
+
+
+class TaskAndLock(TaskOnly):
+    """Makes the task, and takes one `threading.Lock` for each add and each cancel."""
+
+    def __init__(self, build: Build) -> None:
+        super().__init__(build)
+        self._lock = threading.Lock()
+
+    def add(self, delay_ms: int, action: Action) -> object:
+        task = self._callback(delay_ms, action)
+        with self._lock:
+            return task
+
+    def cancel(self, handle: object) -> object:
+        with self._lock:
+            return None

@@ -16,7 +16,7 @@ from typing import Final
 
 from purgatorio_stress.bench.delays import log_normal
 from purgatorio_stress.bench.purgatory_request import PurgatorySubject, Waiting, make_operations
-from purgatorio_stress.bench.witness import Disagreement
+from purgatorio_stress.bench.workload import Disagreement
 
 __all__ = ["LATENCIES", "RATES", "Achieved", "measure_rates"]
 

@@ -15,8 +15,7 @@ from purgatorio import DelayedOperation, Timer
 from purgatorio_stress.bench.builds import Build, compiled_build, interpreted_build
 from purgatorio_stress.bench.candidate import Candidate, Entry
 from purgatorio_stress.bench.own_timers import OnCaller, SetClock
-from purgatorio_stress.bench.witness import Disagreement
-from purgatorio_stress.bench.workload import Make, Stopwatch, Workload
+from purgatorio_stress.bench.workload import Disagreement, Make, Stopwatch, Workload
 
 __all__ = [
     "PURGATORY_IDS",
@@ -153,6 +152,7 @@ def _play(subject: PurgatorySubject, workload: object) -> dict[str, float]:
         waiting.append(make(TIMEOUT_MS))
         purgatory.try_complete_else_watch(waiting[number], workload.keys[number])
     keys, by_event, completed = workload.keys, workload.by_event, 0
+    now_ms = 0
     start_ns = time.process_time_ns()
     for number in range(_PENDING, _PENDING + workload.size):
         operation = make(TIMEOUT_MS)
@@ -165,7 +165,8 @@ def _play(subject: PurgatorySubject, workload: object) -> dict[str, float]:
         else:
             completed += waiting[oldest].force_complete()
         if number % _TURN == 0:
-            clock.shown_ms += _TURN_MS
+            now_ms += _TURN_MS
+            clock.set(now_ms)
             purgatory.pass_time()
     spent_ns = time.process_time_ns() - start_ns
     done = sum(operation.done for operation in waiting)

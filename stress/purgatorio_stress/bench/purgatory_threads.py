@@ -19,7 +19,7 @@ from purgatorio_stress.bench.purgatory_request import (
     make_operations,
 )
 from purgatorio_stress.bench.rounds import rotated
-from purgatorio_stress.bench.witness import Disagreement
+from purgatorio_stress.bench.workload import Disagreement
 
 __all__ = ["THREADS", "Threaded", "measure_threads"]
 

@@ -8,10 +8,10 @@ from purgatorio_stress.bench.candidate import Candidate, Entry
 from purgatorio_stress.bench.heap_peers import IntHeap, LazyHeap, ListHeap, TupleHeap
 from purgatorio_stress.bench.jvm_peers import jvm_entries
 from purgatorio_stress.bench.loop_peers import AsyncioLoop, SchedScheduler, UvLoop
-from purgatorio_stress.bench.own_timers import FaithfulTimer, FlatWheel
+from purgatorio_stress.bench.own_timers import FaithfulTimer, FlatWheel, NoTimer, TaskAndLock, TaskOnly
 from purgatorio_stress.bench.package_peers import IndexedHeapTimer, SortedDictTimer
 
-__all__ = ["COMPILED", "ENTRIES", "HONEST_BASELINE"]
+__all__ = ["COMPILED", "ENTRIES", "HONEST_BASELINE", "WHEEL_SIZES", "steps_of_cost", "wheel_sizes"]
 
 HONEST_BASELINE: Final = "heapq-int"
 """The fastest heap in pure Python that is known; it stands in every table."""
@@ -44,3 +44,35 @@ ENTRIES: Final = (
     *jvm_entries(),
 )
 """Ours first, the slowest of a kind last."""
+
+WHEEL_SIZES: Final = (16, 64, 256, 512, 1024, 4096)
+
+
+def wheel_sizes() -> list[Entry]:
+    """The wheel for use at several sizes, in the best build that is here: `wheel-256` and so on."""
+    build = compiled_build() or interpreted_build()
+
+    def sized(size: int) -> Callable[[], Candidate]:
+        return lambda: FlatWheel(build, size)
+
+    return [
+        Entry(f"wheel-{size}", sized(size), build.name, ours=True, locked=True, module=None)
+        for size in WHEEL_SIZES
+    ]
+
+
+def steps_of_cost() -> list[Entry]:
+    """From the bare loop to the whole wheel, by build: what each step adds is what that part costs. The steps before
+    the whole are no timers, and nothing of theirs is compared."""
+    found = [Entry("loop", NoTimer, "interpreted", fires=False)]
+    for build in filter(None, (compiled_build(), interpreted_build())):
+        found += [
+            Entry(f"{build.name} task", _made(TaskOnly, build), build.name, fires=False),
+            Entry(f"{build.name} task, lock", _made(TaskAndLock, build), build.name, fires=False),
+            Entry(build.name, _wheel(build), build.name, ours=True, locked=True),
+        ]
+    return found
+
+
+def _made(kind: Callable[[Build], Candidate], build: Build) -> Callable[[], Candidate]:
+    return lambda: kind(build)

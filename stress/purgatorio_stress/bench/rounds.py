@@ -12,8 +12,8 @@ from statistics import median
 from typing import TypeVar
 
 from purgatorio_stress.bench.candidate import Entry
-from purgatorio_stress.bench.witness import Disagreement, agree, comparable
-from purgatorio_stress.bench.workload import Stopwatch, Workload
+from purgatorio_stress.bench.witness import agree, comparable
+from purgatorio_stress.bench.workload import Disagreement, Stopwatch, Workload
 
 __all__ = ["Measured", "Ratio", "eligible", "measure", "rotated"]
 
@@ -132,7 +132,8 @@ def _play_round(result: Measured, order: list[Entry], turn: int, rounds: int, lo
         else:
             watch = Stopwatch()
             result.workload.play(entry.make, watch)
-            fired[entry.name] = watch.fired
+            if entry.fires:
+                fired[entry.name] = watch.fired
             shortest = min(watch.spent_ns().values())
             result.shortest_batch_ns = min(result.shortest_batch_ns or shortest, shortest)
             found = watch.ns()

@@ -7,18 +7,14 @@ from types import TracebackType
 from typing import Final
 
 from purgatorio_stress.bench.candidate import Action, Candidate, Entry, Handle
-from purgatorio_stress.bench.workload import Make, Stopwatch, Workload
+from purgatorio_stress.bench.workload import Disagreement, Make, Stopwatch, Workload, wakes
 
-__all__ = ["Collector", "Disagreement", "Firings", "TickMeter", "agree", "firings"]
+__all__ = ["Collector", "Firings", "TickMeter", "agree", "comparable", "firings"]
 
 Firings = list[tuple[int, int]]
 """(number of the add, time in ms), sorted."""
 
 _HELD_EVERY: Final = 64
-
-
-class Disagreement(Exception):
-    """Two candidates did not fire the same timers at the same times: none of their figures means anything."""
 
 
 class Witness:
@@ -46,9 +42,8 @@ class Witness:
         self._inner.advance(now_ms)
 
     def close(self) -> None:
-        while (next_ms := self.next_ms()) is not None:
-            # A candidate may ask to be woken for what is overdue in its books; time does not go back for that.
-            self.advance(max(next_ms, self._now_ms))
+        for _ in wakes(self, self._now_ms):
+            pass
         self._inner.close()
 
 
@@ -138,4 +133,4 @@ class TickMeter:
 
 def comparable(entries: list[Entry]) -> dict[str, Make]:
     """Those whose time can be injected, so that what fires can be compared."""
-    return {entry.name: entry.make for entry in entries if entry.virtual}
+    return {entry.name: entry.make for entry in entries if entry.virtual and entry.fires}

@@ -9,9 +9,29 @@ from typing import ClassVar
 
 from purgatorio_stress.bench.candidate import Action, Candidate
 
-__all__ = ["Counter", "Make", "Stopwatch", "Workload"]
+__all__ = ["Counter", "Disagreement", "Make", "Stopwatch", "Workload", "wakes"]
 
 Make = Callable[[], Candidate]
+
+
+class Disagreement(Exception):
+    """Candidates did not fire the same timers at the same times: no figure means anything."""
+
+
+def wakes(timer: Candidate, now_ms: int = 0) -> Iterator[int]:
+    """Drive `timer` until nothing is pending, as a driver that sleeps does; the times at which it woke.
+
+    Raises `Disagreement` where it asks for a time again at which it was woken: it would never come to an end.
+    """
+    last_ms: int | None = None
+    while (next_ms := timer.next_ms()) is not None:
+        if next_ms == last_ms:
+            raise Disagreement(f"{type(timer).__name__} asks again for {next_ms} ms, when it was woken")
+        last_ms = next_ms
+        # What is overdue in its books does not turn time back.
+        now_ms = max(now_ms, next_ms)
+        timer.advance(now_ms)
+        yield now_ms
 
 
 class Counter:

@@ -1,0 +1,200 @@
+"""docs/performance.md, made from the figures of one run. The words are here, the numbers are the run's."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_pipeline.bench import purgatory
+from purgatorio_pipeline.bench.aims import aims_table
+from purgatorio_pipeline.bench.tables import Table, markdown, short
+from purgatorio_pipeline.bench.timer_tables import best_own, tables
+from purgatorio_stress.bench.guard import Guarded
+from purgatorio_stress.bench.purgatory_bench import PurgatoryFigures
+from purgatorio_stress.bench.suite import IDS
+from purgatorio_stress.bench.timer_bench import TimerBench
+
+COMMAND: Final = "purgatorio bench timer --write docs/performance.md"
+_BASELINE: Final = "heapq-int"
+_WIDTH: Final = 118
+
+
+@dataclass(slots=True)
+class Run:
+    """All that the page tells. `load` at the start and at the end, `cpu_s` of the process and its children."""
+
+    timer: TimerBench
+    sizes: TimerBench
+    steps: TimerBench
+    purgatory: PurgatoryFigures
+    guarded: list[Guarded]
+    machine: dict[str, object]
+    load: tuple[float, float]
+    builds: str
+    cpu_s: float
+    picture: str | None = None
+    skipped: list[str] = field(default_factory=list)
+
+
+def page(run: Run) -> str:
+    """The whole page, as Markdown."""
+    own = best_own(run.timer.figures) or "interpreted"
+    parts = [
+        "# What the timers and the purgatory cost",
+        _paragraph(f"""Made by `{COMMAND}`; every figure is of that one run ({run.cpu_s:,.0f} CPU seconds).
+            `--scale quick` shows in seconds that it works, `purgatorio bench timer --help` what there is."""),
+        *_how(run),
+        "" if run.picture is None else f"![cancel + add by size, and Kafka's test]({run.picture})",
+        *_aims(run),
+        *_when_not(run.timer, own),
+        *_every(run.timer),
+        *_sizes(run.sizes),
+        *_steps(run.steps),
+        *_purgatory(run.purgatory),
+        *_guards(run.guarded),
+        "## Left out",
+        "\n".join(_item(line) for line in run.skipped),
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _item(text: str) -> str:
+    words = " ".join(text.split())
+    return textwrap.fill(
+        words, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )  # fmt: skip
+
+
+def _how(run: Run) -> list[str]:
+    machine = run.machine
+    items = [
+        f"""{machine["implementation"]} {machine["python"]}, {machine["system"]}, {machine["processors"]} processors
+        shared with other work: load {run.load[0]:g} at the start, {run.load[1]:g} at the end. So what counts is CPU
+        time and the quotients of one round, never the wall (P5 and P6 have the wall beside it).""",
+        run.builds,
+        """All in one process and one run, in rounds whose order rotates and reverses; inputs are made before and
+        frozen; `ns` is the median of the rounds. The workload's own loop is in every figure (`loop`, below).""",
+        f"""Ours have their lock; no heap has one, nor has asyncio. `{_BASELINE}`, a heap of integers beside a
+        dictionary, is the honest baseline: the fastest timer in plain Python that we know.""",
+        f"""All candidates with a virtual clock fired the same timers at the same times: {run.timer.compared:,} firings
+        were compared in small versions of the workloads, and the count in each round. The command fails if not.""",
+        """uvloop's clock cannot be set, so it only adds and cancels. The JVM's timers run in a child with the same
+        delays in the same order, warmed up; the CPU time of its compiler and its collector is not counted.""",
+    ]
+    return ["## How it is measured", "\n".join(_item(item) for item in items)]
+
+
+def _aims(run: Run) -> list[str]:
+    table = aims_table([*run.timer.figures, *run.purgatory.figures], run.timer.observed)
+    said = """A quotient is peer / subject: above 1 the subject is faster. In brackets the least and the greatest
+        round. An aim whose subject is not here (see above) is not in the table."""
+    return ["## Aims", _paragraph(said), _without_title(table)]
+
+
+def _when_not(bench: TimerBench, own: str) -> list[str]:
+    figures = bench.figures
+    ahead = sorted(
+        figure.size
+        for figure in figures
+        if figure.id == "U2" and figure.subject == own and figure.title == "uniform"
+        if figure.ratios.get(_BASELINE) is not None and figure.ratios[_BASELINE].low > 1
+    )
+    items = [
+        f"""**Few timers.** In U2 the {own} wheel is ahead of the heap of integers in every round from
+        {short(ahead[0])} pending on."""
+        if ahead
+        else f"""**Plain churn.** In U2 the {own} wheel is not ahead of the heap of integers in every round at any
+        size: a push costs a heap next to nothing, a wheel makes an object and takes a lock."""
+    ]
+    for which, what in (("X2", "One timer at a time"), ("X1", "Timers few and far apart")):
+        items += [
+            f"**{what}** ({which}, {short(figure.size)}): {_times(ratio.median)} of the heap of integers."
+            for figure in figures
+            if (figure.id, figure.subject, figure.operation) == (which, own, "expire")
+            if (ratio := figure.ratios.get(_BASELINE)) is not None
+        ]
+    items += _wakes(bench, own)
+    rule = """The rule: a wheel is for many timers of which most are cancelled or moved before they are due, with
+        delays within a few minutes of one another: time-outs, sessions, retries. For a handful of timers, or some
+        that are hours apart, use `heapq`, or `HeapTimer` behind the same interface."""
+    why = """Why an interpreted wheel is not ahead of a heap of integers with few pending: an add is a call, an object
+        and two links, all in bytecode, and a lock; `heappush` of an integer is one call into C. The wheel wins where
+        the heap pays: cancelled entries that stay, rebuilding, expiry among many, and the collector."""
+    return [
+        "## When not to use a wheel",
+        "\n".join(_item(item) for item in items),
+        _paragraph(rule),
+        _paragraph(why),
+    ]
+
+
+def _wakes(bench: TimerBench, own: str) -> list[str]:
+    wakes = {
+        (seen.subject, seen.size): seen.values["wakes_per_timer"]
+        for seen in bench.observed
+        if "wakes_per_timer" in seen.values
+    }
+    return [
+        f"""**Wake-ups**: a driver that sleeps until it is needed wakes {value:.2f} times a timer with
+        {short(size)} sparse timers, with a heap {wakes[_BASELINE, size]:.2f} times: what lies far off has to be moved
+        nearer."""
+        for (subject, size), value in wakes.items()
+        if subject == own and (_BASELINE, size) in wakes
+    ]
+
+
+def _times(ratio: float) -> str:
+    return f"{1 / ratio:.1f} times the cost" if ratio < 1 else f"1 / {ratio:.1f} of the cost"
+
+
+def _every(bench: TimerBench) -> list[str]:
+    ids = "\n".join(_item(f"**{which}** {what}") for which, what in IDS.items())
+    return ["## Every workload", ids, *(markdown(table) for table in tables(bench))]
+
+
+def _sizes(bench: TimerBench) -> list[str]:
+    said = """Slots of a level, at a tick of 1 ms; more levels are made when a delay needs them. Few slots mean many
+        levels and more moves from one to the next; many mean a longer worst tick and more memory for an empty wheel.
+        `--sizes` measures this alone."""
+    return ["## The size of the wheel", _paragraph(said), *(markdown(table) for table in tables(bench))]
+
+
+def _steps(bench: TimerBench) -> list[str]:
+    said = """The same workload on no timer (`loop`), then with the task being made, then with a lock taken for each
+        add and each cancel, then on the whole wheel: what a row has more than the one before is what that part costs.
+        `--steps` measures this alone."""
+    return ["## Where the cost goes", _paragraph(said), *(markdown(table) for table in tables(bench))]
+
+
+def _purgatory(found: PurgatoryFigures) -> list[str]:
+    said = """`compiled` and `interpreted` stand on the wheel for use, `faithful` on Kafka's classes. P1 to P4 are one
+        operation from its making to its completion with 2,000 waiting; the operations are subclasses in plain Python.
+        P5 and P6 are real threads, P6 in real time: its achieved rate is the machine's as much as the purgatory's.
+        `purgatorio bench purgatory` measures this alone, and the memory of a million operations."""
+    return ["## The purgatory", _paragraph(said), *(markdown(table) for table in purgatory.tables(found))]
+
+
+def _guards(guarded: Sequence[Guarded]) -> list[str]:
+    said = """`purgatorio bench timer --guard` fails where the interval (95 %, bootstrap) of a quotient lies below its
+        floor; `--instructions` counts instructions under valgrind instead, which repeats exactly."""
+    rows = [
+        (
+            f"{one.guard.peer} / {one.guard.subject}, {one.guard.operation}",
+            f"{one.guard.floor:g}",
+            f"{one.median:.2f} ({one.low:.2f}-{one.high:.2f})" if one.rounds else "-",
+            one.verdict.value,
+        )
+        for one in guarded
+    ]
+    table = Table("", ("quotient", "floor", "measured", "verdict"), rows)
+    return ["## The guard", _paragraph(said), _without_title(table)]
+
+
+def _without_title(table: Table) -> str:
+    return markdown(table).partition("\n\n")[2]

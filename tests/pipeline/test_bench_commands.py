@@ -1,0 +1,156 @@
+"""`purgatorio bench timer | purgatory`: what they print, in small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline.bench import purgatory, timer
+from purgatorio_pipeline.bench.performance_page import Run, page
+from purgatorio_pipeline.bench.plot import draw
+from purgatorio_pipeline.bench.tables import WIDTH, Table, markdown
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.bench import purgatory_request
+from purgatorio_stress.bench.builds import Build
+from purgatorio_stress.bench.guard import GUARDS, Guarded
+from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
+from purgatorio_stress.bench.registry import ENTRIES, steps_of_cost, wheel_sizes
+from purgatorio_stress.bench.timer_bench import run_timer_bench
+from purgatorio_stress.bench.workload import Disagreement
+
+FEW = [entry for entry in ENTRIES if entry.ours or entry.name in ("heapq", "heapq-int")]
+
+
+def test_json_has_the_public_shape() -> None:
+    """machine and results; ours with ratios, one object on standard output."""
+    done = CliRunner().invoke(timer.command, ["--scale", "quick", "--workload", "X3", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["machine"]["processors"] >= 1
+    rows = {(row["subject"], row["operation"]): row for row in told["results"]}
+    faithful = rows["faithful", "expire"]
+    assert faithful["bench"] == "timer"
+    assert faithful["workload"] == "X3"
+    assert {"heapq", "heapq-int", "asyncio"} <= set(faithful["ratio"])
+    assert faithful["ratio_low"]["heapq"] <= faithful["ratio"]["heapq"] <= faithful["ratio_high"]["heapq"]
+    assert rows["heapq", "expire"]["ratio"] == {}
+    assert ("interpreted", "expire") in rows
+    assert isinstance(told["compiled"], bool)
+    assert told["skipped"]
+
+
+def test_tables_fit_a_terminal() -> None:
+    """80 columns, every candidate by name, who was left out, and which build it is."""
+    done = CliRunner().invoke(timer.command, ["--scale", "quick", "--workload", "U1", "--only", "heapq"])
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.stdout.splitlines())) <= WIDTH
+    assert "heapq-int" in done.stdout, "the honest baseline stays"
+    assert "SKIPPED compiled" in done.stdout or "both builds" in done.stdout
+
+
+def test_an_unknown_name_is_usage() -> None:
+    """With the names of those that there are."""
+    done = CliRunner().invoke(timer.command, ["--only", "heapqueue"])
+    assert done.exit_code == 2
+    assert "heapq-int" in done.output
+
+
+def test_disagreement_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no figure is printed."""
+
+    def disagree(*_: object, **__: object) -> None:
+        raise Disagreement("X3 herd: odd fired 3, heapq 4")
+
+    monkeypatch.setattr(timer, "run_timer_bench", disagree)
+    done = CliRunner().invoke(timer.command, ["--scale", "quick", "--json"])
+    assert done.exit_code == 1
+    assert "odd fired 3" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"),
+    [(Verdict.PASS, 0), (Verdict.SKIPPED, 0), (Verdict.UNKNOWN, 3), (Verdict.VIOLATED, 1)],
+)
+def test_the_guard_exits_by_its_worst_verdict(
+    verdict: Verdict, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SKIPPED alone is no failure; UNKNOWN is never a pass."""
+    monkeypatch.setattr(
+        timer, "check_guard", lambda guard, entries: Guarded(guard, verdict, 2.0, 1.9, 2.1, 15)
+    )
+    done = CliRunner().invoke(timer.command, ["--guard", "--json"])
+    assert done.exit_code == status
+    assert {row["verdict"] for row in json.loads(done.stdout)["guards"]} == {verdict.value}
+
+
+def test_the_page_and_its_picture_are_made_from_a_run(tmp_path: Path) -> None:
+    """Every section, the rule with figures, and the build."""
+    bench = run_timer_bench("quick", FEW, ("K1", "U2", "X1", "X2"))
+    found = run_purgatory_bench("quick", ("P1", "P5"), print)
+    draw(bench.figures, found.achieved, tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").stat().st_size < 100_000
+    text = page(
+        Run(
+            timer=bench,
+            sizes=run_timer_bench("quick", wheel_sizes(), ("X2",)),
+            steps=run_timer_bench("quick", steps_of_cost(), ("K1",)),
+            purgatory=found,
+            guarded=[Guarded(GUARDS[0], Verdict.PASS, 4.0, 3.5, 4.5, 15)],
+            machine={"implementation": "CPython", "python": "3", "system": "Linux", "processors": 2},
+            load=(1.0, 2.0),
+            builds=timer.build_line(),
+            cpu_s=3.0,
+            picture="picture.svg",
+        )
+    )
+    for said in (
+        "When not to use a wheel",
+        "wakes",
+        "wheel-256",
+        "loop",
+        "P5",
+        "load 1 at the start",
+        "PASS",
+    ):
+        assert said in text
+    assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 120
+
+
+def test_purgatory_json_has_rows_and_memory() -> None:
+    """P1 with its ratio, P5 by threads, P6 asked and achieved, and the memory of a few."""
+    arguments = ["--scale", "quick", "--json", "--operations", "2000"]
+    for name in ("P1", "P5", "P6", "memory"):
+        arguments += ["--workload", name]
+    done = CliRunner().invoke(purgatory.command, arguments)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    rows = {(row["id"], row["subject"]): row for row in told["results"] if "id" in row}
+    assert rows["P1", "interpreted"]["ratio"]["faithful"] > 0
+    assert rows["P5", "interpreted"]["wall_ops_per_s"] > 0
+    assert rows["P6", "faithful"]["asked_per_s"] == 500
+    assert told["memory"]["passed"]
+
+
+def test_an_operation_that_is_lost_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: an event that completes nothing makes the figures worthless, and the command says so."""
+    real = purgatory_request.make_operations
+
+    def deaf(build: Build) -> type[purgatory_request.Waiting]:
+        kind = real(build)
+        monkeypatch.setattr(kind, "try_complete", lambda self: False)
+        return kind
+
+    monkeypatch.setattr(purgatory_request, "make_operations", deaf)
+    done = CliRunner().invoke(purgatory.command, ["--scale", "quick", "--workload", "P1"])
+    assert done.exit_code == 1
+    assert "0 and 0 of 300 completed" in done.stderr
+
+
+def test_a_table_is_markdown() -> None:
+    """Names to the left, figures to the right."""
+    text = markdown(Table("T", ("candidate", "build", "ns"), [("a", "Rust", "1")], "note"))
+    assert text == "**T** (note)\n\n| candidate | build | ns |\n| --- | --- | ---: |\n| a | Rust | 1 |"
