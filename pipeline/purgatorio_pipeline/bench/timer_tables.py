@@ -37,6 +37,7 @@ def best_own(figures: Sequence[Figure]) -> str | None:
 
 
 def single(which: str, operation: str, figures: list[Figure]) -> Table:
+    """One workload of one size: the fastest first, with the quotients by our wheels."""
     by_subject = {figure.subject: figure for figure in figures}
     own = [name for name in OWN_ORDER[:2] if name in by_subject] or [
         name for name in OWN_ORDER if name in by_subject
