@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
+from purgatorio.compiling import mypyc_attr
+from purgatorio.mutex import Mutex
 from purgatorio.sync import (
     AtomicFlag,
     AtomicInt,
@@ -27,23 +29,24 @@ from purgatorio.sync import (
     SharedQueue,
     Worker,
 )
+from purgatorio.threads_mutex import thread_mutex
 from purgatorio.threads_queue import LinkedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
 
-__all__ = ["PLAIN_LOCK", "THREADS", "ThreadingSync"]
+__all__ = ["THREADS", "ThreadingSync"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("purgatorio")
 
 # The types behind the factory functions `threading.Lock` and `threading.RLock`.
-PLAIN_LOCK: Final = type(threading.Lock())
+_LOCK: Final = type(threading.Lock())
 _RLOCK: Final = type(threading.RLock())
 
-_STRIPES: Final = tuple(threading.Lock() for _ in range(64))
+_STRIPES: Final = tuple(thread_mutex() for _ in range(64))
 
 
-def _stripe(holder: object) -> threading.Lock:
+def _stripe(holder: object) -> Mutex:
     return _STRIPES[id(holder) >> 6 & 63]
 
 
@@ -119,7 +122,7 @@ class _Condition:
     __slots__ = ("_condition",)
 
     def __init__(self, lock: Lock) -> None:
-        if not isinstance(lock, PLAIN_LOCK | _RLOCK):
+        if not isinstance(lock, _LOCK | _RLOCK):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         self._condition = threading.Condition(lock)
 
@@ -138,17 +141,17 @@ def _seconds(timeout_ms: int | None) -> float | None:
 
 
 class _Worker:
-    __slots__ = ("_thread",)
+    __slots__ = ("_runner",)
 
     def __init__(self, thread: threading.Thread) -> None:
-        self._thread = thread
+        self._runner = thread
 
     def join(self, timeout_ms: int | None = None) -> bool:
-        self._thread.join(_seconds(timeout_ms))
-        return not self._thread.is_alive()
+        self._runner.join(_seconds(timeout_ms))
+        return not self._runner.is_alive()
 
     def is_current(self) -> bool:
-        return threading.current_thread() is self._thread
+        return threading.current_thread() is self._runner
 
 
 class _Executor:
@@ -159,16 +162,16 @@ class _Executor:
         self._actions: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._thread: threading.Thread | None = None
+        self._runner: threading.Thread | None = None
 
     def submit(self, action: Callable[[], None], /) -> None:
         with self._changed:
             if self._closed:
                 raise ExecutorClosed(f"executor {self._name!r} has been shut down")
             self._actions.append(action)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+            if self._runner is None:
+                self._runner = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._runner.start()
             self._changed.notify_all()
 
     def shutdown(self) -> None:
@@ -186,7 +189,7 @@ class _Executor:
 
     def await_termination(self, timeout_ms: int) -> bool:
         with self._changed:
-            thread = self._thread
+            thread = self._runner
         if thread is None:
             return True
         if thread is threading.current_thread():
@@ -195,7 +198,7 @@ class _Executor:
         return not thread.is_alive()
 
     def is_current(self) -> bool:
-        return threading.current_thread() is self._thread
+        return threading.current_thread() is self._runner
 
     def _run(self) -> None:
         while (action := self._next()) is not None:
@@ -211,6 +214,7 @@ class _Executor:
             return self._actions.popleft() if self._actions else None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ThreadingSync:
     """The binding to `threading`; it has no state, so one object (`THREADS`) serves everybody."""
 

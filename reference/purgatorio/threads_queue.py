@@ -8,11 +8,11 @@ in the chain before `append` returns, hence any iteration that starts later reac
 Not promised: that an iteration standing on the last node when it is unlinked sees what is appended after that.
 """
 
-import threading
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from purgatorio.sync import QueueNode
+from purgatorio.threads_mutex import thread_mutex
 
 __all__ = ["LinkedQueue"]
 
@@ -39,7 +39,7 @@ class LinkedQueue(Generic[T]):
     __slots__ = ("_head", "_lock", "_size", "_tail")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = thread_mutex()
         self._head: _Node[T] | None = None
         self._tail: _Node[T] | None = None
         self._size = 0

@@ -12,7 +12,7 @@ import pytest
 import purgatorio
 
 PACKAGE = Path(purgatorio.__file__).parent
-BINDINGS = {"threads.py", "threads_queue.py", "threads_rwlock.py", "clock.py"}
+BINDINGS = {"threads.py", "threads_mutex.py", "threads_queue.py", "threads_rwlock.py", "clock.py"}
 """The seam's binding to threads, and the clock: the only modules that may touch the real thing."""
 
 FLAT = ("flat_level.py", "flat_task.py", "flat_timer.py")

@@ -23,6 +23,7 @@ what `force_complete` returned, or False. To answer True without completing is a
 
 from abc import abstractmethod
 
+from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.faults import CONTAIN, FaultPolicy
@@ -33,6 +34,7 @@ from purgatorio.timer.task import TimerTask
 __all__ = ["DelayedOperation"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerTask):
     """One waiting request. `delay_ms` is its time-out, `sync` must be the purgatory's.
 

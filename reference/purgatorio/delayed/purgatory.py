@@ -23,6 +23,7 @@ faithful to it.
 from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
+from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.shard import Shard
@@ -46,6 +47,7 @@ DEFAULT_PURGE_INTERVAL = 1000
 Op = TypeVar("Op", bound=DelayedOperation)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Purgatory(Generic[Op]):
     """See the module.
 

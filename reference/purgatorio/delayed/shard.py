@@ -19,7 +19,8 @@ from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import Watchers
 from purgatorio.faults import FaultPolicy
 from purgatorio.invariant import require
-from purgatorio.sync import Cell, Lock, Sync
+from purgatorio.seam_mutex import seam_mutex
+from purgatorio.sync import Cell, Sync
 
 __all__ = ["Shard"]
 
@@ -32,7 +33,7 @@ class Shard:
     def __init__(self, faults: FaultPolicy, sync: Sync) -> None:
         self._faults = faults
         self._sync = sync
-        self._lock: Lock = sync.lock("shard")
+        self._lock = seam_mutex(sync, "shard")
         self._lists: Cell[dict[Hashable, Watchers]] = sync.cell({}, "shard.lists")
 
     def watch(self, key: Hashable, operation: DelayedOperation) -> None:

@@ -7,10 +7,10 @@ machine code of the same files (see CONTRIBUTING.md).
 
 from typing import Final
 
-from purgatorio.timer import flat_timer
+from purgatorio.threads_mutex import COMPILED
 from purgatorio.timer.flat_task import FlatCallback, FlatTask
 from purgatorio.timer.flat_timer import FlatTimer
 
 __all__ = ["FlatCallback", "FlatTask", "FlatTimer", "compiled"]
 
-compiled: Final = not (flat_timer.__file__ or "").endswith(".py")
+compiled: Final[bool] = COMPILED

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from typing import Final
 
 from purgatorio.compiling import mypyc_attr
-from purgatorio.timer.mutex import Mutex
+from purgatorio.mutex import Mutex
 
 __all__ = ["HANDED_OVER", "NOWHERE", "FlatCallback", "FlatTask", "Home", "Link", "move_home", "take_home"]
 

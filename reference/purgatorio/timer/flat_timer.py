@@ -33,6 +33,7 @@ from typing import Final
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.invariant import require
+from purgatorio.seam_mutex import seam_mutex
 from purgatorio.sync import Cell, Executor, ExecutorClosed, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.flat_alarm import Alarm
@@ -40,7 +41,6 @@ from purgatorio.timer.flat_batch import Batch
 from purgatorio.timer.flat_level import Bucket, Level
 from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, FlatCallback, FlatTask, Home, move_home
 from purgatorio.timer.interface import TimerClosed
-from purgatorio.timer.mutex import new_mutex
 from purgatorio.timer.system_timer import close_executor
 
 __all__ = ["DEFAULT_WHEEL_SIZE", "FlatTimer"]
@@ -108,7 +108,7 @@ class FlatTimer(Home):
         self._faults = faults
         self._executor = executor or sync.executor(f"executor-{name}")
         self._now_ms: Callable[[], int] = (clock or MonotonicClock()).now_ms
-        self._lock = new_mutex(sync, "flat-timer")
+        self._lock = seam_mutex(sync, "flat-timer")
         self._alarm = Alarm(sync)
         self._heap: Cell[list[_Queued]] = sync.cell([], "flat-timer.heap")
         self._bits = wheel_size.bit_length() - 1

@@ -29,7 +29,8 @@ from abc import ABC, abstractmethod
 from typing import Final, Protocol
 
 from purgatorio.compiling import mypyc_attr
-from purgatorio.sync import AtomicRef, Lock, Sync
+from purgatorio.seam_mutex import seam_mutex
+from purgatorio.sync import AtomicRef, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.flat_task import FlatTask, Home, move_home, take_home
 
@@ -55,7 +56,7 @@ class TimerTask(FlatTask, ABC):
 
     def __init__(self, delay_ms: int, *, sync: Sync = THREADS) -> None:
         super().__init__(delay_ms)
-        self._monitor: Lock = sync.lock("task")
+        self._monitor = seam_mutex(sync, "task")
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
 
     @abstractmethod

@@ -2,13 +2,13 @@
 
 from librt.threading import Lock as NativeLock
 
-from purgatorio.timer.mutex import Mutex
+from purgatorio.mutex import Mutex
 
 __all__ = ["LibrtMutex"]
 
 
 class LibrtMutex(Mutex):
-    """See `purgatorio.timer.mutex`."""
+    """See `purgatorio.mutex`."""
 
     __slots__ = ("_native",)
 
