@@ -19,11 +19,12 @@ import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from purgatorio_stress.explorer.naming import name_of
+from purgatorio_stress.explorer.fingerprint import Fingerprint
 from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
-from purgatorio_stress.explorer.run import CUT, Run, Task
+from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
+from purgatorio_stress.explorer.task import Task
 
 __all__ = ["BoundedSearch", "explore_all", "explore_bounded", "explore_states"]
 
@@ -48,6 +49,7 @@ class BoundedSearch:
     every_point: bool = False
     cache: bool = False
     seen: set[int] = field(default_factory=set)
+    fingerprint: Fingerprint = field(default_factory=Fingerprint)
     chosen: list[int] = field(default_factory=list)
     enabled: list[int] = field(default_factory=list)
     oids: list[int] = field(default_factory=list)
@@ -66,6 +68,7 @@ class BoundedSearch:
         self.chosen = list(prefix)
         for column in (self.enabled, self.oids, self.kinds):
             column.clear()
+        self.fingerprint.begin()
         return prefix[:-1]
 
     def choose(self, run: Run, /) -> int:
@@ -109,13 +112,7 @@ class BoundedSearch:
             self.tried.add(task.obj)
 
     def _met_before(self, run: Run) -> bool:
-        assert run.objects is not None, "state caching needs a run that tracks its state"
-        tasks = tuple(
-            (task.digest, task.finished, task.obj, task.kind, task.notified, task.wake_ms)
-            for task in run.tasks
-        )
-        objects = frozenset((oid, name_of(run, shared.state())) for oid, shared in run.objects.items())
-        state = hash((tasks, objects, run.now_ms))
+        state = self.fingerprint.of(run)
         if state in self.seen:
             return True
         self.seen.add(state)

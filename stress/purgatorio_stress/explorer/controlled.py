@@ -127,7 +127,3 @@ class VirtualClock(Shared):
             self.run.point(self.oid, WRITE)
         self.run.now_ms += by_ms
         return self._start_ms + learn(self.run, self.run.now_ms)
-
-    def state(self) -> object:
-        """The time."""
-        return self.run.now_ms

@@ -21,9 +21,10 @@ from typing import Final
 from purgatorio_stress.explorer.primitives import ControlledLock
 from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
-from purgatorio_stress.explorer.run import CUT, END_OF_TASK, Run
+from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
+from purgatorio_stress.explorer.task import END_OF_TASK
 from purgatorio_stress.explorer.waiting import ControlledReadWriteLock
 
 __all__ = ["Dpor", "explore_dpor"]

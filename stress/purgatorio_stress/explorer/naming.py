@@ -9,7 +9,7 @@ alike; that they are two can be told only by `is`, which the number of a shared 
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from purgatorio_stress.explorer.run import Run, Shared
 
@@ -17,7 +17,10 @@ __all__ = ["attributes", "learn", "name_of"]
 
 T = TypeVar("T")
 
-_PLAIN = (bool, int, str, float, bytes, type(None))
+_SLOTS: Final[dict[type, tuple[str, ...]]] = {}
+"""By class, as they were asked for."""
+
+_PLAIN: Final = (bool, int, str, float, bytes, type(None))
 
 
 def learn(run: Run, value: T) -> T:
@@ -82,8 +85,11 @@ def attributes(value: object) -> Iterator[tuple[str, object]]:
     yield from getattr(value, "__dict__", {}).items()
 
 
-def slots_of(kind: type) -> list[str]:
+def slots_of(kind: type) -> tuple[str, ...]:
     """The names of all slots of a class and its bases."""
+    known = _SLOTS.get(kind)
+    if known is not None:
+        return known
     names: list[str] = []
     for base in reversed(kind.__mro__):
         slots = vars(base).get("__slots__", ())
@@ -92,4 +98,5 @@ def slots_of(kind: type) -> list[str]:
                 continue
             mangled = name.startswith("__") and not name.endswith("__")
             names.append(f"_{base.__name__.lstrip('_')}{name}" if mangled else name)
-    return names
+    _SLOTS[kind] = tuple(names)
+    return _SLOTS[kind]

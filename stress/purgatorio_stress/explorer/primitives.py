@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from purgatorio.sync import QueueNode
-from purgatorio_stress.explorer.run import Run, Shared, Task
+from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
+from purgatorio_stress.explorer.task import Task
 
 __all__ = [
     "ControlledCell",
@@ -118,8 +119,8 @@ class ControlledLock(Shared):
         return f"{self.name} (held by {self.owner.name if self.owner else 'nobody'})"
 
     def state(self) -> object:
-        """Who has it, how often."""
-        return None if self.owner is None else (self.owner.index, self.count)
+        """Who has it; how often, that one knows."""
+        return None if self.owner is None else self.owner.index
 
     def shows(self, kind: int) -> object:
         """A try learns whether it is free; who takes it or gives it back learns nothing."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
+from purgatorio_stress.explorer.naming import name_of
 from purgatorio_stress.explorer.run import Chooser, Run
 from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
 
@@ -79,6 +80,7 @@ class Repetition:
         self._kept: Snapshot | None = None
         self._tasks = 0
         self._made = 0
+        self._named: dict[int, tuple[object, object]] = {}
         self._runs = 0
         self._collects = False
 
@@ -101,7 +103,7 @@ class Repetition:
         run = self._run
         if run is not None and self._kept is not None:
             self._kept.restore()
-            run.begin_anew(schedule, self._tasks, self._made)
+            run.begin_anew(schedule, self._tasks, self._made, self._named)
             run.execute()
             return run, _judged(self._program, run)
         run = Run(
@@ -124,6 +126,9 @@ class Repetition:
     def _keep(self, run: Run, program: Keeping) -> None:
         self._tasks = len(run.tasks)
         self._made = run.current.made
+        for shared in (run.objects or {}).values():
+            name_of(run, shared.state())
+        self._named = dict(run.named)
         roots = [
             *program.roots(),
             *(task.body for task in run.tasks),

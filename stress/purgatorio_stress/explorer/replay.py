@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from purgatorio_stress.explorer.program import Broken, Program, carry_out
-from purgatorio_stress.explorer.run import CUT, Place, Run
+from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.step import KIND_NAMES, TIME
+from purgatorio_stress.explorer.task import Place
 
 __all__ = ["BadToken", "Replay", "Token", "replay"]
 

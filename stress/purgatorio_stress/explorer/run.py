@@ -18,21 +18,18 @@ task go on as long as it can need not be asked at every step: see `free`.
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType
 from typing import Final, Protocol
 
 import greenlet
 
-from purgatorio_stress.explorer.step import READ, TIME
+from purgatorio_stress.explorer.step import TIME
+from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
 
-__all__ = ["CUT", "END_OF_TASK", "Chooser", "Gate", "Place", "Run", "Shared", "Stop", "Task"]
+__all__ = ["CUT", "Chooser", "Run", "Shared"]
 
 CUT: Final = -2
 """A chooser's answer: end this run here; it is redundant or beyond a bound."""
-
-END_OF_TASK: Final = -10
-"""The start and the end of task n are steps on the object END_OF_TASK - n."""
 
 SOLO_TURNS: Final = 2_000
 """So many turns of a marked loop while nobody else can go on, and no time passes, are a livelock."""
@@ -56,6 +53,7 @@ class Shared:
         self.oid: int = maker.index * 100_000 + maker.made
         if run.objects is not None:
             run.objects[self.oid] = self
+            run.changed.add(self.oid)
         if run.names is not None:
             run.names[self.oid] = name
 
@@ -68,105 +66,11 @@ class Shared:
         return None
 
 
-class Gate(Protocol):
-    """What a blocked task waits for."""
-
-    def is_open(self, task: "Task", /) -> bool:
-        """Whether the task could go on now."""
-
-    def why(self, task: "Task", /) -> str:
-        """What it waits for, and who has it."""
-
-
-class Task:
-    """A thread of the program; `index` is its number, 0 for the set-up."""
-
-    __slots__ = (
-        "begun",
-        "bit",
-        "body",
-        "born",
-        "daemon",
-        "digest",
-        "error",
-        "finished",
-        "gate",
-        "greenlet",
-        "held",
-        "index",
-        "kind",
-        "loops",
-        "made",
-        "name",
-        "notified",
-        "obj",
-        "place",
-        "wake_ms",
-    )
-
-    def __init__(self, index: int, name: str, body: Callable[[], object], daemon: bool, born: int) -> None:
-        self.index = index
-        self.bit = 1 << index
-        self.name = name
-        self.body = body
-        self.daemon = daemon
-        self.born = born
-        self.made = 0
-        self.obj = END_OF_TASK - index
-        self.kind = READ
-        self.gate: Gate | None = None
-        self.begun = False
-        self.finished = False
-        self.place: tuple[str, str] = ("", "start")
-        self.error: BaseException | None = None
-        self.held: list[Shared] = []
-        self.loops: dict[FrameType, int] = {}
-        self.wake_ms: int | None = None
-        self.notified = False
-        self.digest = 0
-        self.greenlet: greenlet.greenlet | None = None
-
-    def begin_anew(self) -> None:
-        """As before its first step."""
-        self.made = 0
-        self.obj = END_OF_TASK - self.index
-        self.kind = READ
-        self.gate = None
-        self.begun = False
-        self.finished = False
-        self.place = ("", "start")
-        self.error = None
-        self.held.clear()
-        self.loops.clear()
-        self.wake_ms = None
-        self.notified = False
-        self.digest = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A step as a replay shows it: task, object, kind, file:line, function. Time passing has no task."""
-
-    task: str
-    obj: int
-    kind: int
-    where: str
-    function: str
-
-
 class Chooser(Protocol):
     """A strategy's part in a run."""
 
     def choose(self, run: "Run", /) -> int:
         """The index of an enabled task, TIME or CUT. Called where the known schedule has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound). `text` says more."""
-
-    kind: str
-    text: str = ""
 
 
 _END: Final = Stop("end")
@@ -177,8 +81,9 @@ class Run:
 
     `free`: set by a chooser when it has chosen a task that may go on until it is blocked or ends, or is about to use
     the object `wary`, or a new task is spawned; `stretch_oids` and `stretch_kinds` then have the steps that it was not
-    asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of
-    `try_lock` that failed. `steps`: how many steps the run took, once it has ended.
+    asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
+    that failed. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared. `steps`: how
+    many steps the run took, once it has ended.
     """
 
     __slots__ = (
@@ -186,6 +91,7 @@ class Run:
         "_main",
         "_none",
         "_until",
+        "changed",
         "chooser",
         "current",
         "depth",
@@ -207,6 +113,7 @@ class Run:
         "stretch_oids",
         "tasks",
         "turns",
+        "volatile",
         "wary",
     )
 
@@ -230,6 +137,8 @@ class Run:
         self.stretch_oids: list[int] = []
         self.stretch_kinds: list[int] = []
         self.objects: dict[int, Shared] | None = {} if track_state else None
+        self.changed: set[int] = set()
+        self.volatile: set[int] = set()
         self.named: dict[int, tuple[object, object]] = {}
         self.places: list[Place] | None = None
         self.names: dict[int, str] | None = None
@@ -268,9 +177,11 @@ class Run:
             worker.switch()
         return worker
 
-    def begin_anew(self, schedule: list[int], tasks: int, made: int) -> None:
-        """As it was after the set-up, with its first `tasks` tasks and `made` objects; what the tasks share is put
-        back by others."""
+    def begin_anew(
+        self, schedule: list[int], tasks: int, made: int, named: dict[int, tuple[object, object]]
+    ) -> None:
+        """As it was after the set-up, with its first `tasks` tasks, `made` objects, and these names; what the tasks
+        share is put back by others."""
         self.schedule = schedule
         self.known = len(schedule)
         self.in_vain.clear()
@@ -279,7 +190,8 @@ class Run:
         self.stretch_kinds.clear()
         self.now_ms = 0
         self.stop = _END
-        self.named.clear()
+        self.named = dict(named)
+        self.changed.clear()
         self._none.made = made
         del self.tasks[tasks:]
         for task in self.tasks[1:]:
@@ -351,6 +263,7 @@ class Run:
         if self.objects is not None:
             shared = self.objects.get(obj)
             task.digest = hash((task.digest, obj, kind, None if shared is None else shared.shows(kind)))
+            self.changed.add(obj)
 
     def loop_head(self) -> None:
         """One more turn of the caller's caller: beyond the bound the run is cut; alone and for ever, a livelock."""

@@ -17,7 +17,8 @@ from types import BuiltinFunctionType, CellType, FunctionType, MethodType, Modul
 from typing import Final
 
 from purgatorio_stress.explorer.naming import slots_of
-from purgatorio_stress.explorer.run import Run, Shared, Task
+from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.task import Task
 
 __all__ = ["CannotKeep", "Snapshot"]
 

@@ -71,7 +71,12 @@ class TrackedCell(ControlledCell[T]):
     def get(self) -> T:
         return learn(self.run, super().get())
 
+    def set(self, value: T, /) -> None:
+        super().set(value)
+        self.run.changed.add(self.oid)
+
     def mutate(self) -> T:
+        self.run.volatile.add(self.oid)
         return learn(self.run, super().mutate())
 
 
@@ -84,7 +89,9 @@ class TrackedSteppingCell(SteppingCell[T]):
         return learn(self.run, super().get())
 
     def mutate(self) -> T:
-        return learn(self.run, super().mutate())
+        value = learn(self.run, super().mutate())
+        self.run.volatile.add(self.oid)
+        return value
 
 
 class TrackedQueue(ControlledQueue[T]):

@@ -10,8 +10,9 @@ from types import TracebackType
 from purgatorio.sync import ExecutorClosed
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
-from purgatorio_stress.explorer.run import END_OF_TASK, Run, Shared, Stop, Task
+from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
+from purgatorio_stress.explorer.task import END_OF_TASK, Stop, Task
 
 __all__ = ["ControlledCondition", "ControlledExecutor", "ControlledReadWriteLock", "ControlledWorker"]
 
@@ -161,6 +162,8 @@ class ControlledCondition(Shared):
         super().__init__(run, name)
         self._lock = lock
         self._sleepers: list[Task] = []
+        # A notice is no step.
+        run.volatile.add(self.oid)
 
     def wait(self, timeout_ms: int | None = None) -> bool:
         run, task = self.run, self.run.current

@@ -1,0 +1,47 @@
+"""A run's state as one number, the same in every run that reaches the state: kept up to date, not made anew each time.
+
+Each shared object has a part, and the parts are added up (exclusive or), so only what has changed since the last look
+is looked at: what was made, used in a step, or set. A container in a cell that was ever given out for change is looked
+at every time, for it may change between two steps.
+"""
+
+from purgatorio_stress.explorer.naming import name_of
+from purgatorio_stress.explorer.run import Run
+
+__all__ = ["Fingerprint"]
+
+
+class Fingerprint:
+    """For runs of one program, one after the other, whose set-up is the same."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, int] = {}
+        self._at_start: dict[int, int] | None = None
+        self._sum = 0
+        self._sum_at_start = 0
+
+    def begin(self) -> None:
+        """A further run starts."""
+        if self._at_start is not None:
+            self._parts = dict(self._at_start)
+            self._sum = self._sum_at_start
+
+    def of(self, run: Run) -> int:
+        """What every task has seen and is about to do, what every object is worth, and the time. 64 bits."""
+        assert run.objects is not None, "a state can be compared only in a run that keeps track of it"
+        for oid in run.changed | run.volatile:
+            shared = run.objects.get(oid)
+            if shared is None:
+                continue
+            part = hash((oid, name_of(run, shared.state())))
+            self._sum ^= self._parts.get(oid, 0) ^ part
+            self._parts[oid] = part
+        run.changed.clear()
+        if self._at_start is None:
+            self._at_start = dict(self._parts)
+            self._sum_at_start = self._sum
+        tasks = tuple(
+            (task.digest, task.finished, task.obj, task.kind, task.notified, task.wake_ms)
+            for task in run.tasks
+        )
+        return hash((tasks, self._sum, run.now_ms))

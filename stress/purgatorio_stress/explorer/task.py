@@ -1,0 +1,112 @@
+"""Tasks, the threads of an explored program: where each stands, what it is about to do and what it waits for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Final, Protocol
+
+import greenlet
+
+from purgatorio_stress.explorer.step import READ
+
+if TYPE_CHECKING:
+    from purgatorio_stress.explorer.run import Shared
+
+__all__ = ["END_OF_TASK", "Gate", "Place", "Stop", "Task"]
+
+END_OF_TASK: Final = -10
+"""The start and the end of task n are steps on the object END_OF_TASK - n."""
+
+
+class Gate(Protocol):
+    """What a blocked task waits for."""
+
+    def is_open(self, task: "Task", /) -> bool:
+        """Whether the task could go on now."""
+
+    def why(self, task: "Task", /) -> str:
+        """What it waits for, and who has it."""
+
+
+class Task:
+    """A thread of the program; `index` is its number, 0 for the set-up."""
+
+    __slots__ = (
+        "begun",
+        "bit",
+        "body",
+        "born",
+        "daemon",
+        "digest",
+        "error",
+        "finished",
+        "gate",
+        "greenlet",
+        "held",
+        "index",
+        "kind",
+        "loops",
+        "made",
+        "name",
+        "notified",
+        "obj",
+        "place",
+        "wake_ms",
+    )
+
+    def __init__(self, index: int, name: str, body: Callable[[], object], daemon: bool, born: int) -> None:
+        self.index = index
+        self.bit = 1 << index
+        self.name = name
+        self.body = body
+        self.daemon = daemon
+        self.born = born
+        self.made = 0
+        self.obj = END_OF_TASK - index
+        self.kind = READ
+        self.gate: Gate | None = None
+        self.begun = False
+        self.finished = False
+        self.place: tuple[str, str] = ("", "start")
+        self.error: BaseException | None = None
+        self.held: list[Shared] = []
+        self.loops: dict[FrameType, int] = {}
+        self.wake_ms: int | None = None
+        self.notified = False
+        self.digest = 0
+        self.greenlet: greenlet.greenlet | None = None
+
+    def begin_anew(self) -> None:
+        """As before its first step."""
+        self.made = 0
+        self.obj = END_OF_TASK - self.index
+        self.kind = READ
+        self.gate = None
+        self.begun = False
+        self.finished = False
+        self.place = ("", "start")
+        self.error = None
+        self.held.clear()
+        self.loops.clear()
+        self.wake_ms = None
+        self.notified = False
+        self.digest = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step as a replay shows it: task, object, kind, file:line, function. Time passing has no task."""
+
+    task: str
+    obj: int
+    kind: int
+    where: str
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How a run ended: `end`, `deadlock`, `livelock`, `cut`, `turns` (a loop beyond its bound). `text` says more."""
+
+    kind: str
+    text: str = ""
