@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import ModuleType
 from typing import Final
 
@@ -15,6 +16,7 @@ from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
+from purgatorio_stress.stateful.scheduled import purgatory_programs, run_interleaved, timer_programs
 from purgatorio_stress.stateful.search import Search, of_machine, of_programs
 from purgatorio_stress.stateful.timer_machine import HASHED, HEAP, WHEEL, machine_for
 from purgatorio_stress.stateful.timer_programs import aligned_programs, run_program
@@ -47,6 +49,23 @@ SEARCHES: Final[Mapping[str, Search]] = {
         of_machine("action-queue", "actions that are put off", ActionQueueMachine),
         of_machine("purgatory-pending-flag", "the purgatory, Kafka 1.1 to 2.6", _PendingFlag),
         of_machine("purgatory-locked", "the purgatory, Kafka 4.1 and later", _Locked),
+        of_programs(
+            "scheduled-timer",
+            "two threads on the wheel, the schedule drawn too",
+            timer_programs(),
+            partial(run_interleaved, dialect="pending-flag"),
+            examples=1_000,
+        ),
+        *(
+            of_programs(
+                f"scheduled-{dialect}",
+                f"threads on the purgatory ({dialect}), the schedule drawn too",
+                purgatory_programs(),
+                partial(run_interleaved, dialect=dialect),
+                examples=1_000,
+            )
+            for dialect in ("pending-flag", "locked")
+        ),
     )
 }
 """In the order in which they are shown. The timers' see the contract only, not the structures' own checks, for another
@@ -56,6 +75,9 @@ timer has none. The clauses do not judge the purgatories' traces here: the model
 def searches_for(mutant: Mutant) -> tuple[Search, ...]:
     """The searches that run the patched code, the likeliest first; none for the broker's, which has its own tests."""
     names = dict.fromkeys(name for patch in mutant.patches for name in _names(patch.owner, mutant.dialect))
+    if mutant.interleaving and names:
+        of_timer = any(name in names for name in ("system-timer", "hashed-wheel", "heap-timer"))
+        names = {"scheduled-timer" if of_timer else f"scheduled-{mutant.dialect}": None, **names}
     return tuple(SEARCHES[name] for name in names)
 
 
