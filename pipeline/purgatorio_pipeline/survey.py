@@ -15,7 +15,7 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
-from purgatorio_spec.trace.record import Header, TimerConstants
+from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.subject.contract import Progress, Subject
 from purgatorio_stress.subject.registry import RunRecord, record_runs
@@ -96,29 +96,25 @@ def survey(
 
 
 def _surveyed(subject: Subject, record: RunRecord) -> Surveyed:
-    if record.path is None:
-        failure = record.failure
-        assert failure is not None, "a run has a trace or a failure"
-        why = failure.why if failure.kind == "unavailable" else f"{failure.kind}: {failure.why}"
-        return Surveyed(subject.name, subject.profile, why, failed=failure.kind != "unavailable")
-    judged = judge_in_process([record.path])
-    reader = TraceReader(record.path)
+    failure = record.failure
+    if failure is None:
+        assert record.path is not None, "a run has a trace or a failure"
+        return _judged(subject, record.path)
+    why = failure.why if failure.kind == "unavailable" else f"{failure.kind}: {failure.why}"
+    if failure.trace is not None:
+        # What broke off proves no promise kept, and may well show one broken.
+        broken = _judged(subject, failure.trace)
+        if broken.verdict is Verdict.VIOLATED:
+            return replace(broken, why=why, failed=True)
+    return Surveyed(subject.name, subject.profile, why, failed=failure.kind != "unavailable")
+
+
+def _judged(subject: Subject, path: Path) -> Surveyed:
+    judged = judge_in_process([path])
+    reader = TraceReader(path)
     table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
     header = reader.header
     assert header is not None, "the run was recorded here"
-    # The page must not name the folder that the traces were kept in.
-    examples = tuple(replace(example, file=record.path.name) for example in judged.examples.values())
-    return _row(subject, header, table, judged.result.runs[0], examples, next(iter(judged.lateness), None))
-
-
-def _row(
-    subject: Subject,
-    header: Header,
-    table: pa.Table,
-    result: RunResult,
-    examples: tuple[Counterexample, ...],
-    late: Lateness | None,
-) -> Surveyed:
     return Surveyed(
         subject.name,
         header.profile,
@@ -126,9 +122,10 @@ def _row(
         version=header.implementation.version,
         constants=header.timer,
         counts=counts_of(table),
-        result=result,
-        lateness=late,
-        examples=examples,
+        result=judged.result.runs[0],
+        lateness=next(iter(judged.lateness), None),
+        # The page must not name the folder that the traces were kept in.
+        examples=tuple(replace(example, file=path.name) for example in judged.examples.values()),
     )
 
 

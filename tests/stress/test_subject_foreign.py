@@ -141,7 +141,12 @@ def early(delay_ns: int, task: Callable[[], None]) -> None:
 
 def twice(delay_ns: int, task: Callable[[], None]) -> None:
     """Once more than it should."""
-    after(delay_ns / 1e9, lambda: (task(), task())[0])
+
+    def both() -> None:
+        task()
+        task()
+
+    after(delay_ns / 1e9, both)
 
 
 def on_time(delay_ns: int, task: Callable[[], None]) -> None:

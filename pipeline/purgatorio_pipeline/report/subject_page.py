@@ -31,11 +31,11 @@ _TERMS: Final = {
 _HEAD: Final = """\
 # Timers that nobody here wrote
 
-Written by `purgatorio subjects --write docs/subjects.md`. Each timer is driven by several threads through a seeded plan
-(equal, zero, negative and huge delays, delays around its tick; cancels well before, at and after the deadline, and
-twice), recorded at its boundary, and judged by the [clauses](clauses.md) under the profile that its own documentation
-gives. A bound that nobody promises is not declared, and its clause is SKIPPED: a timer that promises no punctuality
-cannot be late. The figures of a SKIPPED promise are shown all the same.
+Written by `purgatorio subjects --write docs/subjects.md`. Each timer is driven through a seeded plan by four threads,
+or by one where it allows no more (equal, zero, negative and huge delays, delays around its tick; cancels well before,
+at and after the deadline, and twice), recorded at its boundary, and judged by the [clauses](clauses.md) under the
+profile that its own documentation gives. A bound that nobody promises is not declared, and its clause is SKIPPED: a
+timer that promises no punctuality cannot be late. The figures of a SKIPPED promise are shown all the same.
 
 A survey is a command of its own, and not part of `purgatorio verify`, whose subjects are expected to pass: a bug of
 somebody else's, or a package that is not installed, must not fail the job of somebody who checks his own.
@@ -85,10 +85,10 @@ def _summary(driven: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _skipped(rows: Sequence[Surveyed]) -> Iterator[str]:
-    missing = [row for row in rows if row.result is None]
+    missing = [row for row in rows if row.why]
     if not missing:
         return
-    yield "Not driven:"
+    yield "Not driven, or not to the end:"
     yield ""
     yield "| subject | verdict | why |"
     yield "|---|---|---|"
@@ -119,9 +119,10 @@ def _section(profile: str, rows: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _promised(promise: Promise) -> Iterator[str]:
-    for sentence, where in promise.said:
+    for number, (sentence, where) in enumerate(promise.said):
+        if number:
+            yield ">"
         yield from _wrapped(f'> "{sentence}" ({where})', "> ")
-        yield ">"
     yield ""
     yield "| | |"
     yield "|---|---|"

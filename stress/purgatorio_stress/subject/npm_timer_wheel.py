@@ -2,13 +2,13 @@
 
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
-from purgatorio_stress.subject.plan import MS, Plan, PlanShape
+from purgatorio_stress.subject.plan import MS, Plan, PlanShape, Step
 
 __all__ = ["NpmTimerWheel"]
 
@@ -16,6 +16,7 @@ _PROGRAM: Final = Path(__file__).parent / "js" / "npm_timer_wheel.js"
 _LABEL: Final = "npm-timer-wheel"
 _START_TIMEOUT_S: Final = 60.0
 _TICK_NS: Final = 1_024 * MS
+_REVOLUTION_NS: Final = 64 * _TICK_NS
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,17 @@ class NpmTimerWheel:
         command = (self._node(), str(_PROGRAM))
         driven = command_subjects(command, time="virtual", label=_LABEL)
         subject = next(one for one in driven if one.mode == self.mode)
-        return subject.run(self.shape.fit(plan), out_path, progress)
+        return subject.run(_prolonged(self.shape.fit(plan)), out_path, progress)
 
     def _node(self) -> str:
         node = shutil.which("node")
         if node is None:
             raise SubjectFailed(self.name, "unavailable", "there is no program node; install Node.js")
         return node
+
+
+def _prolonged(plan: Plan) -> Plan:
+    """With one more task long after all others: what the wheel merely overlooked has come by then, the rest is lost."""
+    at_ns = plan.end_ns + 4 * _REVOLUTION_NS
+    last = Step(at_ns, 0, plan.timers, 2 * _TICK_NS)
+    return replace(plan, timers=plan.timers + 1, steps=(*plan.steps, last), end_ns=at_ns + 2 * _TICK_NS)

@@ -22,7 +22,7 @@ from purgatorio_stress.subject.python_timers import time_wheel
 __all__ = ["IsolatedSubject"]
 
 _ISOLATED: Final[Mapping[str, Callable[[], PythonSubject]]] = {"timewheel": time_wheel}
-_START_AND_REST_S: Final = 30.0
+_START_AND_REST_S: Final = 45.0
 
 
 @dataclass(frozen=True)

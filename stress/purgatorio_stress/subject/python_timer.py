@@ -21,8 +21,8 @@ from purgatorio_stress.trace_file import write_run
 
 __all__ = ["PythonSubject", "PythonTimer"]
 
-_GIVE_UP_S: Final = 4.0
-"""So long after the last deadline a task that has not fired is lost for certain."""
+_STUCK_S: Final = 4.0
+"""How much longer still a call may take."""
 
 
 class PythonTimer(Protocol):
@@ -43,7 +43,8 @@ class PythonSubject:
     """One configuration of a Python timer.
 
     `make` is called at the start of a run, and raises SubjectFailed, kind `unavailable`, where the timer is not
-    installed. `constants` gives what the header declares for a plan.
+    installed. `constants` gives what the header declares for a plan. A task that has not fired `patience_s` after the
+    last deadline is lost for certain.
     """
 
     name: str
@@ -55,6 +56,7 @@ class PythonSubject:
     shape: PlanShape = field(default_factory=PlanShape)
     tick_ns: int = 1_000_000
     threads: int = 4
+    patience_s: float = 4.0
 
     @property
     def version(self) -> str:
@@ -111,11 +113,11 @@ class _Run:
 
     def _wait(self, workers: list[threading.Thread]) -> str | None:
         """Until all has been called and has fired or was cancelled, or cannot any more; else what went wrong."""
-        give_up_ns = self._start_ns + self._plan.end_ns + int(_GIVE_UP_S * 1e9)
+        give_up_ns = self._start_ns + self._plan.end_ns + int(self._subject.patience_s * 1e9)
         while time.monotonic_ns() < give_up_ns or any(worker.is_alive() for worker in workers):
             if self._failures:
                 return repr(self._failures[0])
-            if time.monotonic_ns() > give_up_ns + int(_GIVE_UP_S * 1e9):
+            if time.monotonic_ns() > give_up_ns + int(_STUCK_S * 1e9):
                 return "a call of it does not return"
             if not self._open and not any(worker.is_alive() for worker in workers):
                 return None
