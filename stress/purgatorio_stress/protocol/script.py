@@ -7,7 +7,7 @@ gives the subject the chance to keep it, see `late_slack_ns`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,6 +24,7 @@ from purgatorio_stress.protocol.message import (
     Cancel,
     Describe,
     Description,
+    Happening,
     Quiesce,
     Register,
     Start,
@@ -103,23 +104,34 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         self.opening = tuple(self._lines)
         """The lines of the describing."""
 
-    def _talk(self) -> Talk:
+    def _talk(self, on_event: Callable[[Happening], None] | None = None) -> Talk:
         def note(way: str, line: bytes) -> None:
             self._lines.append(f"{way} {line.decode(errors='replace')}")
 
-        return Talk(self._child, self._conversation, self._limits, note)
+        return Talk(self._child, self._conversation, self._limits, note, on_event)
+
+    def begin(
+        self,
+        part: Part,
+        clock: VirtualClock,
+        recorder: Recorder,
+        on_event: Callable[[Happening], None] | None = None,
+    ) -> Talk:
+        """Start a run at the clock's time; what is said in its talk is recorded, until another one begins."""
+        self._conversation = Conversation(
+            recorder, reported(self.description, part), virtual=True, first=self._conversation.calls
+        )
+        self._lines = []
+        talk = self._talk(on_event)
+        talk.call(Start(part, "virtual", clock.now_ns))
+        return talk
 
     def play(self, script: Script) -> Played:
         """Carry it out from a fresh start; it comes to rest if its time goes far enough."""
         description = replace(self.description, lanes=1)
         clock = VirtualClock(script.start_ns)
         recorder = Recorder(clock)
-        self._conversation = Conversation(
-            recorder, reported(description, script.part), virtual=True, first=self._conversation.calls
-        )
-        self._lines = []
-        talk = self._talk()
-        talk.call(Start(script.part, "virtual", script.start_ns))
+        talk = self.begin(script.part, clock, recorder)
         for call in script.calls:
             if isinstance(call, Cancel) and call.id not in talk.conversation.settled.known:
                 continue
