@@ -13,7 +13,7 @@ from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, dice_of
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
-from purgatorio_stress.harness.settings import Settings, drawn
+from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.watchdog import Stuck
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
@@ -61,6 +61,11 @@ class StressPlan:
     traces: Path | None = None
     mutant: int = 0
 
+    @property
+    def batch_rounds(self) -> int:
+        """Rounds of a batch, at most: a run of few rounds has smaller ones."""
+        return BATCH_ROUNDS if self.minutes is not None else min(self.rounds, BATCH_ROUNDS)
+
     def command(self, scenario: str, batch: int) -> str:
         """The command that runs this batch again: the same plan, to be repeated until the machine plays along."""
         words = [
@@ -69,6 +74,8 @@ class StressPlan:
             f"--seed {self.seed}",
             f"--batch {batch}",
         ]
+        if self.batch_rounds < BATCH_ROUNDS:
+            words.append(f"--rounds {self.rounds}")
         if self.threads != 8:
             words.append(f"--threads {self.threads}")
         if self.yields is not None:
@@ -170,11 +177,11 @@ def run_stress(
     start_s, start_cpu_s = clock_s(), time.process_time()
     stop = Stop()
     inside: AbstractContextManager[None] = MUTANTS[plan.mutant].applied() if plan.mutant else nullcontext()
-    with inside:
-        lanes: list[_Lane] = []
-        try:
-            lanes += [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
-            result.tables = [lane.table for lane in lanes]
+    lanes = [_lane(plan, name, dialect) for name, dialect in plan.scenarios]
+    result.tables = [lane.table for lane in lanes]
+    whole = False
+    try:
+        with inside:
             for lane, settings in _batches(plan, lanes, lambda: (clock_s() - start_s) / 60):
                 batch = Batch(
                     lane.scenario, lane.dialect, lane.batches, plan.seed, settings, stop, wait, patience
@@ -187,13 +194,19 @@ def run_stress(
                     break
                 if tell is not None:
                     tell(lane.table.name, lane.table.rounds, _share(plan, lanes, (clock_s() - start_s) / 60))
-        except KeyboardInterrupt:
-            result.problem = "interrupted"
-        except OSError as problem:
-            result.problem = f"a trace could not be written: {problem.strerror or problem}"
-        _close(lanes, result)
+        whole = result.stuck is None
+    except KeyboardInterrupt:
+        result.problem = "interrupted"
+    except OSError as problem:
+        result.problem = _unwritten(problem)
+    finally:
+        _close(lanes, result, whole)
     result.seconds, result.cpu_seconds = clock_s() - start_s, time.process_time() - start_cpu_s
     return result
+
+
+def _unwritten(problem: OSError) -> str:
+    return f"a trace could not be written: {problem.strerror or problem}"
 
 
 def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
@@ -229,7 +242,7 @@ def _settings(plan: StressPlan, lane: _Lane) -> Settings:
     recorded = plan.record_every > 0 and lane.batches % plan.record_every == 0
     dice = dice_of(plan.seed, lane.table.name, lane.batches)
     yields = lane.batches % 2 == 1 if plan.yields is None else plan.yields
-    return drawn(dice, lane.scenario.threads, plan.threads, recorded, yields)
+    return drawn(dice, lane.scenario.threads, plan.threads, recorded, yields, plan.batch_rounds)
 
 
 def _share(plan: StressPlan, lanes: list[_Lane], minutes: float) -> float:
@@ -248,8 +261,7 @@ def _trace(plan: StressPlan, lane: _Lane) -> RoundTrace | None:
     return lane.trace
 
 
-def _close(lanes: list[_Lane], result: StressResult) -> None:
-    whole = not result.problem and result.stuck is None
+def _close(lanes: list[_Lane], result: StressResult, whole: bool) -> None:
     for lane in lanes:
         if lane.trace is None:
             continue
@@ -257,4 +269,4 @@ def _close(lanes: list[_Lane], result: StressResult) -> None:
         try:
             lane.trace.close(whole)
         except OSError as problem:
-            result.problem = result.problem or f"a trace could not be written: {problem.strerror or problem}"
+            result.problem = result.problem or _unwritten(problem)

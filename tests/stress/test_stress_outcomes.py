@@ -1,0 +1,144 @@
+"""Outcome tables: what is graded how, and what a table may say of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.harness.campaign import NOT_RACED, RACED, chosen
+from purgatorio_stress.harness.explored import explored_outcomes, serial_outcomes
+from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.reachable import REACHABLE
+from purgatorio_stress.harness.round import NO_MARK, outcome_of
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+LONG = {"three-events/pending-flag", "re-entrant-completion/pending-flag", "re-entrant-completion/locked",
+        "reader-writer-chain/pending-flag", "reader-writer-chain/locked", "emptying-key/locked"}  # fmt: skip
+"""About a second each."""
+
+
+def table(serial: str = "a", reachable: str = "ab") -> OutcomeTable:
+    """Outcomes are letters here."""
+    return OutcomeTable("s/locked", frozenset(serial), frozenset(reachable))
+
+
+def grades(of: OutcomeTable) -> dict[str, Grade]:
+    """By outcome."""
+    return {line.outcome: line.grade for line in of.outcomes()}
+
+
+def verdict_of(of: OutcomeTable) -> Verdict:
+    """As it is now: the type checker remembers what a property was before."""
+    return of.verdict
+
+
+def test_each_grade_has_its_reason() -> None:
+    """Serial is acceptable, reachable otherwise is interesting, beyond that nobody knows."""
+    rounds = table()
+    for mark in "aab":
+        rounds.add({mark}, [], overlapped=True, batch=0, where="")
+    assert grades(rounds) == {"a": Grade.ACCEPTABLE, "b": Grade.INTERESTING}
+    assert verdict_of(rounds) is Verdict.PASS
+    rounds.add({"c"}, [], overlapped=True, batch=0, where="")
+    assert grades(rounds)["c"] is Grade.UNKNOWN
+    assert verdict_of(rounds) is Verdict.UNKNOWN
+
+
+def test_what_breaks_a_clause_is_forbidden_and_stands_first() -> None:
+    """However rare it is; and the place of the first one is kept."""
+    rounds = table()
+    for _ in range(5):
+        rounds.add({"a"}, [], overlapped=False, batch=0, where="")
+    rounds.add({"a"}, [Broken("O4", "op", "left")], overlapped=False, batch=3, where="here")
+    rounds.add({"a"}, [Broken("O4", "op", "left")], overlapped=False, batch=4, where="there")
+    first = rounds.outcomes()[0]
+    assert (first.grade, first.clause, first.outcome, first.count) == (Grade.FORBIDDEN, "O4", "left", 2)
+    assert (rounds.first_batch, rounds.first_forbidden, rounds.first_round) == (3, "here", 6)
+    assert verdict_of(rounds) is Verdict.VIOLATED
+
+
+def test_an_expected_clause_names_a_round_that_broke_several() -> None:
+    """A mutant's own clause counts as its hit, even where a structure was found broken before."""
+    rounds = OutcomeTable("s", frozenset(), None, ("O4",))
+    rounds.add(set(), [Broken("CHECK", "x", "s"), Broken("O4", "op", "left")], False, 0, "")
+    assert [line.clause for line in rounds.outcomes()] == ["O4"]
+
+
+def test_a_window_that_was_never_hit_is_no_pass() -> None:
+    """Threads that never met show no more than a test without threads."""
+    rounds = table()
+    rounds.add({"a"}, [], overlapped=False, batch=0, where="")
+    assert not rounds.window_hit
+    assert verdict_of(rounds) is Verdict.UNKNOWN
+    assert rounds.as_json()["window_hit"] is False
+    rounds.add({"a"}, [], overlapped=True, batch=0, where="")
+    assert verdict_of(rounds) is Verdict.PASS
+
+
+@pytest.mark.parametrize("missing", ["dropped", "given_up"])
+def test_rounds_and_records_that_are_missing_are_no_pass(missing: str) -> None:
+    """What nobody saw cannot be called right."""
+    rounds = table()
+    rounds.add({"a"}, [], overlapped=True, batch=0, where="")
+    setattr(rounds, missing, 1)
+    assert verdict_of(rounds) is Verdict.UNKNOWN
+
+
+def test_no_round_at_all_is_no_pass() -> None:
+    """An interrupt before the first batch."""
+    assert verdict_of(table()) is Verdict.UNKNOWN
+
+
+def test_a_table_stays_small() -> None:
+    """A broken structure can be worded in as many ways as there are numbers in it."""
+    rounds = table()
+    for number in range(500):
+        rounds.add(set(), [Broken("CHECK", "wheel", f"at {number}")], False, 0, "")
+    assert len(rounds.outcomes()) <= 41
+    assert rounds.forbidden == rounds.rounds == 500
+
+
+def test_an_outcome_is_the_marks_in_one_order() -> None:
+    """Sets have no order; an outcome must not depend on it."""
+    assert outcome_of({"b", "a"}) == "a, b"
+    assert outcome_of(set()) == NO_MARK
+
+
+def test_every_scenario_of_several_threads_is_raced_or_excused() -> None:
+    """A new scenario takes part without being told to."""
+    several = {name for name, scenario in SCENARIOS.items() if scenario.threads > 1}
+    assert several == set(RACED) | set(NOT_RACED)
+    assert not set(RACED) & set(NOT_RACED)
+
+
+def test_what_the_table_holds_is_raced() -> None:
+    """A renamed scenario would be held against nothing."""
+    assert set(REACHABLE) <= {f"{name}/{dialect}" for name, dialect in chosen()}
+
+
+@pytest.mark.parametrize("name", [name for name in REACHABLE if name not in LONG])
+def test_the_reachable_outcomes_are_those_of_the_explorer(name: str) -> None:
+    """All interleavings, made anew; what the tasks give one after the other is among them."""
+    assert explored_outcomes(name, Limits()) == REACHABLE[name]
+    scenario, dialect = name.split("/")
+    assert serial_outcomes(SCENARIOS[scenario], dialect) <= REACHABLE[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_the_reachable_outcomes_of_the_large_ones_too(name: str) -> None:
+    """The same."""
+    assert explored_outcomes(name, Limits(seconds=300)) == REACHABLE[name]
+
+
+def test_an_exploration_that_was_cut_tells_nothing() -> None:
+    """A limit reached: outcomes may be missing, so there is no table to hold others against."""
+    assert explored_outcomes("two-events/pending-flag", Limits(schedules=3)) is None
+
+
+def test_an_order_in_which_a_task_would_wait_is_no_serial_one() -> None:
+    """The poll before the offer would wait for it: that order is an interleaving."""
+    assert serial_outcomes(SCENARIOS["offer-against-poll"], "pending-flag") == {"polled"}
+    assert serial_outcomes(SCENARIOS["three-events"], "locked") == {NO_MARK}

@@ -1,0 +1,141 @@
+"""The seam of a round is the threads' own: what it adds must not change what a primitive does."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from purgatorio.sync import SharedQueue, Sync
+from purgatorio_stress.harness.noise import Lane, Noise
+from purgatorio_stress.harness.seam import NoisySync, RoundStopped, RoundSync, Stop
+
+
+def seams() -> list[RoundSync]:
+    """Plain, and with a thread of many yields."""
+    noise = Noise()
+    noise.enter(Lane("seam", most=3))
+    return [RoundSync(Stop()), NoisySync(Stop(), noise, frozenset({"link.next"}))]
+
+
+@pytest.fixture(params=[0, 1], ids=["plain", "noisy"])
+def sync(request: pytest.FixtureRequest) -> RoundSync:
+    """Both."""
+    return seams()[int(request.param)]
+
+
+def test_atomics_do_what_they_promise(sync: Sync) -> None:
+    """Flag, integer, reference."""
+    flag, number, ref = sync.atomic_flag(), sync.atomic_int(3), sync.atomic_ref("a")
+    assert not flag.get()
+    assert flag.compare_and_set(False, True)
+    assert not flag.compare_and_set(False, True)
+    assert flag.get_and_set(False)
+    flag.set(True)
+    assert flag.get()
+    assert number.add(-4) == -1
+    number.set(7)
+    assert number.get() == 7
+    assert ref.get_and_set("b") == "a"
+    ref.set("c")
+    assert ref.get() == "c"
+
+
+def test_queues_and_cells_do_what_they_promise(sync: Sync) -> None:
+    """A queue whose middle is removed; a cell whose container is changed in place, of a name that is yielded at."""
+    queue: SharedQueue[str] = sync.queue("q")
+    for item in "abc":
+        queue.append(item)
+    for node in queue.nodes():
+        if node.item == "b":
+            assert queue.remove(node)
+            assert not queue.remove(node)
+    assert (queue.size(), queue.poll(), queue.poll(), queue.poll()) == (2, "a", "c", None)
+    assert queue.is_empty()
+    cell = sync.cell([1], "link.next")
+    cell.mutate().append(2)
+    assert cell.get() == [1, 2]
+    cell.set([])
+    assert cell.get() == []
+
+
+def test_locks_do_what_they_promise(sync: Sync) -> None:
+    """Exclusion, re-entrance, readers and writers, and a condition of such a lock."""
+    lock, rlock, both = sync.lock("l"), sync.rlock("r"), sync.read_write_lock("rw")
+    with lock:
+        assert not lock.acquire(blocking=False)
+    with rlock, rlock:
+        assert sync.held_by_me(rlock)
+    assert not sync.held_by_me(rlock)
+    with both.read, both.read:
+        pass
+    with both.write, both.read:
+        pass
+    changed = sync.condition(rlock)
+    with rlock:
+        assert not changed.wait(0)
+        changed.notify_all()
+    assert not sync.held_by_me(rlock)
+
+
+def test_held_locks_are_named_with_their_holders(sync: RoundSync) -> None:
+    """What the verdict on a stuck round says; a plain lock cannot tell who has it."""
+    free, plain, mine = sync.lock("free"), sync.lock("plain"), sync.rlock("mine")
+    me = threading.current_thread().name
+    with plain, mine:
+        held = {one.name: one.holder for one in sync.held()}
+    assert set(held) == {"plain", "mine"}
+    assert held["mine"] == me
+    assert held["plain"] == (me if isinstance(sync, NoisySync) else "")
+    assert sync.held() == []
+    assert free.acquire(blocking=False)
+
+
+def test_readers_are_all_named() -> None:
+    """A read lock has many holders; one that lets go leaves the others."""
+    sync = NoisySync(Stop(), Noise())
+    both = sync.read_write_lock("rw")
+
+    def read() -> None:
+        both.read.acquire()
+
+    reader = threading.Thread(target=read, name="other")
+    with both.read:
+        reader.start()
+        reader.join()
+        assert [one.holder for one in sync.held()] == [f"{threading.current_thread().name}, other"]
+    assert [one.holder for one in sync.held()] == ["other"]
+
+
+def test_a_run_that_is_given_up_breaks_marked_loops(sync: RoundSync) -> None:
+    """And not as an `Exception`, which the code under test would contain."""
+    stop = Stop()
+    given_up = RoundSync(stop)
+    given_up.loop_head()
+    stop.asked = True
+    with pytest.raises(RoundStopped):
+        given_up.loop_head()
+    assert not issubclass(RoundStopped, Exception)
+    sync.loop_head()
+
+
+def test_a_thread_yields_where_its_plan_says_and_nobody_else_does() -> None:
+    """At least once a round of as many calls as rounds have had; a thread without a plan passes."""
+    noise, lane = Noise(), Lane("yields", most=1)
+    noise.point()
+    assert lane.yields == 0
+    noise.enter(lane)
+    for _ in range(20):
+        lane.begin()
+        for _ in range(lane.span):
+            noise.point()
+    assert lane.yields == 20
+
+
+def test_the_span_of_a_plan_grows_with_the_rounds() -> None:
+    """Yields must reach the end of a long round, not only its beginning."""
+    lane = Lane("span", most=1)
+    for _ in range(100):
+        lane.pass_by()
+    lane.begin()
+    assert lane.span == 100

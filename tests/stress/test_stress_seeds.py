@@ -1,0 +1,85 @@
+"""What a seed fixes: the plan. And no two workers get the same one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from purgatorio_stress.harness.batch import dice_of
+from purgatorio_stress.harness.campaign import StressPlan
+from purgatorio_stress.harness.noise import Lane
+from purgatorio_stress.harness.seeds import SeedShare, share_of_worker
+from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, drawn
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_workers_share_all_seeds_and_repeat_none(workers: int) -> None:
+    """Together they get every seed once: nothing is repeated, nothing is left out."""
+    shares = [SeedShare(worker, workers, first=5) for worker in range(workers)]
+    taken = [share.take() for _ in range(20) for share in shares]
+    assert taken == list(range(5, 5 + 20 * workers))
+
+
+def test_the_worker_is_the_one_that_xdist_names() -> None:
+    """The twin of the above: two workers that both thought they were the first would repeat each other."""
+    first = share_of_worker({"PYTEST_XDIST_WORKER": "gw0", "PYTEST_XDIST_WORKER_COUNT": "2"})
+    second = share_of_worker({"PYTEST_XDIST_WORKER": "gw1", "PYTEST_XDIST_WORKER_COUNT": "2"})
+    alone = share_of_worker({})
+    assert [first.take(), first.take()] == [1, 3]
+    assert [second.take(), second.take()] == [2, 4]
+    assert [alone.take(), alone.take()] == [1, 2]
+
+
+@pytest.mark.parametrize(("worker", "workers"), [(2, 2), (-1, 2), (0, 0)])
+def test_a_worker_that_is_not_there_is_refused(worker: int, workers: int) -> None:
+    """It would take another one's seeds."""
+    with pytest.raises(ValueError, match="worker"):
+        SeedShare(worker, workers)
+
+
+def test_a_seed_repeats_the_settings_of_every_batch() -> None:
+    """A report names seed and batch; both must lead to the same settings, whatever ran before."""
+    first = [drawn(dice_of(3, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
+    again = [drawn(dice_of(3, "two-events/locked", n), 2, 8, False, True) for n in reversed(range(30))]
+    assert first == again[::-1]
+    assert first != [drawn(dice_of(4, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
+
+
+def test_settings_sweep_through_everything() -> None:
+    """Every switch interval, one processor and all, one crew and many; never more threads than allowed."""
+    batches = [drawn(random.Random(n), 2, 8, False, True) for n in range(200)]
+    assert {one.switch_interval_s for one in batches} == set(SWITCH_INTERVALS_S)
+    assert {one.one_processor for one in batches} == {False, True}
+    assert {one.crews for one in batches} == {1, 2, 4}
+    assert {drawn(random.Random(n), 4, 2, False, False).crews for n in range(50)} == {1}
+
+
+def test_a_seed_repeats_the_yields_of_every_round() -> None:
+    """The calls at which a thread yields come from its seed alone."""
+
+    def yields(seed: str) -> list[int]:
+        lane, taken = Lane(seed, most=2), []
+        for _ in range(50):
+            lane.begin()
+            for call in range(20):
+                before = lane.yields
+                lane.pass_by()
+                if lane.yields > before:
+                    taken.append(call)
+        return taken
+
+    assert yields("7/a") == yields("7/a")
+    assert yields("7/a") != yields("8/a")
+
+
+def test_the_command_repeats_what_is_not_the_default() -> None:
+    """Pasted, it runs the same batch: everything that its settings were drawn from is in it."""
+    plan = StressPlan([], rounds=64, threads=4, seed=9, yields=True, record_every=1, mutant=11)
+    assert plan.command("two-events/pending-flag", 3) == (
+        "purgatorio stress reference --scenario two-events/pending-flag --seed 9 --batch 3 --rounds 64 --threads 4 "
+        "--yields always --record-every 1 --mutant 11"
+    )
+    assert StressPlan([], seed=2).command("a/locked", 0) == (
+        "purgatorio stress reference --scenario a/locked --seed 2 --batch 0"
+    )
