@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: verify test lint install clean
+.PHONY: verify test lint compiled install clean
 
 verify: $(INSTALLED) ## the main job: drive real subjects, record, judge, write report/index.html
 	$(BIN)/purgatorio verify
@@ -17,6 +17,9 @@ lint: $(INSTALLED) ## format, lint, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+compiled: $(INSTALLED) ## the reference compiled by mypyc, in the user's cache; prints the directory, for PYTHONPATH
+	@$(BIN)/python -m purgatorio_stress.compiled_package
 
 install: $(INSTALLED)
 

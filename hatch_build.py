@@ -1,0 +1,39 @@
+"""The build hook of the wheel: off by default, and then the wheel is pure Python and needs no compiler.
+
+With HATCH_BUILD_HOOK_ENABLE_CUSTOM=true the reference in it is compiled by mypyc; see CONTRIBUTING.md.
+"""
+
+import importlib.util
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CustomBuildHook(BuildHookInterface[Any]):
+    """Puts the extension modules into the wheel, beside the sources."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile in a directory of its own; the tree stays as it is."""
+        if version == "editable":
+            raise RuntimeError("an editable install runs the source: build a wheel for the compiled one")
+        root = Path(self.root)
+        path = root / "stress" / "purgatorio_stress" / "compiled_package.py"
+        spec = importlib.util.spec_from_file_location("compiled_package", path)
+        assert spec is not None, "a path makes a spec"
+        assert spec.loader is not None, "a path makes a loader"
+        compiling = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(compiling)
+        self._scratch = Path(tempfile.mkdtemp(prefix="purgatorio-wheel-"))
+        compiling.compile_package(root / "reference" / "purgatorio", self._scratch / "made")
+        made = self._scratch / "made"
+        found = [path for path in made.rglob("*") if path.suffix in (".so", ".pyd")]
+        build_data["force_include"].update({str(path): path.relative_to(made).as_posix() for path in found})
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """The wheel is written."""
+        shutil.rmtree(self._scratch, ignore_errors=True)

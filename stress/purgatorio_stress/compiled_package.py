@@ -1,0 +1,157 @@
+"""The reference compiled by mypyc: the second build of the one source.
+
+`python -m purgatorio_stress.compiled_package` compiles it into the user's cache, unless it is there, and prints the
+directory; with that on PYTHONPATH, `import purgatorio` is the compiled one. It needs mypy, setuptools and a C
+compiler, and takes about half a minute. The build hook of the wheel (`hatch_build.py`) uses the same lines.
+
+The directory is a copy of the package with an extension module beside each compiled source, and one shared library.
+Its name has a hash of all that it depends on: the sources, the Python, mypy.
+
+Only the standard library is imported here: the build hook loads this file by its path.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Final
+
+__all__ = ["COMPILED_MODULES", "NoCompiler", "compile_package", "compiled_package", "missing_tools"]
+
+COMPILED_MODULES: Final = (
+    "delayed/dialect.py",
+    "delayed/locked.py",
+    "delayed/operation.py",
+    "delayed/pending_flag.py",
+    "delayed/purgatory.py",
+    "delayed/shard.py",
+    "delayed/watchers.py",
+    "librt_mutex.py",
+    "mutex.py",
+    "seam_mutex.py",
+    "threads.py",
+    "threads_mutex.py",
+    "threads_queue.py",
+    "timer/flat_alarm.py",
+    "timer/flat_batch.py",
+    "timer/flat_level.py",
+    "timer/flat_task.py",
+    "timer/flat_timer.py",
+    "timer/task.py",
+)
+"""The hot path of a timer and of a purgatory over it; the rest of the package stays as it is."""
+
+_SETUP: Final = """
+import sys
+from mypyc.build import mypycify
+from setuptools import setup
+
+paths = sys.argv[2:]
+del sys.argv[2:]
+setup(
+    name="purgatorio",
+    packages=[],
+    ext_modules=mypycify(
+        [*paths, "--config-file", "mypy.ini"], opt_level="3", debug_level="0", group_name="purgatorio"
+    ),
+)
+"""
+
+_MYPY_INI: Final = "[mypy]\nexplicit_package_bases = True\nnamespace_packages = True\nmypy_path = .\n"
+_TIMEOUT_S: Final = 900.0
+
+
+class NoCompiler(RuntimeError):
+    """What is needed for compiling is not here; the text says what."""
+
+
+def missing_tools() -> str:
+    """What is missing for a compiled build, in words; empty where nothing is."""
+    missing = []
+    for name in ("mypy", "setuptools"):
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(name)
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if os.name != "nt" and shutil.which(compiler) is None:
+        missing.append(f"a C compiler ({compiler})")
+    return ", ".join(missing)
+
+
+def compile_package(source: Path, target: Path) -> None:
+    """Copy the package in the directory `source` into `target` and compile it there. `target` must not exist.
+
+    Raises NoCompiler with the tools that are missing, or with the end of what the compiler said.
+    """
+    missing = missing_tools()
+    if missing:
+        raise NoCompiler(f"not here: {missing}")
+    package = target / source.name
+    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd")
+    shutil.copytree(source, package, ignore=ignored)
+    with tempfile.TemporaryDirectory(prefix="purgatorio-mypyc-") as scratch:
+        work = Path(scratch)
+        shutil.copytree(source, work / source.name, ignore=ignored)
+        (work / "setup.py").write_text(_SETUP)
+        (work / "mypy.ini").write_text(_MYPY_INI)
+        paths = [f"{source.name}/{module}" for module in COMPILED_MODULES]
+        done = subprocess.run(
+            [sys.executable, "setup.py", "build_ext", *paths],
+            cwd=work,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+            env={key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MYPYPATH")},
+        )
+        if done.returncode != 0:
+            raise NoCompiler((done.stdout + done.stderr)[-2_000:])
+        (built,) = (work / "build").glob("lib.*")
+        shutil.copytree(built, target, dirs_exist_ok=True)
+
+
+def compiled_package() -> Path:
+    """The directory with the compiled package, made if need be; raises NoCompiler."""
+    import purgatorio
+    from purgatorio_stress.cache_dir import user_cache_dir
+
+    source = Path(purgatorio.__file__).parent
+    target = user_cache_dir() / f"compiled-{_fingerprint(source)}"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compiling-") as scratch:
+            made = Path(scratch) / "made"
+            compile_package(source, made)
+            try:
+                made.rename(target)
+            except OSError:
+                # Somebody else was faster; theirs is the same.
+                if not target.exists():
+                    raise
+    return target
+
+
+def _fingerprint(source: Path) -> str:
+    """Names all that a build depends on."""
+    found = hashlib.sha256(f"{sys.version}\n{sysconfig.get_platform()}\n".encode())
+    for name in ("mypy", "setuptools"):
+        try:
+            found.update(f"{name} {importlib.metadata.version(name)}\n".encode())
+        except importlib.metadata.PackageNotFoundError:
+            found.update(f"{name} is not here\n".encode())
+    found.update(f"{COMPILED_MODULES}\n{_SETUP}".encode())
+    for path in sorted(source.rglob("*.py")):
+        found.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:20]
+
+
+if __name__ == "__main__":
+    try:
+        print(compiled_package())
+    except NoCompiler as error:
+        sys.exit(f"no compiled build: {error}")
