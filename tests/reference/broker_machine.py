@@ -51,6 +51,7 @@ class BrokerMachine(RuleBasedStateMachine):
         self.sizes: dict[TopicPartition, list[int]] = {P0: [], P1: []}
         self.leads: dict[TopicPartition, bool] = {P0: True, P1: True}
         self.safe_end: dict[TopicPartition, int] = {P0: 0, P1: 0}
+        self.starts: dict[TopicPartition, list[int]] = {P0: [0, 0, 0], P1: [0, 0, 0]}
         self.start_leading()
 
     def start_leading(self) -> None:
@@ -68,8 +69,9 @@ class BrokerMachine(RuleBasedStateMachine):
         return asked
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """As the broker sees it; it never decides anything here but what a consumer may see."""
-        return self.manager.partition_or_raise(partition).ends(None, leader_only=False).high_watermark.offset
+        """As the broker sees it; it never decides anything here but what a consumer may see. 0 without a replica."""
+        replica = self.manager.replicas.get(partition)
+        return 0 if replica is None else replica.ends(None, leader_only=False).high_watermark.offset
 
     def note_safe(self) -> None:
         """How far the high watermark has come with enough replicas in sync."""
@@ -107,16 +109,30 @@ class BrokerMachine(RuleBasedStateMachine):
             assert self.log_end(partition) == len(self.sizes[partition]) >= before[partition]
 
     def log_end(self, partition: TopicPartition) -> int:
-        """As the broker says."""
-        return self.manager.partition_or_raise(partition).ends(None, leader_only=False).log_end.offset
+        """As the broker says; 0 without a replica."""
+        replica = self.manager.replicas.get(partition)
+        return 0 if replica is None else replica.ends(None, leader_only=False).log_end.offset
 
-    @rule(follower=st.sampled_from((1, 2)), partition=partitions, lag=st.integers(0, 3), wait_ms=waits_ms)
-    def follow(self, follower: int, partition: TopicPartition, lag: int, wait_ms: int) -> None:
-        """A follower fetches from near the end of the log."""
+    @rule(
+        follower=st.sampled_from((1, 2)),
+        partition=partitions,
+        lag=st.integers(0, 3),
+        has_deleted=st.booleans(),
+        wait_ms=waits_ms,
+    )
+    def follow(
+        self, follower: int, partition: TopicPartition, lag: int, has_deleted: bool, wait_ms: int
+    ) -> None:
+        """A follower fetches from near the end of the log, and says whether it has deleted what the leader has."""
         asked = self.ask(wait_ms)
-        offset = max(len(self.sizes[partition]) - lag, 0)
+        start = self.starts[partition][0]
+        offset = max(len(self.sizes[partition]) - lag, start)
+        log_start = start if has_deleted else 0
+        if self.leads[partition]:
+            self.starts[partition][follower] = log_start
         params = FetchParams(wait_ms, 1, 1000, Isolation.LOG_END, replica_id=follower)
-        self.manager.fetch_records(params, {partition: FetchPartition(offset, 1000)}, asked.answers)
+        request = {partition: FetchPartition(offset, 1000, log_start=log_start)}
+        self.manager.fetch_records(params, request, asked.answers)
         self.manager.run_actions()
 
     @rule(
@@ -144,16 +160,39 @@ class BrokerMachine(RuleBasedStateMachine):
         self.manager.fetch_records(FetchParams(wait_ms, min_bytes, 5000), request, answered)
         self.manager.run_actions()
 
-    @rule(partition=partitions, wait_ms=waits_ms)
-    def delete(self, partition: TopicPartition, wait_ms: int) -> None:
-        """Delete nothing that anybody reads: offset 0, so that it is answered by the same rules."""
+    @rule(partition=partitions, back=st.sampled_from((0, 1, 5)), wait_ms=waits_ms)
+    def delete(self, partition: TopicPartition, back: int, wait_ms: int) -> None:
+        """Delete what lies before the high watermark, or some of it; answered when every replica has."""
         asked = self.ask(wait_ms)
+        offset = max(self.high_watermark(partition) - back, 0)
 
         def answered(results: Mapping[TopicPartition, DeleteResult]) -> None:
             asked.answers(results)
+            if results[partition].error is Error.NONE:
+                assert min(self.starts[partition]) >= offset, "told of a deletion that a replica has not made"
 
-        self.manager.delete_records(wait_ms, {partition: 0}, answered)
+        if self.leads[partition]:
+            self.starts[partition][0] = max(self.starts[partition][0], offset)
+        self.manager.delete_records(wait_ms, {partition: offset}, answered)
         self.manager.run_actions()
+
+    @rule(throttled=some_partitions, exceeded=st.booleans())
+    def throttle(self, throttled: tuple[TopicPartition, ...], exceeded: bool) -> None:
+        """Followers out of sync are held back, or let go."""
+        self.manager.throttle.set(frozenset(throttled), exceeded=exceeded)
+
+    @rule(partition=partitions, how=st.sampled_from(("stopped", "deleted", "offline")))
+    def lose_replica(self, partition: TopicPartition, how: str) -> None:
+        """The partition is held here no more; if it comes back, it begins anew."""
+        self.leads[partition] = False
+        self.sizes[partition] = []
+        self.starts[partition] = [0, 0, 0]
+        if how == "offline":
+            self.manager.fail_directory(partition)
+        else:
+            self.manager.stop_replica(partition, deleted=how == "deleted")
+        self.manager.run_actions()
+        self.safe_end[partition] = 0
 
     @rule(partition=partitions, isr=st.sampled_from(ISRS))
     def shrink(self, partition: TopicPartition, isr: tuple[int, ...]) -> None:
@@ -177,6 +216,7 @@ class BrokerMachine(RuleBasedStateMachine):
         """This broker leads (again), in a new epoch."""
         self.epoch += 1
         self.leads[partition] = True
+        self.starts[partition][1:] = [0, 0]
         self.manager.become_leader(partition, self.epoch, (0, 1, 2), isr)
         self.manager.run_actions()
 
@@ -191,7 +231,7 @@ class BrokerMachine(RuleBasedStateMachine):
         self.scene.advance(0)
         self.note_safe()
         for asked in self.asked:
-            assert len(asked.answers.got) <= 1
+            assert len(asked.answers.got) <= 1, "answered twice"
             assert asked.answers or asked.deadline_ms > self.now_ms(), "not answered in time"
         self.asked = [asked for asked in self.asked if not asked.answers]
 

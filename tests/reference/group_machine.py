@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from purgatorio.broker.error import Error
 from purgatorio.broker.group import GroupState, JoinResult, SyncResult
 from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
-from reference.broker_scene import Answers
+from reference.broker_scene import P0, Answers
 from reference.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
 
 __all__ = ["GroupMachine"]
@@ -36,6 +36,8 @@ class GroupMachine(RuleBasedStateMachine):
         self.joins: list[Answers[JoinResult]] = []
         self.syncs: list[Answers[SyncResult]] = []
         self.generations: dict[int, set[str]] = {}
+        self.phase = (self.scene.group.state(), 0)
+        self.phase_began_ms = self.looked_ms = self.now_ms()
 
     def now_ms(self) -> int:
         """The present time."""
@@ -46,8 +48,12 @@ class GroupMachine(RuleBasedStateMachine):
         for box in self.joins:
             for result in box.got:
                 if result.error is Error.NONE:
+                    before = self.clients.get(result.member)
+                    told_again = before is not None and before.generation == result.generation
+                    # It was answered after the last look, who knows when. To be told again is no sign of life.
+                    heard_ms = before.heard_ms if before is not None and told_again else self.looked_ms
                     self.clients[result.member] = Client(
-                        result.member, result.generation, result.members, self.now_ms()
+                        result.member, result.generation, result.members, heard_ms
                     )
                     self.generations.setdefault(result.generation, set()).add(result.member)
                 elif result.error is not Error.REBALANCE_IN_PROGRESS:
@@ -106,22 +112,43 @@ class GroupMachine(RuleBasedStateMachine):
         self.clients.pop(client.member, None)
         self.collect()
 
+    @precondition(lambda self: self.clients)
+    @rule(number=st.integers(0, 3))
+    def commit(self, number: int) -> None:
+        """A member says how far it has read: as good as a heartbeat."""
+        client = self.pick(number)
+        error = self.scene.coordinator.commit("g", client.generation, client.member, {P0: client.generation})
+        if error is Error.NONE:
+            client.heard_ms = self.now_ms()
+
     @rule(by_ms=st.sampled_from((1, 20, 50, SESSION_MS - 1, SESSION_MS)))
     def pass_time(self, by_ms: int) -> None:
-        """Time passes; whoever was heard of in time, in a group that is settled, is still there."""
+        """Time passes; whoever was heard of in time is still there.
+
+        Besides its session only the end of a rebalance that it did not rejoin, or of a generation that it did not sync
+        with, can remove a member; each comes a rebalance time-out after its beginning, so not before `phase_ends_ms`.
+        """
         group = self.scene.group
         settled = group.state() is GroupState.STABLE and not group.pending_sync()
         end_ms = self.now_ms() + by_ms
+        phase_ends_ms = (self.now_ms() if settled else self.phase_began_ms) + REBALANCE_MS
         safe = [
-            c.member
-            for c in self.clients.values()
-            if group.get(c.member) and c.heard_ms + SESSION_MS > end_ms
+            client.member
+            for client in self.clients.values()
+            if group.get(client.member) and client.heard_ms + SESSION_MS > end_ms
         ]
         self.scene.advance(by_ms)
-        # Somebody else's session may have ended, and the rebalance that follows leaves its time to all.
-        if settled and by_ms < REBALANCE_MS:
+        if end_ms < phase_ends_ms:
             assert all(group.get(member) is not None for member in safe), "expelled, though heard of in time"
         self.collect()
+
+    @invariant()
+    def the_phase_is_noted(self) -> None:
+        """When the present one began, at the earliest: after the last look, at which there was another."""
+        phase = (self.scene.group.state(), self.scene.group.generation())
+        if phase != self.phase:
+            self.phase, self.phase_began_ms = phase, self.looked_ms
+        self.looked_ms = self.now_ms()
 
     @invariant()
     def a_generation_has_all_its_members(self) -> None:
@@ -142,5 +169,6 @@ class GroupMachine(RuleBasedStateMachine):
         """Without a sign of life everybody goes in the end, and nobody waits for an answer."""
         self.scene.advance(NEW_MEMBER_TIMEOUT_MS + 3 * REBALANCE_MS)
         self.collect()
-        assert (self.joins, self.syncs, self.scene.group.members()) == ([], [], [])
+        assert (self.joins, self.syncs) == ([], []), "somebody waits for an answer"
+        assert self.scene.group.members() == [], "a silent member is left"
         assert self.scene.coordinator.waiting() == (0, 0)

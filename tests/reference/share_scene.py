@@ -74,7 +74,7 @@ class Tier:
         self.starts: dict[TopicPartition, int] = {}
         self.futures: dict[TopicPartition, Deferred[ReadRecords]] = {}
         self.ended: list[Callable[[], object]] = []
-        self.fails = False
+        self.fails_for: set[TopicPartition] = set()
 
     def start(self, partition: TopicPartition) -> int:
         """Of the local log."""
@@ -82,7 +82,7 @@ class Tier:
 
     def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
         """Begin."""
-        if self.fails:
+        if partition in self.fails_for:
             raise OSError("no thread left")
         future = self.futures[partition] = Deferred[ReadRecords](THREADS)
         future.subscribe(lambda: [action() for action in self.ended])
@@ -90,7 +90,8 @@ class Tier:
 
 
 class ShareScene:
-    """`later`: reads of the local log are put on `executor`, which the test runs."""
+    """`later`: reads of the local log are put on `executor`, which the test runs. `wired`: whatever happens to a
+    partition is an event for the group too; else the test says so."""
 
     def __init__(
         self,
@@ -100,6 +101,7 @@ class ShareScene:
         dialect: Dialect = PENDING_FLAG,
         remote_wait_ms: int = REMOTE_MS,
         segment_bytes: int = 1_000_000,
+        wired: bool = False,
     ) -> None:
         self.scene = Scene(min_isr=1, dialect=dialect, segment_bytes=segment_bytes)
         self.manager = self.scene.manager
@@ -113,6 +115,8 @@ class ShareScene:
             self.scene.runtime, self.manager.actions, "g", (P0, P1), self.log,
             limits or ShareLimits(capacity=CAPACITY, lock_ms=10_000), remote_wait_ms=remote_wait_ms,
         )  # fmt: skip
+        if wired:
+            self.manager.also_check(self.fetches.partition_moved)
 
     def share(self, partition: TopicPartition) -> SharePartition:
         """The group's part of it."""

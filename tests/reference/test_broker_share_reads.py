@@ -260,13 +260,34 @@ def test_another_member_may_fetch_the_local_partition_meanwhile() -> None:
 
 
 def test_a_read_of_the_tier_that_cannot_begin() -> None:
-    """B945: answered at once with an error, and no lock is left."""
+    """B945: answered at once with an error, the one that had begun cancelled, and no lock is left."""
     made = ShareScene()
     made.scene.runtime.faults = CONTAIN
-    made.tier.fails = True
-    made.bring(P0, Share.TIERED)
+    made.tier.fails_for.add(P1)
+    for partition in (P0, P1):
+        made.bring(partition, Share.TIERED)
     _, answers = made.fetch()
+    assert {result.error for result in answers.only().values()} == {Error.UNKNOWN_SERVER_ERROR}
+    assert is_cancelled(made.tier.futures[P0])
+    assert made.locked() == NONE
+
+
+def test_whoever_lets_faults_through_loses_no_lock_either() -> None:
+    """The error reaches the caller, after the answer."""
+    made = ShareScene()
+    made.tier.fails_for.add(P0)
+    made.bring(P0, Share.TIERED)
+    answers: Answers[Fetched] = Answers()
+    with pytest.raises(OSError, match="no thread left"):
+        made.fetches.fetch("m", PARAMS, (P0, P1), answers)
     assert answers.only()[P0].error is Error.UNKNOWN_SERVER_ERROR
+
+    def raises(answer: Fetched) -> None:
+        raise ValueError(answer)
+
+    made.bring(P1, Share.ENOUGH)
+    with pytest.raises(ValueError, match="partition=1"):
+        made.fetches.fetch("m", PARAMS, (P1,), raises)
     assert made.locked() == NONE
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from purgatorio.broker.delayed_share_fetch import DelayedShareFetch
@@ -16,12 +18,29 @@ from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
+PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
+
 
 def first_broken(scenario: str, dialect: str) -> str:
     """The clause that the search reports first; "" for none."""
     bound = SCENARIOS[scenario].preemptions
     found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=bound)).found
     return found[0].clause if found else ""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "dialect", "said"),
+    [
+        ("broker-leadership", "pending-flag", "({} schedules in `pending-flag`,"),
+        ("broker-leadership", "locked", " {} in `locked`)"),
+        ("group-coming-and-going", "locked", "({} schedules)"),
+    ],
+)
+def test_the_page_says_how_many_schedules(scenario: str, dialect: str, said: str) -> None:
+    """What docs/broker.md gives as figures, by a fresh run."""
+    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=1))
+    assert (found.verdict, found.complete) == (Verdict.PASS, True)
+    assert said.format(f"{found.schedules:,}") in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

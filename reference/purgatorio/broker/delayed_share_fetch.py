@@ -29,12 +29,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from purgatorio.broker.deferred import Outcome
+from purgatorio.broker.deferred import Deferred, Outcome
 from purgatorio.broker.error import BrokerError, Error
 from purgatorio.broker.fetch_request import FetchParams, FetchResult
 from purgatorio.broker.key import TopicPartition
 from purgatorio.broker.log import Record
 from purgatorio.broker.offset import OffsetMetadata
+from purgatorio.broker.partition import ReadRecords
 from purgatorio.broker.runtime import Runtime
 from purgatorio.broker.share_holding import Held, LateAnswer, ReadHere, ReadingHere, ReadingRemotely
 from purgatorio.broker.share_log import NOTHING_READ, ShareLog, ShareReads
@@ -137,11 +138,11 @@ class DelayedShareFetch(DelayedOperation):
         locked = self._lock_all()
         if not locked:
             return False
+        shares = self._by_partition()
+        unread = {p: shares[p].next_offset() for p in locked if shares[p].place() is None}
+        if not unread:
+            return self._complete_if_enough(locked, {})
         try:
-            shares = self._by_partition()
-            unread = {p: shares[p].next_offset() for p in locked if shares[p].place() is None}
-            if not unread:
-                return self._complete_if_enough(locked, {})
             future = self._surroundings.log.read_later(
                 unread, self._each_bytes(locked), self._params.isolation
             )
@@ -167,17 +168,18 @@ class DelayedShareFetch(DelayedOperation):
         if remote:
             self._unlock(partition for partition in locked if partition not in remote)
             return self._go_remote(remote)
-        try:
-            return self._complete_if_enough(locked, {p: one.result for p, one in read.value.items()})
-        except Exception:
-            self._unlock(locked)
-            return self.force_complete()
+        return self._complete_if_enough(locked, {p: one.result for p, one in read.value.items()})
 
     def _complete_if_enough(
         self, locked: tuple[TopicPartition, ...], results: Mapping[TopicPartition, FetchResult]
     ) -> bool:
         failed = any(result.error is not Error.NONE for result in results.values())
-        if failed or self._bytes_available(locked) >= self._params.min_bytes:
+        try:
+            enough = failed or self._bytes_available(locked) >= self._params.min_bytes
+        except Exception:
+            self._unlock(locked)
+            return self.force_complete()
+        if enough:
             return self._complete_from(ReadHere(locked, results))
         self._unlock(locked)
         return False
@@ -185,19 +187,24 @@ class DelayedShareFetch(DelayedOperation):
     def _go_remote(self, partitions: tuple[TopicPartition, ...]) -> bool:
         shares, each_bytes = self._by_partition(), self._each_bytes(partitions)
         log = self._surroundings.log
+        reads: list[tuple[TopicPartition, Deferred[ReadRecords]]] = []
         try:
-            reads = tuple((p, log.read_remotely(p, shares[p].next_offset(), each_bytes)) for p in partitions)
+            for partition in partitions:
+                read = log.read_remotely(partition, shares[partition].next_offset(), each_bytes)
+                reads.append((partition, read))
         except Exception as error:
-            self.faults.caught(error, "read_remotely", self)
+            for _, begun in reads:
+                begun.cancel()
             failed = FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
-            return self._complete_from(ReadHere(partitions, dict.fromkeys(partitions, failed)))
-        reading = ReadingRemotely(partitions, reads)
+            completed = self._complete_from(ReadHere(partitions, dict.fromkeys(partitions, failed)))
+            self.faults.caught(error, "read_remotely", self)
+            return completed
+        reading = ReadingRemotely(partitions, tuple(reads))
         if reading.is_done():
             return self._complete_from(reading)
         self._wait_on(reading)
-        waits = [
-            future.subscribe(partial(self._surroundings.check, partition)) for partition, future in reads
-        ]
+        check = self._surroundings.check
+        waits = [future.subscribe(partial(check, partition)) for partition, future in reads]
         return self._look_again_unless(all(waits))
 
     def _look_again_unless(self, waits: bool) -> bool:

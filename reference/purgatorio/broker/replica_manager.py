@@ -6,13 +6,13 @@ request handlers do it after each request. Before KAFKA-8334 it was done on the 
 held.)
 
 What triggers what: a high watermark that rises, a change of the ISR, a change of the role and a lost replica check
-the partition's key in all three purgatories; a leader's append that does not move the high watermark checks
-"fetch" alone, for followers wait for the log's end.
+the partition's key in all three purgatories, and in those that `also_check` names; a leader's append that does not
+move the high watermark checks "fetch" alone, for followers wait for the log's end.
 
 Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from purgatorio.broker.delayed_delete_records import DelayedDeleteRecords, DeleteCallback, DeleteResult
@@ -29,8 +29,12 @@ from purgatorio.broker.runtime import Runtime
 from purgatorio.broker.throttle import Throttle
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.sync import AtomicRef, Lock
 
 __all__ = ["ReplicaManager"]
+
+Check = Callable[[TopicPartition], int]
+"""Tries what waits for a partition; returns how many this completed."""
 
 _NOTHING_READ = ReadRecords((), None, None)
 
@@ -38,9 +42,9 @@ _NOTHING_READ = ReadRecords((), None, None)
 class ReplicaManager:
     """See the module. `min_isr` and `segment_bytes` are those of every partition; `racks`: of the brokers, by id."""
 
-    __slots__ = ("_delete", "_fetch", "_min_isr", "_produce", "_racks", "_runtime", "_segment_bytes", "actions",
-                 "broker_id", "delete_expirations", "fetch_expirations", "produce_expirations", "replicas",
-                 "throttle")  # fmt: skip
+    __slots__ = ("_also_checked", "_delete", "_fetch", "_lock", "_min_isr", "_produce", "_racks", "_runtime",
+                 "_segment_bytes", "actions", "broker_id", "delete_expirations", "fetch_expirations",
+                 "produce_expirations", "replicas", "throttle")  # fmt: skip
 
     def __init__(
         self,
@@ -63,6 +67,8 @@ class ReplicaManager:
         self.produce_expirations = ExpirationMeter(sync)
         self.fetch_expirations = ExpirationMeter(sync)
         self.delete_expirations = ExpirationMeter(sync)
+        self._lock: Lock = sync.lock("replica-manager")
+        self._also_checked: AtomicRef[tuple[Check, ...]] = sync.atomic_ref((), "also-checked")
         self._produce: Purgatory[DelayedProduce] = runtime.purgatory("Produce")
         self._fetch: Purgatory[DelayedFetch] = runtime.purgatory("Fetch")
         self._delete: Purgatory[DelayedDeleteRecords] = runtime.purgatory("DeleteRecords", 1)
@@ -175,11 +181,17 @@ class ReplicaManager:
 
     def check_key(self, partition: TopicPartition) -> int:
         """Something happened to `partition`: try all that wait for it; returns how many this completed."""
-        return (
+        own = (
             self._produce.check_and_complete(partition)
             + self._fetch.check_and_complete(partition)
             + self._delete.check_and_complete(partition)
         )
+        return own + sum(check(partition) for check in self._also_checked.get())
+
+    def also_check(self, check: Check) -> None:
+        """Call this wherever `check_key` is called: the `partition_moved` of a purgatory that stands beside this."""
+        with self._lock:
+            self._also_checked.set((*self._also_checked.get(), check))
 
     def run_actions(self) -> int:
         """What the calls before have made ready; with no lock in hand. Returns how many actions ran."""
