@@ -92,6 +92,20 @@ def _lag(promise: Promise) -> Iterator[TimerProgram]:
         steps += [_walk(promise, 1), Pass(leap * tick_ns)]
         steps += [Add(f"second-{ticks}", ticks * tick_ns) for ticks in first]
         yield TimerProgram(f"lag-{leap}", tuple(steps))
+    yield from _revolutions(promise)
+
+
+def _revolutions(promise: Promise) -> Iterator[TimerProgram]:
+    """Three tasks on the ends of the second level, a revolution of it between: the one place where `<=` for `<` in a
+    level shows (a wheel of three buckets at 1: add 18, pass 9, add 26, pass 9, add 8, pass 9)."""
+    tick_ns, turn = promise.tick_ns, promise.buckets**2
+    if turn > MOST_TICKS or (promise.longest_delay_ns or NEVER_NS) < (3 * turn - 1) * tick_ns:
+        return
+    for start in (0, 1):
+        steps: list[TimerStep] = [Pass(start * tick_ns)] if start else []
+        for name, ticks in (("first", 2 * turn), ("second", 3 * turn - 1), ("third", turn - 1)):
+            steps += [Add(name, ticks * tick_ns), Pass(turn * tick_ns)]
+        yield TimerProgram(f"revolutions-{start}", tuple(steps))
 
 
 def _between_ticks(promise: Promise) -> Iterator[TimerProgram]:
