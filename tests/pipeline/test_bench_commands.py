@@ -17,6 +17,7 @@ from purgatorio_stress.bench import purgatory_request
 from purgatorio_stress.bench.builds import Build
 from purgatorio_stress.bench.guard import GUARDS, Guarded
 from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
+from purgatorio_stress.bench.purgatory_profile import profile_purgatory
 from purgatorio_stress.bench.registry import ENTRIES, steps_of_cost, wheel_sizes
 from purgatorio_stress.bench.timer_bench import run_timer_bench
 from purgatorio_stress.bench.workload import Disagreement
@@ -99,6 +100,7 @@ def test_the_page_and_its_picture_are_made_from_a_run(tmp_path: Path) -> None:
             sizes=run_timer_bench("quick", wheel_sizes(), ("X2",)),
             steps=run_timer_bench("quick", steps_of_cost(), ("K1",)),
             purgatory=found,
+            profiles={"interpreted": profile_purgatory("interpreted", "P4", 200, most=3)},
             guarded=[Guarded(GUARDS[0], Verdict.PASS, 4.0, 3.5, 4.5, 15)],
             machine={"implementation": "CPython", "python": "3", "system": "Linux", "processors": 2},
             load=(1.0, 2.0),

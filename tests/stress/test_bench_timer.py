@@ -14,8 +14,9 @@ from purgatorio_stress.bench.delays import DISTRIBUTIONS, delays
 from purgatorio_stress.bench.edges import HerdWorkload, SparseWorkload
 from purgatorio_stress.bench.figures import figures
 from purgatorio_stress.bench.grid import GridWorkload
-from purgatorio_stress.bench.guard import Guard, bootstrap, check_guard
+from purgatorio_stress.bench.guard import GUARDS, Guard, bootstrap, check_guard
 from purgatorio_stress.bench.heap_peers import IntHeap, TupleHeap
+from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
 from purgatorio_stress.bench.observe import bytes_per_timer
 from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE
 from purgatorio_stress.bench.request import RequestRate, RequestWorkload, request_plan
@@ -166,6 +167,22 @@ def test_the_guard_passes_ours_and_fails_its_twin() -> None:
     assert check_guard(guard, pair, 7).verdict is not Verdict.VIOLATED
     twin = [replace(entry("heapq"), make=Dear), entry("heapq-lazy")]
     assert check_guard(guard, twin, 7).verdict is Verdict.VIOLATED
+
+
+def test_the_guards_hold() -> None:
+    """Those of CI, on what is built here. UNKNOWN is a machine too busy to say, which fails nobody."""
+    found = [check_guard(guard, HERE, 5) for guard in GUARDS]
+    assert not [one for one in found if one.verdict is Verdict.VIOLATED]
+    assert [one for one in found if one.verdict is not Verdict.SKIPPED]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(no_valgrind() is not None, reason="there is no valgrind")
+def test_instructions_repeat_and_tell_the_wheels_apart() -> None:
+    """The same count twice, to a few in a thousand, and a fraction of the faithful wheel's."""
+    first, again = count_instructions("interpreted"), count_instructions("interpreted")
+    assert abs(first / again - 1) < 0.005
+    assert count_instructions("faithful") > 3 * first
 
 
 def test_a_guard_whose_subject_is_not_built_is_skipped() -> None:

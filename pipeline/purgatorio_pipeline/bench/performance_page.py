@@ -13,6 +13,7 @@ from purgatorio_pipeline.bench.tables import Table, markdown, short
 from purgatorio_pipeline.bench.timer_tables import best_own, tables
 from purgatorio_stress.bench.guard import Guarded
 from purgatorio_stress.bench.purgatory_bench import PurgatoryFigures
+from purgatorio_stress.bench.purgatory_profile import Spent
 from purgatorio_stress.bench.suite import IDS
 from purgatorio_stress.bench.timer_bench import TimerBench
 
@@ -29,6 +30,7 @@ class Run:
     sizes: TimerBench
     steps: TimerBench
     purgatory: PurgatoryFigures
+    profiles: dict[str, list[Spent]]
     guarded: list[Guarded]
     machine: dict[str, object]
     load: tuple[float, float]
@@ -53,6 +55,7 @@ def page(run: Run) -> str:
         *_sizes(run.sizes),
         *_steps(run.steps),
         *_purgatory(run.purgatory),
+        *_profiles(run.profiles),
         *_guards(run.guarded),
         "## Left out",
         "\n".join(_item(line) for line in run.skipped),
@@ -178,6 +181,19 @@ def _purgatory(found: PurgatoryFigures) -> list[str]:
         P5 and P6 are real threads, P6 in real time: its achieved rate is the machine's as much as the purgatory's.
         `purgatorio bench purgatory` measures this alone, and the memory of a million operations."""
     return ["## The purgatory", _paragraph(said), *(markdown(table) for table in purgatory.tables(found))]
+
+
+def _profiles(profiles: dict[str, list[Spent]]) -> list[str]:
+    said = """P4 under cProfile: the functions with the most time of their own, in calls an operation and in shares of
+        all time. The profiler's own cost is in every call, so what is called often looks dearer than it is; compiled
+        functions are seen as a whole, from their caller."""
+    made = [
+        Table(subject, ("function", "calls", "share"), [
+            (f"`{one.function}`", f"{one.calls:.1f}", f"{one.share:.1%}") for one in spent
+        ])
+        for subject, spent in profiles.items()
+    ]  # fmt: skip
+    return ["### Where an operation's time goes", _paragraph(said), *(markdown(table) for table in made)]
 
 
 def _guards(guarded: Sequence[Guarded]) -> list[str]:

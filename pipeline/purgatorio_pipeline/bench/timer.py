@@ -24,7 +24,8 @@ from purgatorio_stress.bench.figures import observation_row
 from purgatorio_stress.bench.guard import GUARDS, check_guard
 from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
 from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
-from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS
+from purgatorio_stress.bench.purgatory_profile import profile_purgatory
+from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS, purgatory_entries
 from purgatorio_stress.bench.registry import COMPILED, ENTRIES, HONEST_BASELINE, steps_of_cost, wheel_sizes
 from purgatorio_stress.bench.suite import IDS, Scale
 from purgatorio_stress.bench.timer_bench import TimerBench, run_timer_bench
@@ -147,6 +148,10 @@ def write_page(path: Path, plot: Path | None, scale: Scale) -> None:
             sizes=sizes,
             steps=steps,
             purgatory=found,
+            profiles={
+                entry.name: profile_purgatory(entry.name, "P4", 2_000 if scale == "quick" else 10_000)
+                for entry in purgatory_entries()
+            },
             guarded=guarded,
             machine=machine(),
             load=(load, cast(float, machine()["load"])),

@@ -22,6 +22,9 @@ from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark
 __all__ = ["JvmChild", "jvm_entries"]
 
 _WARM_UP: Final = 2
+_WARM_ENOUGH: Final = 500_000
+"""From this size on one play is enough to have the code compiled."""
+
 _TIMEOUT_S: Final = 120
 _TIMERS: Final = {"jvm-netty": "netty", "jvm-stpe": "stpe", "jvm-stpe-remove": "stpe-remove"}
 
@@ -88,7 +91,7 @@ class JvmChild:
         """One play, after the ones that warm the timer up. RuntimeError where the JVM has died."""
         if timer not in self._warm:
             self._warm.add(timer)
-            for _ in range(_WARM_UP):
+            for _ in range(_WARM_UP if self._ops[0] < _WARM_ENOUGH else 1):
                 self._ask(timer)
         add_ns, churn_ns, cancel_ns = self._ask(timer)
         many, churns = self._ops

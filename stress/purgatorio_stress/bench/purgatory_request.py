@@ -18,6 +18,7 @@ from purgatorio_stress.bench.own_timers import OnCaller, SetClock
 from purgatorio_stress.bench.workload import Disagreement, Make, Stopwatch, Workload
 
 __all__ = [
+    "PENDING",
     "PURGATORY_IDS",
     "PurgatorySubject",
     "PurgatoryWorkload",
@@ -36,7 +37,7 @@ PURGATORY_IDS: Final = {
 }
 
 TIMEOUT_MS: Final = 30_000
-_PENDING: Final = 2_000
+PENDING: Final = 2_000
 _TURN: Final = 100
 _TURN_MS: Final = 10
 
@@ -130,7 +131,7 @@ class PurgatoryWorkload(Workload):
         self.by_event = name in ("P1", "P2")
         many = 3 if name in ("P2", "P4") else 1
         self.keys: Sequence[tuple[Hashable, ...]] = [
-            tuple(f"key-{number}-{place}" for place in range(many)) for number in range(size + _PENDING)
+            tuple(f"key-{number}-{place}" for place in range(many)) for number in range(size + PENDING)
         ]
 
     def play(self, make: Make, watch: Stopwatch) -> None:
@@ -148,17 +149,17 @@ def _play(subject: PurgatorySubject, workload: object) -> dict[str, float]:
     purgatory = subject.build.purgatory("bench", subject.timer(clock), reaper=False)
     make = make_operations(subject.build)
     waiting: list[Waiting] = []
-    for number in range(_PENDING):
+    for number in range(PENDING):
         waiting.append(make(TIMEOUT_MS))
         purgatory.try_complete_else_watch(waiting[number], workload.keys[number])
     keys, by_event, completed = workload.keys, workload.by_event, 0
     now_ms = 0
     start_ns = time.process_time_ns()
-    for number in range(_PENDING, _PENDING + workload.size):
+    for number in range(PENDING, PENDING + workload.size):
         operation = make(TIMEOUT_MS)
         waiting.append(operation)
         purgatory.try_complete_else_watch(operation, keys[number])
-        oldest = number - _PENDING
+        oldest = number - PENDING
         if by_event:
             waiting[oldest].ready = True
             completed += purgatory.check_and_complete(keys[oldest][0])

@@ -52,7 +52,7 @@ def suite(scale: Scale) -> Iterator[Planned]:
     yield Planned(("K1",), lambda: RequestWorkload("K1", K1), 7 if more else 5, long=True)
     yield Planned(("K2",), lambda: RequestWorkload("K2", K2), 5 if more else 3, long=True)
     for size in (1_000, 10_000, 100_000):
-        yield Planned(("K3",), _heartbeat(size, 50_000), 5, long=True)
+        yield Planned(("K3",), _heartbeat(size, 50_000), 3, long=True)
     for size in (1_000, 10_000, 100_000):
         yield Planned(("U1", "U2", "U4"), _grid("uniform", size, 30_000), 5, long=True)
     yield Planned(("U1", "U2", "U4"), _grid("uniform", 1_000_000, 200_000), 5 if more else 2, long=True)
