@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +12,8 @@ from click.testing import CliRunner
 
 from golden import Golden
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.report.subject_page import subject_page
-from purgatorio_pipeline.survey import Counts, Surveyed, counts_of
+from purgatorio_pipeline.report.subject_page import promise_lines, subject_page
+from purgatorio_pipeline.survey import Counts, Surveyed, counts_of, survey
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
@@ -20,7 +21,11 @@ from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict, Violation
+from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.plan import Plan
+from purgatorio_stress.subject.registry import FOREIGN, subjects_named
 
+ROOT = Path(__file__).resolve().parents[2]
 BROKEN = Violation("T1", "t-1", "early", (0, 2), "fires at t >= 9", "fired at t = 4, 5 ns early")
 
 
@@ -60,6 +65,20 @@ def test_the_layout_is_the_one_of_the_golden_file(golden: Golden) -> None:
     golden("pipeline/golden/subjects.md", subject_page(rows(), machine, 1, 2_000))
 
 
+def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
+    """Figures vary, so no test makes them anew; but what is promised, and who is on the page, must be current."""
+    page = (ROOT / "docs" / "subjects.md").read_text()
+    subjects = [subject for family in FOREIGN for subject in subjects_named(family)]
+    for subject in subjects:
+        assert f"\n| {subject.name} |" in page, (
+            f"{subject.name}: purgatorio subjects --write docs/subjects.md"
+        )
+    for profile in {subject.profile for subject in subjects}:
+        assert "\n".join(promise_lines(profile)) in page, profile
+    summary = page.split("| subject | version |", 1)[1].split("\n\n", 1)[0]
+    assert summary.count("\n| ") >= 8, "eight subjects with figures"
+
+
 def test_verdicts_of_rows() -> None:
     """What misbehaved proves nothing; what is not there is SKIPPED and fails nobody's job."""
     assert [row.verdict for row in rows()] == [
@@ -84,6 +103,42 @@ def test_timers_are_counted_by_what_became_of_them() -> None:
         {"ph": "call", "f": "timer_fire", "id": "x"},
     ]
     assert counts_of(pa.Table.from_pylist(events, schema=EVENT_SCHEMA)) == Counts(5, 2, 2, {"ValueError": 1})
+
+
+TRACE = """\
+{"kind":"header","format":"purgatorio-trace/1","run":"r","implementation":{"name":"x","version":"1","language":"C"},\
+"profile":"asyncio","timer":{"early_ns":0},"recorded":["timer_add","timer_fire","timer_cancel"]}
+{"kind":"event","i":0,"th":"a","t":0,"ph":"call","f":"timer_add","id":"t","delay_ns":5}
+{"kind":"event","i":1,"th":"a","t":1,"ph":"ret","f":"timer_add","id":"t","c":0,"deadline_t":5}
+{"kind":"event","i":2,"th":"a","t":FIRED,"ph":"at","f":"timer_fire","id":"t"}
+"""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A subject that dies after its one task has fired at `fired_t`."""
+
+    fired_t: int
+    name: str = "broken"
+    version: str = "1"
+    profile: str = "asyncio"
+    threads: int = 1
+    tick_ns: int = 1_000_000
+
+    def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
+        """Leave a trace without an end."""
+        path = out_path.with_suffix("").with_suffix(".jsonl")
+        path.write_text(TRACE.replace("FIRED", str(self.fired_t)))
+        raise SubjectFailed(self.name, "died", "exit status 9", path)
+
+
+@pytest.mark.parametrize(("fired_t", "verdict"), [(4, Verdict.VIOLATED), (5, Verdict.UNKNOWN)])
+def test_what_a_subject_left_behind_is_judged(fired_t: int, verdict: Verdict, tmp_path: Path) -> None:
+    """A run that broke off proves nothing kept, and may show something broken; the page says why it ended."""
+    (row,) = survey([Broken(fired_t)], tmp_path, 1, 10)
+    assert row.verdict is verdict
+    assert row.why == "died: exit status 9"
+    assert "died: exit status 9" in subject_page([row], {"processors": 2}, 1, 10)
 
 
 def test_the_command_drives_what_is_named(tmp_path: Path) -> None:

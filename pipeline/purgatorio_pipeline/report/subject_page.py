@@ -15,7 +15,7 @@ from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.subject.promises import Promise, promise_of
+from purgatorio_stress.subject.promises import promise_of
 
 WIDTH: Final = 118
 _CLAUSES: Final = ("T1", "T2", "T3", "T4", "T5")
@@ -98,13 +98,12 @@ def _skipped(rows: Sequence[Surveyed]) -> Iterator[str]:
 
 
 def _section(profile: str, rows: Sequence[Surveyed]) -> Iterator[str]:
-    promise = promise_of(profile)
     yield f"## {profile}"
     yield ""
     for name in dict.fromkeys(row.implementation for row in rows if row.implementation):
         yield f"`{_text(name)}`"
         yield ""
-    yield from _promised(promise)
+    yield from promise_lines(profile)
     driven = [row for row in rows if row.result is not None]
     if driven:
         yield from _verdicts(driven)
@@ -118,7 +117,9 @@ def _section(profile: str, rows: Sequence[Surveyed]) -> Iterator[str]:
             yield ""
 
 
-def _promised(promise: Promise) -> Iterator[str]:
+def promise_lines(profile: str) -> Iterator[str]:
+    """What a section says of the promises alone: the same in every run."""
+    promise = promise_of(profile)
     for number, (sentence, where) in enumerate(promise.said):
         if number:
             yield ">"
