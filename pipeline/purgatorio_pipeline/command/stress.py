@@ -100,7 +100,7 @@ def command(
     if as_json:
         click.echo(json.dumps(result.as_json(), ensure_ascii=False))
     else:
-        _show(result, plan)
+        show_stress(result, plan)
     sys.exit(EXIT_STATUS[result.verdict])
 
 
@@ -122,7 +122,8 @@ def _run(plan: StressPlan, quiet: bool) -> StressResult:
         return run_stress(plan, tell=tell)
 
 
-def _show(result: StressResult, plan: StressPlan) -> None:
+def show_stress(result: StressResult, plan: StressPlan) -> None:
+    """Print a run for people: a table a scenario, what was stuck, and the commands that repeat what was found."""
     for table in result.tables:
         _show_table(table, plan)
     if result.stuck is not None:

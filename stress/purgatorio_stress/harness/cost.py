@@ -144,7 +144,7 @@ def measure_stress_cost(pairs: int = 20, tell: Callable[[int], None] | None = No
         cpu_ratio=statistics.median(
             a.cpu_seconds / b.cpu_seconds for a, b in zip(recorded, plain, strict=True)
         ),
-        recorder=measure_cost(100_000, THREADS),
+        recorder=measure_cost(40_000, THREADS),
     )
 
 

@@ -1,0 +1,126 @@
+"""`purgatorio stress` and `purgatorio bench stress`: what they print, and with which status they end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from purgatorio_pipeline.bench.stress import command as bench
+from purgatorio_pipeline.command.stress import command, show_stress
+from purgatorio_stress.harness.campaign import NOT_RACED, RACED, StressPlan, run_stress
+from purgatorio_stress.harness.cost import StressCost, measure_stress_cost
+
+
+def invoke(*words: str) -> Result:
+    """In this process."""
+    return CliRunner().invoke(command, list(words))
+
+
+def test_the_json_has_the_published_shape() -> None:
+    """One object, nothing else on standard output."""
+    done = invoke("-s", "force-against-force/locked", "--rounds", "64", "--yields", "always", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["verdict"] == "PASS"
+    assert told["dropped"] == 0
+    (scenario,) = told["scenarios"]
+    assert scenario["name"] == "force-against-force/locked"
+    assert scenario["rounds"] == sum(line["count"] for line in scenario["outcomes"]) == 64
+    assert {line["outcome"] for line in scenario["outcomes"]} <= {"one won", "two won"}
+    assert {line["grade"] for line in scenario["outcomes"]} == {"acceptable"}
+
+
+def test_a_bug_is_shown_with_the_command_that_repeats_it(tmp_path: Path) -> None:
+    """Status 1, the forbidden outcome first, and a line to paste."""
+    done = invoke("-s", "event-against-expiry/pending-flag", "--mutant", "22", "--rounds", "64",
+                  "--record-every", "1", "--traces", str(tmp_path))  # fmt: skip
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("VIOLATED  event-against-expiry/pending-flag")
+    assert "forbidden" in lines[1]
+    assert " O3: " in lines[1]
+    again = (
+        "again: purgatorio stress reference --scenario event-against-expiry/pending-flag --seed 1 --batch 0 "
+        "--rounds 64 --record-every 1 --mutant 22"
+    )
+    assert again in done.output
+    assert f"trace: {tmp_path}" in done.output
+
+
+def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str]) -> None:
+    """A deadlock: who stands where, who holds what, and the command."""
+    plan = StressPlan([("registration-under-group", "pending-flag")], yields=True, mutant=7)
+    result = run_stress(plan, wait=lambda thread: thread.join(0.2), patience=10)
+    show_stress(result, plan)
+    shown = capsys.readouterr().out
+    assert "P3  registration-under-group/pending-flag: no progress in 10 beats" in shown
+    assert "held: " in shown
+    assert "group by " in shown
+    assert "again: purgatorio stress reference" in shown
+    assert result.as_json()["verdict"] == "VIOLATED"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("-s", "no-such"), "no scenario"),
+        (("-s", "add-against-sleep"), "offer-against-poll"),
+        (("--mutant", "999"), "no mutant"),
+        (("netty",), "netty"),
+        (("--rounds", "0"), "rounds"),
+    ],
+)
+def test_wrong_usage_says_what_is_wrong(words: tuple[str, ...], why: str) -> None:
+    """Status 2."""
+    done = invoke(*words)
+    assert done.exit_code == 2
+    assert why in done.output
+
+
+def test_all_scenarios_are_listed_and_those_left_out_have_a_reason() -> None:
+    """What is not raced is not silently absent."""
+    listed = invoke("--list").output
+    assert all(name in listed for name in RACED)
+    assert all(f"{why}" in listed for why in NOT_RACED.values())
+
+
+@pytest.fixture(scope="module")
+def cost() -> StressCost:
+    """Measured, with as few rounds as will do."""
+    return measure_stress_cost(pairs=1)
+
+
+def test_the_bench_counts_what_it_recorded(cost: StressCost) -> None:
+    """No time is asserted here: the figures are the bench's business."""
+    assert cost.rounds == 512
+    assert cost.events > 15 * cost.rounds
+    assert cost.dropped == 0
+    assert cost.ratio > 0
+    assert "a CPU second" in cost.text()
+    assert {row["operation"] for row in cost.results()} == {"round", "round-cpu", "event", "event-cpu"}
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [{"dropped": 1}, {"cpu_ratio": 1.51}, {"recorded_seconds": 1e6}],
+    ids=["dropped", "ratio", "rate"],
+)
+def test_the_bench_can_fail(cost: StressCost, worse: dict[str, float]) -> None:
+    """Each aim, missed."""
+    good = replace(cost, cpu_ratio=1.0, recorded_seconds=0.01, dropped=0)
+    assert good.passed
+    bad = replace(good, **worse)  # type: ignore[arg-type]  # fields by name, for brevity
+    assert not bad.passed
+    assert "NOT as promised" in bad.text()
+
+
+def test_the_bench_prints_json() -> None:
+    """Rows of the published shape."""
+    done = CliRunner().invoke(bench, ["--pairs", "1", "--json"])
+    told = json.loads(done.stdout)
+    assert {row["bench"] for row in told["results"]} == {"stress"}
+    assert done.exit_code == (0 if told["passed"] else 1)

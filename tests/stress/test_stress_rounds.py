@@ -1,0 +1,150 @@
+"""The reference under real threads: nothing forbidden, and the harness sees what it is there to see."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
+from purgatorio_stress.harness.hunt import INSTEAD, NEEDS_TIME, stress_hunt
+from purgatorio_stress.harness.outcome import Grade
+from purgatorio_stress.harness.seeds import SeedShare
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+PAIRS = chosen()
+
+
+def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
+    """What was broken, each with the one command that runs its batch again."""
+    found = [
+        f"{table.name}: {line.clause} {line.outcome}; again: {plan.command(table.name, table.first_batch)}"
+        for table in result.tables
+        for line in table.outcomes()
+        if line.grade is Grade.FORBIDDEN
+    ]
+    if result.stuck is not None:
+        found.append(f"{result.stuck.text}\nagain: {result.stuck_again}")
+    return found
+
+
+@pytest.mark.parametrize(("name", "dialect"), PAIRS)
+def test_the_reference_breaks_nothing(name: str, dialect: str, stress_seeds: SeedShare) -> None:
+    """Each scenario, plain and with yields, half of it recorded and judged by the clauses too."""
+    plan = StressPlan([(name, dialect)], rounds=64, seed=stress_seeds.take(), yields=True, record_every=1)
+    result = run_stress(plan)
+    assert not forbidden(result, plan)
+    assert result.dropped == 0
+    table = result.tables[0]
+    assert table.rounds >= 64
+    assert table.recorded_rounds == table.rounds
+    assert table.window_hit, "with yields threads always overlap"
+    assert not [line for line in table.outcomes() if line.grade is Grade.UNKNOWN]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "dialect"), PAIRS)
+def test_the_reference_breaks_nothing_in_many_rounds(
+    name: str, dialect: str, stress_seeds: SeedShare
+) -> None:
+    """A minute or two for all of them."""
+    plan = StressPlan([(name, dialect)], rounds=4_000, seed=stress_seeds.take())
+    result = run_stress(plan)
+    assert not forbidden(result, plan)
+    assert result.verdict is Verdict.PASS, result.tables[0].as_json()
+
+
+@pytest.mark.parametrize("number", [1, 14, 19, 24, 40, 51, 53])
+def test_yields_find_known_bugs(number: int) -> None:
+    """The twin: lost completion, double completion, overlap, retained and lost timers, one to twenty in a hundred."""
+    kill = stress_hunt(MUTANTS[number], 20_000, seed=1, yields=True, to_first=True)
+    assert kill.killed, kill
+    assert kill.clause in MUTANTS[number].clauses
+    assert 0 < kill.first <= kill.rounds
+
+
+def test_a_stuck_round_is_a_kill() -> None:
+    """A deadlock ends the hunt and counts once, as P3; the switch interval is as it was before."""
+    before = sys.getswitchinterval()
+    kill = stress_hunt(MUTANTS[9], 20_000, seed=1, yields=True)
+    assert (kill.killed, kill.clause, kill.hits) == (True, "P3", 1)
+    assert sys.getswitchinterval() == before
+
+
+def test_a_bug_of_one_thread_is_found_without_a_race() -> None:
+    """Few rounds: there is nothing to race, and each says the same."""
+    kill = stress_hunt(MUTANTS[21], 1_000, seed=1)
+    assert (kill.killed, kill.clause) == (True, "O1")
+    assert kill.hits == kill.rounds == 8
+
+
+def test_what_needs_time_is_not_run_and_says_so() -> None:
+    """No kill, no rounds, a reason: not the same as a survivor of so many rounds."""
+    kill = stress_hunt(MUTANTS[34], 1_000, seed=1)
+    assert not kill.killed
+    assert kill.rounds == 0
+    assert "time" in kill.reason
+    assert kill.as_json()["reason"] == kill.reason
+
+
+def test_what_stands_in_is_there() -> None:
+    """A renamed scenario would be left out silently."""
+    assert set(INSTEAD) | set(INSTEAD.values()) | NEEDS_TIME <= set(SCENARIOS)
+
+
+def test_recorded_rounds_are_a_trace_that_the_engines_judge(tmp_path: Path) -> None:
+    """One run a scenario, its rounds one behind the other: the same clauses, from the file."""
+    pairs = [("two-events", "pending-flag"), ("cancel-against-flush", "pending-flag")]
+    result = run_stress(StressPlan(pairs, rounds=64, record_every=1, traces=tmp_path))
+    assert len(result.traces) == 2
+    runs = {run.run: run for run in check_files(result.traces).runs}
+    events, timers = (runs[f"stress-{name}-pending-flag-seed1"] for name, _ in pairs)
+    assert events.verdict is timers.verdict is Verdict.PASS
+    assert events.clauses["O4"].occasions >= 64
+    assert timers.clauses["T4"].occasions >= 32
+    assert events.events == result.tables[0].events
+
+
+def test_a_trace_of_a_bug_says_so_too(tmp_path: Path) -> None:
+    """The twin: the file of a run with the bug inside breaks the clause."""
+    plan = StressPlan(
+        [("event-against-expiry", "pending-flag")], rounds=64, record_every=1, traces=tmp_path, mutant=22
+    )
+    result = run_stress(plan)
+    assert result.verdict is Verdict.VIOLATED
+    assert check_files(result.traces).runs[0].clauses["O3"].violations > 0
+
+
+def test_a_batch_can_be_run_alone() -> None:
+    """As the printed command does."""
+    whole = run_stress(StressPlan([("two-events", "locked")], rounds=128))
+    again = run_stress(StressPlan([("two-events", "locked")], rounds=128, batch=0))
+    assert whole.tables[0].rounds == again.tables[0].rounds == 128
+
+
+def test_a_soak_ends_by_its_minutes() -> None:
+    """The clock is the test's: a minute a look."""
+    now_s = [0.0]
+
+    def clock_s() -> float:
+        now_s[0] += 60.0
+        return now_s[0]
+
+    result = run_stress(StressPlan(PAIRS[:2], minutes=3.0, threads=2), clock_s=clock_s)
+    assert 0 < result.rounds <= 4 * 256
+    assert not result.problem
+
+
+def test_what_cannot_be_raced_is_refused_with_its_reason() -> None:
+    """A scenario of one thread, one that sleeps, a dialect that it does not have."""
+    for name, why in (
+        ("wheel-walk", "no scenario"),
+        ("add-against-sleep", "not for threads"),
+        ("two-groups/x", "has"),
+    ):
+        with pytest.raises(KeyError, match=why):
+            chosen([name])
