@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,31 @@ def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:
     assert run.header.timer.late_ns == PATIENCE_NS
     result = check_files([path]).runs[0]
     assert (str(result.verdict), result.clauses["T1"].occasions > 20) == ("PASS", True)
+
+
+def test_a_task_that_is_lost_in_real_time_is_missed(tmp_path: Path) -> None:
+    """The twin: the driver waits for the declared bound and its own slack, and then it is lost."""
+    lossy = REAL_TIME.replace("if task not in cancelled:", "if int(task[2:]) % 2:")
+    assert lossy != REAL_TIME
+    subject = command_subjects([*PYTHON, "-c", lossy], time="real", late_slack_ns=100 * MS)[0]
+    plan = make_plan(3, 40, 2, MS, span_ns=60 * MS, longest_ns=50 * MS)
+    path = subject.run(plan, tmp_path / "run.jsonl", lambda run, settled, planned: None)
+    assert check_files([path]).runs[0].clauses["T3"].verdict is Verdict.VIOLATED
+
+
+def test_an_interrupted_run_keeps_what_was_recorded(tmp_path: Path) -> None:
+    """Ctrl-C in the middle: the trace is there, without an end record, and the child is gone."""
+    heard = count()
+
+    def interrupt(way: str, line: bytes) -> None:
+        if next(heard) == 200:
+            raise KeyboardInterrupt
+
+    subject = command_subjects(WHEEL, time="virtual", listener=interrupt)[0]
+    with pytest.raises(KeyboardInterrupt):
+        subject.run(make_plan(1, 100, 1, MS), tmp_path / "run.jsonl", lambda run, settled, planned: None)
+    run = read_run(tmp_path / "run.jsonl")
+    assert (len(run.events) > 50, run.end) == (True, None)
 
 
 @pytest.mark.parametrize("dialect", ["locked", "pending-flag"])

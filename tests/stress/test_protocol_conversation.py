@@ -1,0 +1,233 @@
+"""What a conversation records and what it refuses, line by line and without a program at the other end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from purgatorio_spec.trace.record import Event
+from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
+from purgatorio_stress.protocol.describe import check_description, profile_of
+from purgatorio_stress.protocol.message import (
+    REPORTABLE,
+    Add,
+    Advance,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Describe,
+    Description,
+    Force,
+    Gauge,
+    Quiesce,
+    Ready,
+    Register,
+    Start,
+)
+from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.subject.contract import FailureKind
+
+PURGATORY = (Register("op", ("k", "l"), 50),)
+
+
+class Scene:
+    """A conversation over a clock that the test sets."""
+
+    def __init__(self, *calls: Call, virtual: bool = True) -> None:
+        self.now = 10
+        self.recorder = Recorder(lambda: self.now)
+        self.talk = Conversation(self.recorder, REPORTABLE, virtual=virtual)
+        for call in calls:
+            self.answered(call)
+
+    def answered(self, call: Call, answer: str = "") -> None:
+        """Make a call, and answer it with these fields."""
+        number = self.talk.calls
+        self.talk.ask(call)
+        out = '"out":0' if isinstance(call, Register) and not answer else answer
+        self.hear("answer", f'"n":{number}{"," + out if out else ""}')
+
+    def hear(self, m: str, fields: str) -> None:
+        """The subject says something."""
+        self.talk.hear(f'{{"m":"{m}",{fields}}}'.encode())
+
+    def recorded(self) -> list[str]:
+        """What was recorded since last time, in short: function, phase, id, result."""
+        return [in_short(event) for event in self.recorder.drain()]
+
+
+def in_short(event: Event) -> str:
+    """`force_complete.ret(op)=1`."""
+    result = "" if event.out is None else f"={event.out}"
+    return f"{event.f}.{event.ph}({event.id or ','.join(event.keys or ())}){result}"
+
+
+def test_a_completion_is_a_claim_with_its_callback() -> None:
+    """`completed` alone stands for both, so that a subject without a `force_complete` to override can be judged."""
+    scene = Scene(*PURGATORY)
+    scene.recorded()
+    scene.talk.ask(Check("k"))
+    scene.hear("completed", '"id":"op"')
+    assert scene.recorded() == [
+        "check_and_complete.call(k)",
+        "force_complete.call(op)",
+        "on_complete.call(op)",
+        "on_complete.ret(op)",
+        "force_complete.ret(op)=1",
+    ]
+
+
+def test_a_claim_that_was_reported_is_not_recorded_twice() -> None:
+    """Inside an entered `force_complete`, or the driver's own `force`, the callback alone is new."""
+    scene = Scene(*PURGATORY)
+    scene.recorded()
+    scene.talk.ask(Force("op"))
+    scene.hear("enter", '"f":"force_complete","id":"op"')
+    scene.hear("completed", '"id":"op"')
+    scene.hear("leave", '"f":"force_complete","id":"op","out":1')
+    scene.hear("answer", '"n":1,"out":1')
+    assert scene.recorded() == [
+        "force_complete.call(op)",
+        "on_complete.call(op)",
+        "on_complete.ret(op)",
+        "force_complete.ret(op)=1",
+    ]
+
+
+def test_the_deadline_is_the_earliest_that_the_subject_can_mean() -> None:
+    """Counted from before the line was written, however late the answer or the event comes."""
+    scene = Scene()
+    scene.talk.ask(Add("t", 5))
+    scene.talk.ask(Register("op", ("k",), 7), lane=1)
+    scene.now = 100
+    scene.hear("answer", '"n":0')
+    scene.hear("armed", '"id":"op","during":1')
+    deadlines = {event.id: event.deadline_t for event in scene.recorder.drain() if event.deadline_t}
+    assert deadlines == {"t": 15, "op": 17}
+
+
+def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:
+    """In real time `during` says which call made it; nothing else is taken for made by one."""
+    scene = Scene(Add("t", 5), Add("u", 5), Add("v", 5), virtual=False)
+    scene.talk.ask(Gauge(), lane=2)
+    for fields in ('"id":"t"', '"id":"u","th":"reaper"', '"id":"v","during":3'):
+        scene.hear("fired", fields)
+    fires = [event.th for event in scene.recorder.drain() if event.f == "timer_fire" and event.ph == "call"]
+    assert fires == ["subject", "subject/reaper", "caller-2"]
+
+
+def test_ready_and_what_is_given_back_are_points() -> None:
+    """`ready` is true from its answer on at the latest, and not before it was asked for."""
+    scene = Scene(*PURGATORY)
+    scene.recorded()
+    scene.talk.ask(Ready("op"))
+    scene.now = 20
+    scene.hear("answer", '"n":1')
+    (ready,) = scene.recorder.drain()
+    assert (ready.f, ready.ph, ready.t_call, ready.t) == ("ready", "at", 10, 20)
+    scene.answered(CancelKey("k"), '"ids":["op"]')
+    assert scene.recorded() == ["cancel_for_key.call(k)", "cancelled.at(op)", "cancel_for_key.ret()=1"]
+    assert scene.talk.settled.pending == set()
+
+
+def test_an_error_is_an_event_where_the_call_is_one() -> None:
+    """A wheel that refuses an add keeps its promises; one that cannot start has no run."""
+    scene = Scene()
+    scene.answered(Add("t", 5), '"err":"TooFar"')
+    (_, ret) = scene.recorder.drain()
+    assert (ret.f, ret.err, ret.deadline_t) == ("timer_add", "TooFar", None)
+    assert scene.talk.settled.pending == set()
+    for call in (Start("timer", "virtual", 0), Advance(5), Quiesce()):
+        with pytest.raises(Misbehaved) as caught:
+            Scene().answered(call, '"err":"No"')
+        assert caught.value.kind == "refused"
+
+
+@pytest.mark.parametrize(
+    ("call", "m", "fields", "kind", "why"),
+    [
+        (Describe(), "answer", '"n":1', "rubbish", "no description"),
+        (Describe(), "description", '"n":1,"protocol":"x","name":"x","capabilities":[],"reports":[]',
+         "wrong-version", "it speaks 'x'"),
+        (Gauge(), "description", '"n":1,"protocol":"x","name":"x","capabilities":[],"reports":[]',
+         "rubbish", "a description in answer to gauge"),
+        (Gauge(), "answer", '"n":0', "answered-twice", "call 0 was answered before"),
+        (Gauge(), "answer", '"n":2', "wrong-id", "call 2, which was never made"),
+        (Gauge(), "answer", '"n":1,"out":1', "rubbish", "gauge has no result"),
+        (Check("k"), "answer", '"n":1', "rubbish", "the number of operations"),
+        (Check("k"), "answer", '"n":1,"out":1,"watched":2', "rubbish", "check reads no sizes"),
+        (Check("k"), "answer", '"n":1,"out":1,"ids":["op"]', "rubbish", "check gives nothing back"),
+        (Register("q", ("k",), 5), "answer", '"n":1,"out":2', "rubbish", "out = 0 or 1, not 2"),
+        (Cancel("op"), "answer", '"n":1,"out":2', "rubbish", "out = 0 or 1, or without"),
+        (CancelKey("k"), "answer", '"n":1,"ids":["z"]', "wrong-id", "it gave back 'z'"),
+        (Check("k"), "fired", '"id":"z"', "wrong-id", "'z', which was never added"),
+        (Check("k"), "fired", '"id":"op","during":0', "wrong-id", "during call 0, not under way"),
+        (Check("k"), "leave", '"f":"try_complete","id":"op","out":0', "rubbish", "is in nothing"),
+        (None, "fired", '"id":"op"', "rubbish", "while no call is under way, in virtual time"),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_is_refused(
+    call: Call | None, m: str, fields: str, kind: FailureKind, why: str
+) -> None:
+    """Each with its kind and a text that says what was wrong."""
+    scene = Scene(*PURGATORY)
+    if call is not None:
+        scene.talk.ask(call)
+    with pytest.raises(Misbehaved) as caught:
+        scene.hear(m, fields)
+    assert caught.value.kind == kind
+    assert why in caught.value.why
+
+
+def test_threads_and_depth_have_limits() -> None:
+    """Names that never come again, and functions that are never left, are floods."""
+    scene = Scene(*PURGATORY, virtual=False)
+    for number in range(63):
+        scene.hear("fired", f'"id":"op","th":"{number}"')
+    with pytest.raises(Misbehaved, match="more than 64 threads"):
+        scene.hear("fired", '"id":"op","th":"63"')
+    for _ in range(64):
+        scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
+    with pytest.raises(Misbehaved, match="more than 64 functions entered and not left"):
+        scene.hear("enter", '"f":"try_complete","id":"op","th":"0"')
+
+
+GOOD = Description(0, "", "x", ("timer", "virtual-time", "cancel"), ("timer_fire",))
+GOOD_PURGATORY = replace(
+    GOOD, capabilities=("purgatory", "real-time"), reports=("on_complete", "force_complete"), profile="locked"
+)
+
+
+def test_good_descriptions_are_taken() -> None:
+    """The twins of those below; a plain timer's profile follows from its cancel."""
+    for description in (GOOD, GOOD_PURGATORY):
+        check_description(description)
+    assert profile_of(GOOD) == "timer"
+    barrier = replace(GOOD, capabilities=(*GOOD.capabilities, "cancel-barrier"))
+    check_description(barrier)
+    assert profile_of(barrier) == "timer-cancel-barrier"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (replace(GOOD, capabilities=("virtual-time",)), "neither the capability timer nor purgatory"),
+        (replace(GOOD, capabilities=("timer",)), "neither the capability virtual-time nor real-time"),
+        (replace(GOOD, reports=()), "a timer must report timer_fire"),
+        (replace(GOOD, profile="fast"), "no profile 'fast'; there are: locked"),
+        (replace(GOOD, profile="asyncio"), "under the profile asyncio a cancel is a barrier"),
+        (replace(GOOD, most_delay_ns=-1), "it takes no delay"),
+        (replace(GOOD, unit_ns=10, most_delay_ns=9), "it takes no delay"),
+        (replace(GOOD_PURGATORY, reports=("on_complete",)), "a purgatory must report force_complete"),
+        (replace(GOOD_PURGATORY, profile="asyncio"), "asyncio promises nothing of a purgatory"),
+        (replace(GOOD_PURGATORY, profile=None), "timer promises nothing of a purgatory"),
+    ],
+)
+def test_a_description_that_contradicts_itself_is_refused(wrong: Description, why: str) -> None:
+    """Before a run, and not by an odd verdict after it."""
+    with pytest.raises(Misbehaved) as caught:
+        check_description(wrong)
+    assert caught.value.kind == "rubbish"
+    assert why in caught.value.why
