@@ -198,7 +198,7 @@ BROKER_GROUP: Final = (
         _coming_and_going,
         dialects=("locked",),
         marks=("told by the heartbeat", "still preparing", "ended by time"),
-        strategy="bounded",
+        strategy="states",
         preemptions=1,
     ),
     one_thread(

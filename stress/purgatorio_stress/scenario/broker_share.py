@@ -199,7 +199,7 @@ def _read_fails(world: World) -> Final_:
 
 
 def _two(name: str, about: str, build: Callable[[World], Final_], *marks: str) -> Scenario:
-    return Scenario(name, about, 2, ("B925", "B943"), build, marks=marks, strategy="bounded")
+    return Scenario(name, about, 2, ("B925", "B943"), build, marks=marks, strategy="states")
 
 
 BROKER_SHARE: Final = (

@@ -279,6 +279,7 @@ COMPLETION: Final = (
         ("O1", "O4", "O7", "P3"),
         _three_events,
         marks=("an early event completed it",),
+        strategy="states",
         turns=2,
     ),
     Scenario(
