@@ -5,10 +5,15 @@ by the GIL, without it by the per-object locks of the object's dictionary or slo
 those methods take one of a fixed set of small locks, chosen by the object's address: a lock in every atomic would
 triple the memory of a waiting operation. Nothing is ever called while such a stripe is held.
 
+Without the GIL, reads and writes of atomics take the stripe too. Indivisible is not enough there: two protocols need
+"either you see mine or I see yours" of two *different* atomics (the pending flag against the operation's lock, a
+cancel against a re-linking), and that order is promised by locks, and by no page of CPython's on attributes.
+
 Threads are daemons: a purgatory that nobody shut down does not keep the interpreter alive (Kafka's are not).
 """
 
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -42,6 +47,9 @@ _log = logging.getLogger("purgatorio")
 # The types behind the factory functions `threading.Lock` and `threading.RLock`.
 _LOCK: Final = type(threading.Lock())
 _RLOCK: Final = type(threading.RLock())
+
+_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Looked up once: an extension may bring the lock back into a process that started without it, never the reverse."""
 
 _STRIPES: Final = tuple(thread_mutex() for _ in range(64))
 
@@ -116,6 +124,48 @@ class _Box(Generic[T]):
             before = self._value
             self._value = value
             return before
+
+
+class _FencedFlag(_Flag):
+    """For builds without the GIL: a read or write is ordered with all others of this flag, and with what is around."""
+
+    __slots__ = ()
+
+    def get(self) -> bool:
+        with _stripe(self):
+            return self._value
+
+    def set(self, value: bool, /) -> None:
+        with _stripe(self):
+            self._value = value
+
+
+class _FencedInt(_Int):
+    """The same of an integer."""
+
+    __slots__ = ()
+
+    def get(self) -> int:
+        with _stripe(self):
+            return self._value
+
+    def set(self, value: int, /) -> None:
+        with _stripe(self):
+            self._value = value
+
+
+class _FencedBox(_Box[T]):
+    """The same of a reference. (A cell needs none of this: a lock of its users orders all its uses.)"""
+
+    __slots__ = ()
+
+    def get(self) -> T:
+        with _stripe(self):
+            return self._value
+
+    def set(self, value: T, /) -> None:
+        with _stripe(self):
+            self._value = value
 
 
 class _Condition:
@@ -238,13 +288,13 @@ class ThreadingSync:
         return _Condition(lock)
 
     def atomic_flag(self, value: bool = False, name: str = "") -> AtomicFlag:
-        return _Flag(value)
+        return _Flag(value) if _GIL else _FencedFlag(value)
 
     def atomic_int(self, value: int = 0, name: str = "") -> AtomicInt:
-        return _Int(value)
+        return _Int(value) if _GIL else _FencedInt(value)
 
     def atomic_ref(self, value: T, name: str = "") -> AtomicRef[T]:
-        return _Box(value)
+        return _Box(value) if _GIL else _FencedBox(value)
 
     def cell(self, value: T, name: str = "") -> Cell[T]:
         return _Box(value)

@@ -61,7 +61,7 @@ Row = tuple[
 
 
 _GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Looked up once: a process without the lock may get it later (from an extension), never the other way round."""
+"""Looked up once: an extension may bring the lock back into a process that started without it, never the reverse."""
 
 
 def monotonic_ticket(gil: bool = _GIL) -> Callable[[], int]:

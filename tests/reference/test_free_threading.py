@@ -1,0 +1,114 @@
+"""Builds without the GIL: what the seam does differently there, and the harness on such an interpreter, where there is
+one."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+
+from purgatorio import THREADS, threads
+from purgatorio.mutex import Mutex
+from purgatorio.sync import AtomicFlag, AtomicInt, AtomicRef
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.harness.campaign import StressPlan, chosen, run_stress
+
+GIL = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
+@pytest.fixture
+def no_gil(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seam takes this interpreter for one without the lock."""
+    monkeypatch.setattr(threads, "_GIL", False)
+
+
+@pytest.fixture
+def stripes_taken(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The atomics whose stripe was asked for, in order."""
+    taken: list[object] = []
+    stripe = threads._stripe
+
+    def asked(holder: object) -> Mutex:
+        taken.append(holder)
+        return stripe(holder)
+
+    monkeypatch.setattr(threads, "_stripe", asked)
+    return taken
+
+
+def use(flag: AtomicFlag, number: AtomicInt, ref: AtomicRef[str]) -> None:
+    """Each read and each write once."""
+    flag.set(True)
+    number.set(2)
+    ref.set("b")
+    assert (flag.get(), number.get(), ref.get()) == (True, 2, "b")
+
+
+def atomics() -> tuple[AtomicFlag, AtomicInt, AtomicRef[str]]:
+    """One of each."""
+    return THREADS.atomic_flag(), THREADS.atomic_int(), THREADS.atomic_ref("a")
+
+
+@pytest.mark.usefixtures("no_gil")
+def test_without_the_gil_every_use_of_an_atomic_is_ordered_by_its_stripe(stripes_taken: list[object]) -> None:
+    """Reads and writes too: a lock is what CPython promises to order other memory by."""
+    flag, number, ref = atomics()
+    use(flag, number, ref)
+    assert stripes_taken == [flag, number, ref] * 2
+
+
+@pytest.mark.skipif(not GIL, reason="this interpreter has no GIL")
+def test_with_the_gil_reads_and_writes_take_no_lock(stripes_taken: list[object]) -> None:
+    """The twin: what costs nothing here must go on costing nothing."""
+    use(*atomics())
+    assert stripes_taken == []
+
+
+@pytest.mark.usefixtures("no_gil")
+def test_without_the_gil_an_atomic_keeps_its_promises() -> None:
+    """No update is lost, and a compare-and-set has one winner."""
+    flag, number, ref = atomics()
+    won: list[bool] = []
+
+    def work() -> None:
+        for _ in range(200):
+            number.add(1)
+        won.append(flag.compare_and_set(False, True))
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert number.get() == 1_600
+    assert sum(won) == 1
+    assert ref.get_and_set("b") == "a"
+    assert ref.get() == "b"
+
+
+@pytest.mark.usefixtures("no_gil")
+@pytest.mark.parametrize("name", ["two-events/pending-flag", "cancel-against-flush/pending-flag"])
+def test_the_seam_without_the_gil_runs_the_protocols_that_need_it(name: str) -> None:
+    """The two protocols that need an order across atomics, on the seam's other half; on this interpreter."""
+    result = run_stress(StressPlan(chosen([name]), rounds=128, yields=True, record_every=1))
+    assert result.verdict is Verdict.PASS, result.as_json()
+
+
+@pytest.mark.skipif(
+    GIL, reason="needs a free-threaded CPython (3.13t or later); this interpreter has its GIL"
+)
+@pytest.mark.parametrize(("name", "dialect"), chosen())
+def test_the_harness_runs_on_a_free_threaded_interpreter(name: str, dialect: str) -> None:
+    """Unchanged, without yields: there threads really run at once."""
+    result = run_stress(StressPlan([(name, dialect)], rounds=2_000, yields=False))
+    assert result.verdict is Verdict.PASS, result.as_json()
+    assert result.tables[0].window_hit
+
+
+@pytest.mark.skipif(
+    GIL, reason="needs a free-threaded CPython (3.13t or later); this interpreter has its GIL"
+)
+def test_the_gil_stays_off() -> None:
+    """An extension that does not declare itself brings the lock back, and with it a test of nothing."""
+    assert not getattr(sys, "_is_gil_enabled", lambda: True)()
