@@ -35,6 +35,7 @@ from purgatorio_spec.trace.lines import Cut, lines
 from purgatorio_spec.trace.parse import Refusal, parse_fields
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import End, Header
+from purgatorio_spec.trace.rows import record_of, row_fields
 
 _EVENTS: Final[Fields] = [EVENT_SCHEMA.field(name) for name in EVENT_SCHEMA.names]
 _RUN_KEY: Final[Fields] = [pa.field("run_key", pa.int32())]
@@ -327,21 +328,10 @@ def _ends(path: Path) -> tuple[Header | None, End | None]:
 
 
 def _record(row: dict[str, object]) -> object:
-    fields = {name: _present(value) for name, value in row.items() if value is not None}
-    params = fields.get("params")
-    if isinstance(params, str):
-        fields["params"] = orjson.loads(params)
-    fields.pop("x", None)
     try:
-        return parse_fields(fields)
+        return record_of(row_fields(row))
     except Refusal:
         return None
-
-
-def _present(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: inner for name, inner in value.items() if inner is not None}
-    return value
 
 
 def _write_quarantine(lake: Lake, broken: Sequence[BrokenLine]) -> None:

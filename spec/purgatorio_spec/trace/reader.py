@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from purgatorio_spec.trace.block import BrokenLine, parse_block, refused, unusual
-from purgatorio_spec.trace.columns import with_own
 from purgatorio_spec.trace.lines import Cut, Line, lines
-from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
+from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import End, Header
-from purgatorio_spec.trace.rows import as_events, is_own_name, misfits, strange_own
+from purgatorio_spec.trace.rows import as_events, misfits, record_of, row_fields, strange_own
 
 BLOCK_LINES: Final = 20_000
 MAX_BROKEN_KEPT: Final = 10_000
@@ -208,41 +207,13 @@ class TraceReader:
     def _row(self, raw: pa.RecordBatch, at: int, number: int) -> object:
         """The record of one row by the authority for lines, or None when it was refused."""
         (row,) = raw.slice(at, 1).to_pylist()
-        fields = {name: _tidy(value) for name, value in row.items() if value is not None}
+        fields = row_fields(row)
         try:
-            params, x = _json_object(fields, "params"), _json_object(fields, "x")
-            if params is not None:
-                fields["params"] = params
-            return parse_fields(with_own(fields, x))
+            return record_of(fields)
         except Refusal as refusal:
             text = orjson.dumps(fields, default=str)
             self._refuse(refused(self.name, Line(number + at, text), refusal))
             return None
-
-
-def _json_object(fields: dict[str, object], name: str) -> dict[str, object] | None:
-    """What the JSON text in a column holds; the column is taken out. Raises `Refusal`."""
-    text = fields.pop(name, None)
-    if text is None:
-        return None
-    try:
-        held: object = orjson.loads(text if isinstance(text, str) else b"")
-    except orjson.JSONDecodeError:
-        held = None
-    if not isinstance(held, dict):
-        raise Refusal(name, f"{shown(text)} is not the JSON text of an object", "write a JSON object as text")
-    if name == "x" and not all(is_own_name(inner) for inner in held):
-        raise Refusal(
-            name, f"{shown(text)} holds more than x_ fields", "name the producer's own fields x_..."
-        )
-    return held
-
-
-def _tidy(value: object) -> object:
-    """A nested value without its null members, as the JSON object would have been."""
-    if isinstance(value, dict):
-        return {name: _tidy(inner) for name, inner in value.items() if inner is not None}
-    return value
 
 
 def _is_record(line: Line) -> bool:

@@ -1,18 +1,21 @@
-"""Rows of a Parquet trace to the columns of events: which columns fit the published schema, and the producer's own.
+"""Rows of a Parquet trace: the columns of events, which of them fit the published schema, the producer's own; and
+the record of a row that is no event, or an odd one.
 
 Integers stay integers: a column of floats, booleans or texts is not made to fit, since the JSON lines would be refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, TRACE_SCHEMA, Column
+from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, TRACE_SCHEMA, Column, with_own
+from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
+from purgatorio_spec.trace.record import Record
 
 _OWN_OBJECTS: Final = frozenset({"", "state", "implementation", "timer", "clock"})
 
@@ -114,3 +117,42 @@ def is_own_name(name: str) -> bool:
     """Whether it names a producer's own field: `x_...`, or one inside an object, as `state.x_...`."""
     outer, _, inner = ("", "", name) if name.startswith("x_") else name.partition(".")
     return outer in _OWN_OBJECTS and inner.startswith("x_")
+
+
+def row_fields(row: Mapping[str, object]) -> dict[str, object]:
+    """The fields of one row as the JSON object of its line would have them: without nulls, `params` and `x` as text."""
+    return {name: _tidy(value) for name, value in row.items() if value is not None}
+
+
+def record_of(fields: dict[str, object]) -> Record:
+    """The record of one row's fields, by the authority for lines. Raises `Refusal`."""
+    given = dict(fields)
+    params, x = _json_object(given, "params"), _json_object(given, "x")
+    if params is not None:
+        given["params"] = params
+    return parse_fields(with_own(given, x))
+
+
+def _json_object(fields: dict[str, object], name: str) -> dict[str, object] | None:
+    """What the JSON text in a column holds; the column is taken out. Raises `Refusal`."""
+    text = fields.pop(name, None)
+    if text is None:
+        return None
+    try:
+        held: object = orjson.loads(text if isinstance(text, str) else b"")
+    except orjson.JSONDecodeError:
+        held = None
+    if not isinstance(held, dict):
+        raise Refusal(name, f"{shown(text)} is not the JSON text of an object", "write a JSON object as text")
+    if name == "x" and not all(is_own_name(inner) for inner in held):
+        raise Refusal(
+            name, f"{shown(text)} holds more than x_ fields", "name the producer's own fields x_..."
+        )
+    return held
+
+
+def _tidy(value: object) -> object:
+    """A nested value without its null members, as the JSON object would have been."""
+    if isinstance(value, dict):
+        return {name: _tidy(inner) for name, inner in value.items() if inner is not None}
+    return value
