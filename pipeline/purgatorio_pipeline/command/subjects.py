@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -17,6 +19,7 @@ from purgatorio_pipeline.bench.machine import machine
 from purgatorio_pipeline.report.subject_page import subject_page
 from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.verdict import EXIT_STATUS, worst
+from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.subject.registry import FOREIGN, subjects_named
 
 
@@ -70,7 +73,7 @@ def command(
             def progress(run: str, settled: int, planned: int) -> None:
                 bars.update(tasks[run], completed=settled, total=planned)
 
-            measured_on = machine()
+            measured_on = machine() | _runtimes()
             rows = survey(chosen, folder, seed, operations, progress)
     finally:
         if traces is None:
@@ -84,6 +87,20 @@ def command(
     else:
         _tell(rows)
     sys.exit(EXIT_STATUS[verdict])
+
+
+def _runtimes() -> dict[str, object]:
+    """The versions of Java and Node.js, where they are."""
+    found: dict[str, object] = {}
+    with suppress(JavaNotFound):
+        found["java"] = find_java().version
+    node = shutil.which("node")
+    if node is not None:
+        said = subprocess.run(
+            [node, "--version"], capture_output=True, text=True, timeout=60, check=False
+        ).stdout
+        found["node"] = said.strip().removeprefix("v")[:40]
+    return found
 
 
 def _tell(rows: Sequence[Surveyed]) -> None:

@@ -38,7 +38,8 @@ profile that its own documentation gives. A bound that nobody promises is not de
 timer that promises no punctuality cannot be late. The figures of a SKIPPED promise are shown all the same.
 
 A survey is a command of its own, and not part of `purgatorio verify`, whose subjects are expected to pass: a bug of
-somebody else's, or a package that is not installed, must not fail the job of somebody who checks his own.
+somebody else's, or a package that is not installed, must not fail the job of somebody who checks his own. With
+`--traces DIR` the traces stay there that the replay lines below name.
 """
 
 
@@ -54,7 +55,8 @@ def subject_page(rows: Sequence[Surveyed], machine: Mapping[str, object], seed: 
 def _measured(machine: Mapping[str, object], seed: int, operations: int) -> Iterator[str]:
     on = ", ".join(f"{name} {value}" for name, value in machine.items())
     yield from _wrapped(
-        f"**Figures vary from run to run.** These are of one run each, at most {operations:,} timers, seed {seed}, on "
+        f"**Figures vary from run to run.** These are of one run each, at most {operations:,} timers "
+        f"(and a driver's own last one or two, which show that all has come to rest), seed {seed}, on "
         f"a machine that other work ran on too: {on}. Lateness counts the timers that fired and that nothing had "
         "cancelled, in milliseconds from the deadline, or from the return of the add if that came after it; *before* "
         "counts those that fired before the deadline, whatever the bound. In the tables of verdicts the numbers are "
