@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,8 @@ from purgatorio_stress.subject.contract import SubjectFailed
 __all__ = ["Shortest", "script_of", "shortest", "shortest_of_run"]
 
 _FEWER: Final = (20, 100)
+
+_ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
 MAX_PLAYS: Final = 400
 """So many scripts are played at most; what is found by then is short, if not the shortest."""
@@ -160,12 +163,14 @@ class _Search:
         """The script without all that it does not need; None if it does not break the clause (any more)."""
         if not self._broken(script):
             return None
-        for smaller in (_about(script, operation), _from_zero(script)):
-            if self._broken(smaller):
-                script = smaller
+        script = self._first_broken((_about(script, operation), script))
         script = self._without_pieces(script)
-        at_zero = _from_zero(script)
-        return at_zero if self._broken(at_zero) else script
+        script = self._first_broken((_started_later(script), _from_zero(script), script))
+        return self._rounded(script)
+
+    def _first_broken(self, scripts: Sequence[Script]) -> Script:
+        """The first that breaks the clause; the last is known to."""
+        return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
 
     def _broken(self, script: Script) -> bool:
         if self.plays >= self._most:
@@ -189,6 +194,51 @@ class _Search:
                 break
             piece = max(1, piece // 2) if not left_out or piece > 1 else 1
         return script
+
+    def _rounded(self, script: Script) -> Script:
+        """With rounder numbers: each time and delay down to as few digits as will do."""
+        for place, call in enumerate(script.calls):
+            for rounder in self._rounder(call):
+                changed = replace(script, calls=(*script.calls[:place], rounder, *script.calls[place + 1 :]))
+                if _in_order(changed) and self._broken(changed):
+                    script = changed
+                    break
+        return script
+
+    def _rounder(self, call: Call) -> Iterator[Call]:
+        """The call with a smaller number that the subject takes, the roundest first."""
+        value = _number(call)
+        description = self._player.description
+        least_ns = 0 if isinstance(call, Advance) else max(0, description.least_delay_ns)
+        for unit_ns in _ROUND_NS if value is not None else ():
+            rounded = (value or 0) // unit_ns * unit_ns
+            rounded -= rounded % description.unit_ns
+            if least_ns <= rounded < (value or 0):
+                yield _with_number(call, rounded)
+
+
+def _number(call: Call) -> int | None:
+    if isinstance(call, Advance):
+        return call.now_ns
+    return call.delay_ns if isinstance(call, Add | Register) else None
+
+
+def _with_number(call: Call, value: int) -> Call:
+    if isinstance(call, Advance):
+        return replace(call, now_ns=value)
+    return replace(call, delay_ns=value) if isinstance(call, Add | Register) else call
+
+
+def _in_order(script: Script) -> bool:
+    """Time never goes back."""
+    return all(before <= after for before, after in pairwise(script.moments()))
+
+
+def _started_later(script: Script) -> Script:
+    """From 0, and without the first calls if they only let time pass."""
+    first = next((n for n, call in enumerate(script.calls) if not isinstance(call, Advance)), 0)
+    start_ns = script.moments()[first]
+    return _from_zero(replace(script, start_ns=start_ns, calls=script.calls[first:]))
 
 
 def _about(script: Script, operation: str) -> Script:
