@@ -96,6 +96,34 @@ def test_elections() -> None:
         assert got == [answer or "REQUEST_TIMED_OUT" for answer in decided]
 
 
+def test_new_partitions_are_waited_for() -> None:
+    """B702: a topic grows from one to three; it is answered when the last of the new ones has a leader."""
+    _, topics = scene()
+    topics.metadata.set_leader(TopicPartition("a", 0), 1)
+    answers: Answers[Mapping[str, Error]] = Answers()
+    topics.create_partitions(30, {"a": 3}, answers)
+    topics.metadata.set_leader(TopicPartition("a", 1), 1)
+    assert not answers
+    topics.metadata.set_leader(TopicPartition("a", 2), 2)
+    assert answers.only() == {"a": Error.NONE}
+
+
+def test_new_partitions_that_are_refused_or_late() -> None:
+    """B701, B703: as many as there are, a topic that is not there, and one that gets no leader in time."""
+    runtime, topics = scene()
+    for topic in ("a", "b"):
+        topics.metadata.set_leader(TopicPartition(topic, 0), 1)
+    answers: Answers[Mapping[str, Error]] = Answers()
+    topics.create_partitions(30, {"a": 1, "b": 2, "c": 2}, answers)
+    assert not answers
+    runtime.advance(30)
+    assert answers.only() == {
+        "a": Error.INVALID_PARTITIONS,
+        "b": Error.REQUEST_TIMED_OUT,
+        "c": Error.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+
+
 def test_no_time_to_wait() -> None:
     """A time-out of 0 is answered at once, with what is there."""
     _, topics = scene()

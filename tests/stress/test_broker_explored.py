@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "broker.md"
 def first_broken(scenario: str, dialect: str) -> str:
     """The clause that the search reports first; "" for none."""
     bound = SCENARIOS[scenario].preemptions
-    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=bound)).found
+    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(seconds=600, preemptions=bound)).found
     return found[0].clause if found else ""
 
 
@@ -38,7 +38,7 @@ def first_broken(scenario: str, dialect: str) -> str:
 )
 def test_the_page_says_how_many_schedules(scenario: str, dialect: str, said: str) -> None:
     """What docs/broker.md gives as figures, by a fresh run."""
-    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(preemptions=1))
+    found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(seconds=600, preemptions=1))
     assert (found.verdict, found.complete) == (Verdict.PASS, True)
     assert said.format(f"{found.schedules:,}") in PAGE.read_text(encoding="utf-8")
 

@@ -27,7 +27,8 @@ ElectionCallback = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class DelayedCreateTopics(DelayedOperation):
-    """`results`: the controller's, a topic each; `partitions`: how many each has (new partitions included)."""
+    """`results`: the controller's, a topic each; `partitions`: how many each has, all told. For new topics and for new
+    partitions of old ones (Kafka's DelayedCreatePartitions, earlier DelayedCreateTopics)."""
 
     __slots__ = ("_callback", "_metadata", "_partitions", "_results")
 

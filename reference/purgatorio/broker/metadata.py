@@ -40,6 +40,11 @@ class Metadata:
         with self._lock:
             return topic in self._leaders.get()
 
+    def partitions(self, topic: str) -> int:
+        """How many partitions of the topic are there; 0 for one that is not."""
+        with self._lock:
+            return len(self._leaders.get().get(topic, {}))
+
     def leader(self, partition: TopicPartition) -> int | None:
         """Who leads; None where nobody does, or the partition is not there."""
         with self._lock:

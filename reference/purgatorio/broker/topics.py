@@ -39,6 +39,13 @@ class Topics:
         operation = DelayedCreateTopics(timeout_ms, results, topics, self.metadata, callback, self._runtime)
         self._wait(operation, timeout_ms, list(topics))
 
+    def create_partitions(self, timeout_ms: int, totals: Mapping[str, int], callback: TopicsCallback) -> None:
+        """Let topics have so many partitions, all told; wait as for new topics. UNKNOWN_TOPIC_OR_PARTITION;
+        INVALID_PARTITIONS where they have as many or more already: partitions are never taken away."""
+        results = {topic: self._may_grow(topic, total) for topic, total in totals.items()}
+        operation = DelayedCreateTopics(timeout_ms, results, totals, self.metadata, callback, self._runtime)
+        self._wait(operation, timeout_ms, list(totals))
+
     def delete(self, timeout_ms: int, topics: Sequence[str], callback: TopicsCallback) -> None:
         """Delete topics. UNKNOWN_TOPIC_OR_PARTITION."""
         unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -76,6 +83,11 @@ class Topics:
         if self.metadata.has(topic):
             return Error.TOPIC_ALREADY_EXISTS
         return Error.NONE if partitions >= 1 else Error.INVALID_PARTITIONS
+
+    def _may_grow(self, topic: str, total: int) -> Error:
+        if not self.metadata.has(topic):
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
+        return Error.NONE if total > self.metadata.partitions(topic) else Error.INVALID_PARTITIONS
 
     def _wait(
         self, operation: DelayedCreateTopics | DelayedDeleteTopics, timeout_ms: int, topics: list[str]

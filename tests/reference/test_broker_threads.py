@@ -1,0 +1,186 @@
+"""The broker on real threads and in real time: producers, followers and consumers at once; nobody is forgotten."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Generic, TypeVar
+
+import pytest
+
+from purgatorio.broker.delayed_produce import ProduceResult
+from purgatorio.broker.error import Error
+from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio.broker.key import TopicPartition
+from purgatorio.broker.partition import Isolation
+from purgatorio.broker.replica_manager import ReplicaManager
+from purgatorio.broker.runtime import Runtime
+from purgatorio.broker.threshold_purgatory import ThresholdPurgatory
+from purgatorio.delayed.dialect import Dialect
+from reference.broker_scene import DIALECTS, P0, P1
+
+A = TypeVar("A")
+
+PATIENCE_S = 20.0
+"""Only a test that has failed already waits so long."""
+LONG_MS = 600_000
+REQUESTS = 40
+Produced = Mapping[TopicPartition, ProduceResult]
+Fetched = Mapping[TopicPartition, FetchResult]
+
+
+class Call(Generic[A]):
+    """A request that is answered later, once."""
+
+    def __init__(self) -> None:
+        self.answers: list[A] = []
+        self._answered = threading.Event()
+
+    def __call__(self, answer: A) -> None:
+        self.answers.append(answer)
+        self._answered.set()
+
+    def wait(self) -> A:
+        """The answer."""
+        assert self._answered.wait(PATIENCE_S), "never answered"
+        return self.answers[0]
+
+
+class Cluster:
+    """Broker 0 leads two partitions; brokers 1 and 2 follow until they are told to stop."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.manager = ReplicaManager(Runtime(dialect=dialect), min_isr=2)
+        for partition in (P0, P1):
+            self.manager.become_leader(partition, 1, (0, 1, 2), (0, 1, 2))
+        self.manager.run_actions()
+        self.stopped = threading.Event()
+        self.calls: list[Call[Produced] | Call[Fetched]] = []
+        self.acknowledged: list[tuple[TopicPartition, int]] = []
+        self.errors: list[BaseException] = []
+
+    def guarded(self, body: Callable[[], None]) -> Callable[[], None]:
+        """An error on a thread is the test's."""
+
+        def run() -> None:
+            try:
+                body()
+            except BaseException as error:
+                self.errors.append(error)
+
+        return run
+
+    def produce(self) -> None:
+        """Records to both partitions, one request after the other."""
+        for _ in range(REQUESTS):
+            call: Call[Produced] = Call()
+            self.calls.append(call)
+            self.manager.append_records(LONG_MS, -1, {P0: (10,), P1: (10,)}, call)
+            self.manager.run_actions()
+            for partition, result in call.wait().items():
+                assert result.error is Error.NONE
+                self.acknowledged.append((partition, result.base_offset))
+
+    def follow(self, replica: int) -> None:
+        """Fetch what comes; the next fetch says what was had."""
+        ends = {P0: 0, P1: 0}
+        while not self.stopped.is_set():
+            call: Call[Fetched] = Call()
+            params = FetchParams(20, 1, 100_000, Isolation.LOG_END, replica_id=replica)
+            self.manager.fetch_records(
+                params, {p: FetchPartition(end, 100_000) for p, end in ends.items()}, call
+            )
+            self.manager.run_actions()
+            for partition, result in call.wait().items():
+                assert result.error is Error.NONE
+                ends[partition] += len(result.data.records)
+
+    def consume(self, partition: TopicPartition, records: int) -> None:
+        """Read all of a partition, waiting for it as it comes."""
+        offset = 0
+        while offset < records:
+            call: Call[Fetched] = Call()
+            self.calls.append(call)
+            params = FetchParams(LONG_MS, min(30, 10 * (records - offset)), 100_000)
+            self.manager.fetch_records(params, {partition: FetchPartition(offset, 100_000)}, call)
+            self.manager.run_actions()
+            result = call.wait()[partition]
+            assert result.error is Error.NONE
+            assert [record.offset for record in result.data.records] == list(
+                range(offset, offset + len(result.data.records))
+            )
+            assert result.data.records, "answered though nothing was there"
+            offset += len(result.data.records)
+
+
+@contextmanager
+def cluster(dialect: Dialect) -> Iterator[Cluster]:
+    """With its followers."""
+    made = Cluster(dialect)
+    followers = [
+        threading.Thread(target=made.guarded(partial(made.follow, replica)), daemon=True)
+        for replica in (1, 2)
+    ]
+    for thread in followers:
+        thread.start()
+    try:
+        yield made
+    finally:
+        made.stopped.set()
+        for thread in followers:
+            thread.join(PATIENCE_S)
+        made.manager.shutdown()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+def test_everybody_is_answered_once(dialect: Dialect) -> None:
+    """Two producers, two followers, a consumer of each partition; no time-out comes, so that none hides a loss."""
+    with cluster(dialect) as made:
+        bodies: list[Callable[[], None]] = [made.produce, made.produce]
+        bodies += [lambda: made.consume(P0, 2 * REQUESTS), lambda: made.consume(P1, 2 * REQUESTS)]
+        threads = [threading.Thread(target=made.guarded(body), daemon=True) for body in bodies]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+        assert not made.errors
+        assert all(len(call.answers) == 1 for call in made.calls)
+        assert sorted(made.acknowledged) == [(p, offset) for p in (P0, P1) for offset in range(2 * REQUESTS)]
+        made.manager.check()
+
+
+def test_a_time_out_in_real_time() -> None:
+    """Nobody follows: the reaper answers, and counts."""
+    manager = ReplicaManager(Runtime(), min_isr=2)
+    manager.become_leader(P0, 1, (0, 1, 2), (0, 1, 2))
+    manager.run_actions()
+    call: Call[Produced] = Call()
+    manager.append_records(10, -1, {P0: (10,)}, call)
+    assert call.wait()[P0].error is Error.REQUEST_TIMED_OUT
+    manager.shutdown()
+    assert manager.produce_expirations.total() == 1
+
+
+def test_a_shutdown_in_real_time() -> None:
+    """What waits is answered, as at its time-out."""
+    manager = ReplicaManager(Runtime(), min_isr=2)
+    manager.become_leader(P0, 1, (0, 1, 2), (0, 1, 2))
+    manager.run_actions()
+    call: Call[Produced] = Call()
+    manager.append_records(LONG_MS, -1, {P0: (10,)}, call)
+    manager.shutdown()
+    assert call.wait()[P0].error is Error.REQUEST_TIMED_OUT
+
+
+def test_a_timer_of_its_own_in_real_time() -> None:
+    """A threshold expires by the timer's own thread."""
+    runtime = Runtime()
+    timer = runtime.timer("raft")
+    future = ThresholdPurgatory(timer, runtime.sync).await_threshold(5, 10)
+    expired = threading.Event()
+    future.when_done(expired.set)
+    assert expired.wait(PATIENCE_S)
+    timer.close()
