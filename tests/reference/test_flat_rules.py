@@ -49,7 +49,6 @@ UNDER_LOCK = {
 EXEMPT = {
     "__init__": "nobody else has the object yet",
     "check": "for quiet moments",
-    "is_cancelled": "one read, and its answer is old as soon as it is given",
     "move_home": "of a task that no timer has had: see what `flat_task` does not promise",
 }
 

@@ -106,7 +106,16 @@ class FlatTask(Link):
 
     def is_cancelled(self) -> bool:
         """Whether the task was never added, or cancelled since; False after it was handed over to run."""
-        return self._home is None or self._after is NOWHERE
+        home = self._home
+        if home is None:
+            return True
+        # The first add sets the home before the links: without its lock there may be none yet.
+        lock = home._lock
+        lock.acquire()
+        try:
+            return self._after is NOWHERE
+        finally:
+            lock.release()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
