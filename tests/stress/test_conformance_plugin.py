@@ -207,3 +207,68 @@ def test_many_processes_give_the_verdicts_of_one(toy: pytest.Pytester) -> None:
     one = verdicts(toy.path / "one.xml")
     assert len(one) > 30
     assert verdicts(toy.path / "many.xml") == one
+
+
+@pytest.fixture
+def commanded(pytester: pytest.Pytester) -> pytest.Pytester:
+    """Tests of a program that speaks `purgatorio-subject/1`, with and without its bug."""
+    wheel = EXAMPLE.parent / "subjects" / "toy_wheel.py"
+    shutil.copy(wheel, pytester.path / "wheel.py")
+    pytester.makepyfile(
+        f"""
+        import pytest
+        @pytest.mark.purgatorio(command=[{sys.executable!r}, "wheel.py"])
+        def test_clean(purgatorio_case):
+            purgatorio_case.check()
+        @pytest.mark.purgatorio(command=[{sys.executable!r}, "wheel.py", "--bug"])
+        def test_bug(purgatorio_case):
+            purgatorio_case.check()
+        """
+    )
+    return pytester
+
+
+def test_a_command_instead_of_a_factory(commanded: pytest.Pytester) -> None:
+    """What it promises comes from its description; the scenarios are the same."""
+    result = commanded.runpytest_inprocess("-q", "-rs", "-k", "T1 and (boundaries or re-entry)")
+    assert outcomes(result) == {
+        "passed": 1,
+        "failed": 1,
+        "skipped": 2,
+        "deselected": outcomes(result)["deselected"],
+    }
+    result.stdout.fnmatch_lines(
+        [
+            "T1  not early: *",
+            "again    pytest 'test_a_command_instead_of_a_factory.py::test_bug*",
+            "*SKIPPED: the subject lacks re-entry: in the protocol *",
+        ]
+    )
+
+
+def test_a_command_that_is_not_there(pytester: pytest.Pytester) -> None:
+    """Is named, with what is wrong."""
+    pytester.makepyfile(
+        """
+        import pytest
+        @pytest.mark.purgatorio(command=["./nothing-here"])
+        def test_it(purgatorio_case):
+            purgatorio_case.check()
+        """
+    )
+    result = pytester.runpytest_inprocess("-q")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*nothing-here: unavailable: *"])
+
+
+def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester) -> None:
+    """It is started anew for the next program; none passes by it."""
+    source = (commanded.path / "wheel.py").read_text()
+    dying = source.replace("import json\n", "import json\nimport os\n").replace(
+        '"advance"', 'os._exit(3) or "advance"'
+    )
+    assert dying != source
+    (commanded.path / "wheel.py").write_text(dying)
+    result = commanded.runpytest_inprocess("-q", "-k", "T3 and boundaries and clean")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*T3  cannot be judged: *died*"])

@@ -29,7 +29,17 @@ from purgatorio_stress.conformance.timer_program import TimerProgram
 from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS, TimerScenario
 from purgatorio_stress.stateful.profiles import CI
 
-__all__ = ["DRAWN_EXAMPLES", "Case", "Outcome", "Subject", "cases", "purgatory_subject", "timer_subject"]
+__all__ = [
+    "DRAWN_EXAMPLES",
+    "Case",
+    "Kind",
+    "Outcome",
+    "Program",
+    "Subject",
+    "cases",
+    "purgatory_subject",
+    "timer_subject",
+]
 
 DRAWN_EXAMPLES: Final = 60
 """Programs that Hypothesis draws for one clause."""
@@ -129,11 +139,14 @@ class Case:
     promise: Promise
     scenario: Scenario
     clause: str
+    part: str = ""
+    """Of a program that has several."""
 
     @property
     def id(self) -> str:
         """`netty-hashed-wheel-T1-boundaries`."""
-        return f"{self.promise.profile}-{self.clause}-{self.scenario.name}"
+        names = (self.part, self.promise.profile, self.clause, self.scenario.name)
+        return "-".join(name for name in names if name)
 
     @property
     def expected(self) -> str | None:
@@ -206,11 +219,11 @@ class _FoundOne(Exception):
         self.outcome = outcome
 
 
-def cases(kind: Kind, promise: Promise) -> list[Case]:
+def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
     """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
     scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
     return [
-        Case(kind, promise, scenario, clause)
+        Case(kind, promise, scenario, clause, part)
         for clause in CLAUSES
         for scenario in scenarios
         if clause in scenario.clauses

@@ -38,6 +38,8 @@ LACKS: Final[Mapping[str, str]] = {
     "leap": "timers: time passes a tick at a time",
     "re-entry": "timers: a task may not add or cancel tasks",
     "raising": "a callback must not raise",
+    "callbacks": "purgatories: the suite cannot act inside try_complete and on_complete",
+    "force": "purgatories: nobody but itself completes an operation",
     "timer": "purgatories: when an operation's timer is set and runs is not told",
     "expiry": "purgatories: operations have no time-outs",
     "cancel-for-key": "purgatories: operations cannot be taken off a key",

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,11 @@ from purgatorio_stress.conformance.case import (
     purgatory_subject,
     timer_subject,
 )
+from purgatorio_stress.conformance.command import CommandPlayer, command_promise
 from purgatorio_stress.conformance.contract import BadPromise, Promise
+from purgatorio_stress.protocol.describe import parts_of
+from purgatorio_stress.protocol.driver import describe_command
+from purgatorio_stress.subject.contract import SubjectFailed
 
 __all__ = ["BoundCase", "BrokenPromise", "bound", "parameters", "require_clauses"]
 
@@ -36,6 +40,8 @@ class BrokenPromise(AssertionError):
 
 def parameters(marker: pytest.Mark) -> Sequence[object]:
     """The parameters of a marked test. Raises pytest.UsageError for a marker that says too little, or nonsense."""
+    if "command" in marker.kwargs:
+        return _command_parameters(marker)
     kind, promises = marker.kwargs.get("kind", "timer"), marker.kwargs.get("promises", ())
     if kind not in KINDS or marker.args:
         raise pytest.UsageError(
@@ -52,6 +58,28 @@ def parameters(marker: pytest.Mark) -> Sequence[object]:
         _require_known(promise, of_promise)
         found += [_parameter(case) for case in of_promise]
     return found
+
+
+def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
+    """A program is asked for its description, once in every process."""
+    command, expected = marker.kwargs["command"], marker.kwargs.get("expected_failures", {})
+    unknown = set(marker.kwargs) - {"command", "expected_failures"}
+    if unknown or marker.args or not all(isinstance(word, str) for word in command):
+        raise pytest.UsageError(
+            "@pytest.mark.purgatorio(command=[program, argument, ...], expected_failures={...})"
+        )
+    try:
+        description = describe_command(command)
+    except SubjectFailed as failure:
+        raise pytest.UsageError(str(failure)) from failure
+    if "virtual-time" not in description.capabilities:
+        raise pytest.UsageError(
+            f"{description.name} knows no virtual time: use `purgatorio verify --command`"
+        )
+    promise = replace(command_promise(description), expected_failures=expected)
+    found = [case for part in parts_of(description) for case in cases(part, promise, part)]
+    _require_known(promise, found)
+    return [_parameter(case) for case in found]
 
 
 def _parameter(case: Case) -> object:
@@ -139,9 +167,21 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
     subjects = request.config.stash.setdefault(_SUBJECTS, {})
     base = request.node.nodeid.partition("[")[0]
     key = (base, case.kind, case.promise.profile)
+    if case.part:
+        if key not in subjects:
+            subjects[key] = _command_subject(request, case)
+        return BoundCase(case, subjects[key], request)
     # A fixture's value is asked for in every test, so that pytest keeps its own order of set-up and teardown.
     factory = request.getfixturevalue(f"purgatorio_{case.kind}")
     if key not in subjects:
         make = timer_subject if case.kind == "timer" else purgatory_subject
         subjects[key] = make(case.promise, factory)
     return BoundCase(case, subjects[key], request)
+
+
+def _command_subject(request: pytest.FixtureRequest, case: Case) -> Subject:
+    """A player whose child lives as long as the session."""
+    command: Sequence[str] = request.node.get_closest_marker("purgatorio").kwargs["command"]
+    player = CommandPlayer(command, describe_command(command), case.kind)
+    request.config.add_cleanup(player.close)
+    return player.subject(case.promise)

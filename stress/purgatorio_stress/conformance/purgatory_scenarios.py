@@ -94,8 +94,9 @@ def _expiry(promise: Promise) -> Iterator[PurgatoryProgram]:
         steps: list[PurgatoryStep] = [
             Register(f"op-{number}", (f"k{number}",), delay_ns) for number in range(4)
         ]
-        steps += [Force("op-0"), Pass(tick_ns, ticks - 1), Ready("op-1"), Check("k1"), Pass(tick_ns)]
-        steps += [Pass(tick_ns), Ready("op-2"), Check("k2"), Force("op-2"), Register("op-4", ("k3",), 0)]
+        steps += [Force("op-0")] if "force" not in promise.lacks else []
+        steps += [Pass(tick_ns, ticks - 1), Ready("op-1"), Check("k1"), Pass(tick_ns)]
+        steps += [Pass(tick_ns), Ready("op-2"), Check("k2"), Register("op-4", ("k3",), 0)]
         yield PurgatoryProgram(f"expiry-{ticks}", tuple(steps))
 
 
@@ -149,7 +150,9 @@ def drawn_programs(draw: st.DrawFn, promise: Promise) -> PurgatoryProgram:
     timeouts = [NEVER_NS, NEVER_NS]
     if "expiry" not in promise.lacks:
         timeouts += [promise.tick_ns * ticks for ticks in (1, promise.buckets, promise.buckets + 1)]
-    kinds = ["register", "register", "event", "event", "ready", "check", "force"]
+    kinds = ["register", "register", "event", "event", "ready", "check"]
+    kinds += [] if "force" in promise.lacks else ["force"]
+    acts = "callbacks" not in promise.lacks
     kinds += [] if "expiry" in promise.lacks else ["pass"]
     kinds += [] if "cancel-for-key" in promise.lacks else ["cancel"]
     steps: list[PurgatoryStep] = []
@@ -158,8 +161,10 @@ def drawn_programs(draw: st.DrawFn, promise: Promise) -> PurgatoryProgram:
         some = f"op-{draw(st.integers(0, max(0, made - 1)))}" if made else "op-0"
         if kind == "register":
             watched = tuple(draw(st.lists(keys, min_size=1, max_size=3)))
-            ready = draw(st.sampled_from(("no", "no", "no", "before", "window")))
-            then: Check | str = draw(st.sampled_from(("", "", "check")))
+            ready = draw(
+                st.sampled_from(("no", "no", "no", "before", "window") if acts else ("no", "no", "before"))
+            )
+            then: Check | str = draw(st.sampled_from(("", "", "check") if acts else ("",)))
             steps.append(
                 Register(
                     f"op-{made}",
@@ -190,12 +195,12 @@ def _drawn_elsewhere(promise: Promise) -> Iterator[PurgatoryProgram]:
 
 PURGATORY_SCENARIOS: Final = (
     PurgatoryScenario("ready-before", "ready before it registers", ("O4", *DONE), _ready_before),
-    PurgatoryScenario("window", "ready while it registers", ("O4", *DONE), _window),
+    PurgatoryScenario("window", "ready while it registers", ("O4", *DONE), _window, ("callbacks",)),
     PurgatoryScenario("event", "events on one to three keys", ("O4", *DONE, "P2"), _event),
-    PurgatoryScenario("force", "completed by hand", ("O1", "O2", "O7", "T4"), _force),
+    PurgatoryScenario("force", "completed by hand", ("O1", "O2", "O7", "T4"), _force, ("force",)),
     PurgatoryScenario("expiry", "time-outs", ("O1", "O3", "O5", "P2", "T5", *TIMED), _expiry, ("expiry",)),
-    PurgatoryScenario("re-entry", "on_complete checks keys", ("O4", *DONE), _re_entry),
-    PurgatoryScenario("raising", "callbacks raise", ("O4", "O1", "O7"), _raising, ("raising",)),
+    PurgatoryScenario("re-entry", "on_complete checks keys", ("O4", *DONE), _re_entry, ("callbacks",)),
+    PurgatoryScenario("raising", "callbacks raise", ("O4", "O1", "O7"), _raising, ("raising", "callbacks")),
     PurgatoryScenario(
         "cancel-for-key", "taken off a key", ("O4", "O7", "P2"), _cancel_for_key, ("cancel-for-key",)
     ),

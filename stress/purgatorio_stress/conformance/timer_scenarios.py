@@ -204,7 +204,8 @@ def _past(promise: Promise) -> Iterator[TimerProgram]:
 def _far(promise: Promise) -> Iterator[TimerProgram]:
     """Delays that no run waits for, up to the largest of 64 bits, do not run now, nor harm the near ones."""
     tick_ns = promise.tick_ns
-    far = (NEVER_NS, 1 << 53, 1 << 62, (1 << 63) - 1)
+    longest_ns = promise.longest_delay_ns or (1 << 63) - 1
+    far = [delay_ns for delay_ns in (NEVER_NS, 1 << 53, 1 << 62) if delay_ns < longest_ns] + [longest_ns]
     adds: list[TimerStep] = [Add(f"far-{delay_ns}", delay_ns) for delay_ns in far]
     near: list[TimerStep] = [Add(f"near-{ticks}", ticks * tick_ns) for ticks in level_ticks(promise)[:4]]
     cancels: list[TimerStep] = [] if "cancel" in promise.lacks else [Cancel(f"far-{far[0]}")]
