@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -239,3 +240,32 @@ def test_max_wait_0_never_waits() -> None:
     answers: Answers[Results] = Answers()
     scene.manager.fetch_records(FetchParams(0, 1, 1000), {P0: FetchPartition(0, 1000)}, answers)
     assert answers.only()[P0].size_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "request_"),
+    [
+        (FetchParams(30, 500, 1000, isolation), FetchPartition(0, 1000))
+        for isolation in (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+    ]
+    + [
+        (FetchParams(30, 500, 15), FetchPartition(0, 1000)),
+        (FetchParams(30, 500, 1000), FetchPartition(0, 25)),
+        (FetchParams(30, 500, 1000), FetchPartition(1, 1000, current_epoch=5)),
+        (FetchParams(30, 500, 1000, leader_only=False, rack="b"), FetchPartition(0, 1000)),
+        (FetchParams(30, 500, 1000, Isolation.LOG_END, replica_id=1), FetchPartition(2, 1000)),
+    ],
+)
+def test_to_have_waited_changes_no_answer(params: FetchParams, request_: FetchPartition) -> None:
+    """B215: isolation, maxima, epoch, rack and replica are the request's, whether it waited or not."""
+    scene = Scene(segment_bytes=1000).leads(P0, isr=(0,))
+    scene.append(P0, 10, 10)
+    waited: Answers[Results] = Answers()
+    at_once: Answers[Results] = Answers()
+    scene.manager.fetch_records(params, {P0: request_}, waited)
+    assert not waited
+    scene.manager.append_records(0, 1, {P0: (10, 10)}, lambda results: None, producer="open transaction")
+    scene.manager.run_actions()
+    scene.advance(30)
+    scene.manager.fetch_records(replace(params, max_wait_ms=0), {P0: request_}, at_once)
+    assert waited.only() == at_once.only()

@@ -325,7 +325,7 @@ def test_a_killed_group_s_sessions_end_without_expiring() -> None:
 
 
 def test_actions_of_an_expired_join_run() -> None:
-    """What the end of a rebalance queued is run at expiry, where no request comes to run it (KAFKA-8334)."""
+    """B408: what the end of a rebalance queued is run at expiry, where no request comes to run it (KAFKA-8334)."""
     scene = GroupScene()
     ran: list[int] = []
     box = scene.join()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from purgatorio_spec.clause.public import broker_clauses
 from purgatorio_spec.table.catalogue import page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,3 +37,23 @@ def test_the_tests_on_the_page_exist() -> None:
         if f"def {test}(" not in (ROOT / "tests" / "reference" / file).read_text()
     ]
     assert not missing
+
+
+def named_clauses(text: str) -> set[str]:
+    """The clauses of the broker that a text names, "B1 to B3" being three."""
+    found = set(re.findall(r"\bB\d{3}\b", text))
+    for first, last in re.findall(r"\bB(\d{3}) to B(\d{3})\b", text):
+        found |= {f"B{number}" for number in range(int(first), int(last) + 1)}
+    return found
+
+
+def test_every_clause_is_named_by_a_test() -> None:
+    """A promise that no test speaks of is held by nobody."""
+    text = "\n".join(path.read_text() for path in (ROOT / "tests" / "reference").glob("test_*.py"))
+    assert sorted(broker_clauses().keys() - named_clauses(text)) == []
+
+
+def test_a_clause_that_no_test_names_is_found() -> None:
+    """The twin."""
+    assert named_clauses("B101 to B103, and B105.") == {"B101", "B102", "B103", "B105"}
+    assert broker_clauses().keys() - named_clauses("B101")

@@ -1,0 +1,171 @@
+"""The log and the partition under the broker: against a list of sizes, and at their edges."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from purgatorio.broker.error import BrokerError, Error
+from purgatorio.broker.log import EpochEnd, Log
+from purgatorio.broker.offset import OffsetMetadata
+from purgatorio.broker.partition import Isolation, Partition
+from purgatorio.invariant import InvariantBroken
+from purgatorio.threads import THREADS
+
+SEGMENT_BYTES = 30
+
+steps = st.one_of(
+    st.tuples(st.just("append"), st.lists(st.integers(1, 40), min_size=1, max_size=4)),
+    st.tuples(st.just("truncate"), st.integers(0, 12)),
+    st.tuples(st.just("start"), st.integers(0, 12)),
+    st.tuples(st.just("roll"), st.just(0)),
+)
+
+
+def played(program: list[tuple[str, object]]) -> tuple[Log, list[int], int]:
+    """A log after this program; the sizes and the start that it must have."""
+    log, sizes, start = Log(SEGMENT_BYTES, THREADS), [], 0
+    for action, value in program:
+        if action == "append" and isinstance(value, list):
+            assert log.append(value, 1) == len(sizes)
+            sizes += value
+        elif action == "truncate" and isinstance(value, int):
+            log.truncate_to(value)
+            del sizes[value:]
+            start = min(start, len(sizes))
+        elif action == "start" and isinstance(value, int):
+            start = max(start, min(value, len(sizes)))
+            log.raise_start(min(value, len(sizes)))
+        else:
+            log.roll()
+        log.check()
+    return log, sizes, start
+
+
+@settings(max_examples=150, deadline=None)
+@given(program=st.lists(steps, max_size=8), offset=st.integers(0, 12), max_bytes=st.integers(0, 50))
+def test_a_log_is_a_list_of_sizes(program: list[tuple[str, object]], offset: int, max_bytes: int) -> None:
+    """Whatever was done to it: its ends, what can be read from where, and how many bytes lie between."""
+    log, sizes, start = played(program)
+    assert (log.start(), log.end()) == (start, len(sizes))
+    if not start <= offset <= len(sizes):
+        with pytest.raises(BrokerError, match="OFFSET_OUT_OF_RANGE"):
+            log.read(offset, len(sizes), max_bytes, at_least_one=True)
+        return
+    read = log.read(offset, len(sizes), max_bytes, at_least_one=False)
+    assert [record.size_bytes for record in read] == sizes[offset : offset + len(read)]
+    assert sum(record.size_bytes for record in read) <= max_bytes
+    assert len({record.segment_base for record in read}) <= 1
+    for upto in range(offset, len(sizes) + 1):
+        between = log.place(offset).bytes_until(log.place(upto))
+        assert between is None or between == sum(sizes[offset:upto])
+    one = log.read(offset, len(sizes), 0, at_least_one=True)
+    assert [record.offset for record in one] == list(range(offset, len(sizes)))[:1]
+
+
+def test_a_segment_is_full_before_it_is_rolled() -> None:
+    """Records that fit stay together; one that is larger than a segment has one of its own."""
+    log = Log(SEGMENT_BYTES, THREADS)
+    log.append([10, 20, 1, 100, 1], 1)
+    assert [log.place(offset).segment_base for offset in range(6)] == [0, 0, 2, 3, 4, 4]
+    assert log.place(0).is_on_older_segment(log.place(2))
+    assert log.place(0).bytes_until(log.place(2)) is None
+
+
+def test_a_place_that_is_not_known_is_on_no_segment() -> None:
+    """A bare offset is neither older nor any bytes away."""
+    bare, placed = OffsetMetadata(5), OffsetMetadata(7, 0, 70)
+    assert not bare.is_on_older_segment(placed)
+    assert (bare.bytes_until(placed), placed.bytes_until(bare)) == (None, None)
+
+
+def test_epochs_end_where_the_next_begins() -> None:
+    """The largest epoch that is at most the asked one; none where the log begins later; never backwards."""
+    log = Log(SEGMENT_BYTES, THREADS)
+    log.append([1, 1], 3)
+    log.append([1], 5)
+    assert [log.end_of_epoch(epoch) for epoch in (2, 3, 4, 5, 9)] == [
+        None, EpochEnd(3, 2), EpochEnd(3, 2), EpochEnd(5, 3), EpochEnd(5, 3),
+    ]  # fmt: skip
+    with pytest.raises(InvariantBroken, match="epoch 4"):
+        log.append([1], 4)
+
+
+def partition(min_isr: int = 1) -> Partition:
+    """Of broker 0, which follows nobody yet."""
+    return Partition(0, min_isr=min_isr, segment_bytes=1000, sync=THREADS)
+
+
+def test_an_older_leader_is_fenced() -> None:
+    """Whoever comes with an older epoch was overtaken; the same epoch may come twice."""
+    replica = partition()
+    replica.become_leader(5, (0, 1), (0, 1))
+    for change in (lambda: replica.become_leader(4, (0,), (0,)), lambda: replica.become_follower(4)):
+        with pytest.raises(BrokerError, match="FENCED_LEADER_EPOCH"):
+            change()
+    replica.become_leader(5, (0, 1), (0,))
+    assert (replica.leads(), replica.epoch(), replica.isr()) == (True, 5, frozenset({0}))
+
+
+def test_the_high_watermark_is_the_smallest_end_in_sync() -> None:
+    """It rises with the slowest, and when the slowest leaves; it never falls while this broker leads."""
+    replica = partition()
+    replica.become_leader(1, (0, 1, 2), (0, 1, 2))
+    replica.append([1, 1, 1], acks=1)
+    assert [replica.follower_fetched(1, 3), replica.follower_fetched(2, 1)] == [False, True]
+    assert replica.shrink_isr((0, 1))
+    assert replica.ends(None, leader_only=True).high_watermark.offset == 3
+    assert not replica.follower_fetched(2, 2)
+    assert replica.isr() == frozenset({0, 1}), "not in sync before it has the high watermark"
+    replica.follower_fetched(2, 3)
+    assert replica.isr() == frozenset({0, 1, 2})
+    replica.check()
+
+
+def test_a_stranger_s_fetch_counts_for_nothing() -> None:
+    """Only replicas of the partition move its watermarks."""
+    replica = partition()
+    replica.become_leader(1, (0, 1), (0, 1))
+    with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER"):
+        replica.follower_fetched(7, 0)
+
+
+def test_a_truncated_follower_forgets_what_lay_behind() -> None:
+    """Its log ends where the new leader's does, and its high watermark is not above it."""
+    replica = partition()
+    replica.become_leader(1, (0,), (0,))
+    replica.append([1, 1, 1], acks=1)
+    replica.become_follower(2, truncate_to=1)
+    ends = replica.ends(None, leader_only=False)
+    assert (ends.log_end.offset, ends.high_watermark.offset) == (1, 1)
+    replica.replicate([5], 2, 9)
+    assert replica.ends(None, leader_only=False).high_watermark == OffsetMetadata(2), "a bare offset"
+    replica.check()
+
+
+@pytest.mark.parametrize(("marker", "aborted"), [("commit", 0), ("abort", 1)])
+def test_committed_readers_and_open_transactions(marker: str, aborted: int) -> None:
+    """They stop at the first open one; its end lets them go on, and names what is not to be shown."""
+    replica = partition()
+    replica.become_leader(1, (0,), (0,))
+    replica.append([1], acks=1)
+    replica.append([1, 1], acks=1, producer="p")
+    assert replica.ends(None, leader_only=True).last_stable.offset == 1
+    replica.append([1], acks=1, producer="p", marker=marker)
+    assert replica.ends(None, leader_only=True).last_stable.offset == 4
+    read = replica.read(0, 100, Isolation.COMMITTED, None, None, leader_only=True, at_least_one=True)
+    assert [(found.first, found.last) for found in read.aborted] == [(1, 3)] * aborted
+
+
+@pytest.mark.parametrize(("offset", "meant"), [(-1, 2), (0, 0), (1, 1), (2, 2)])
+def test_deletions_up_to_the_high_watermark(offset: int, meant: int) -> None:
+    """-1 means the high watermark itself; above it, and below -1, nothing may be deleted."""
+    replica = partition()
+    replica.become_leader(1, (0,), (0,))
+    replica.append([1, 1], acks=1)
+    assert replica.delete_before(offset) == meant
+    for refused in (-2, 3):
+        with pytest.raises(BrokerError) as raised:
+            replica.delete_before(refused)
+        assert raised.value.error is Error.OFFSET_OUT_OF_RANGE
