@@ -18,10 +18,21 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
-__all__ = ["COMPILED_MODULES", "NoCompiler", "compile_package", "compiled_package", "missing_tools"]
+__all__ = [
+    "COMPILED_MODULES",
+    "NoCompiler",
+    "compile_package",
+    "compiled_package",
+    "compiled_place",
+    "imported_from",
+    "missing_tools",
+]
 
 COMPILED_MODULES: Final = (
     "delayed/dialect.py",
@@ -116,13 +127,19 @@ def compile_package(source: Path, target: Path) -> None:
         shutil.copytree(built, target, dirs_exist_ok=True)
 
 
+def compiled_place(source: Path) -> Path:
+    """Where the compiled package of `source` is kept, whether it has been made or not."""
+    from purgatorio_stress.cache_dir import user_cache_dir
+
+    return user_cache_dir() / f"compiled-{_fingerprint(source)}"
+
+
 def compiled_package() -> Path:
     """The directory with the compiled package, made if need be; raises NoCompiler."""
     import purgatorio
-    from purgatorio_stress.cache_dir import user_cache_dir
 
     source = Path(purgatorio.__file__).parent
-    target = user_cache_dir() / f"compiled-{_fingerprint(source)}"
+    target = compiled_place(source)
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compiling-") as scratch:
             made = Path(scratch) / "made"
@@ -134,6 +151,29 @@ def compiled_package() -> Path:
                 if not target.exists():
                     raise
     return target
+
+
+@contextmanager
+def imported_from(directory: Path) -> Iterator[None]:
+    """Inside, `import purgatorio` imports it anew, from this directory; outside, it is what it was.
+
+    So both builds can be in one process. Each is complete in itself and knows nothing of the other.
+    """
+    before = _modules()
+    for name in before:
+        del sys.modules[name]
+    sys.path.insert(0, str(directory))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+        for name in _modules():
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def _modules() -> dict[str, ModuleType]:
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "purgatorio"}
 
 
 def _fingerprint(source: Path) -> str:

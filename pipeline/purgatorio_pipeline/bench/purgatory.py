@@ -14,10 +14,10 @@ from purgatorio_pipeline.bench.machine import machine
 from purgatorio_pipeline.bench.tables import WIDTH, Table, rich_table
 from purgatorio_pipeline.bench.timer_tables import single
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.bench.builds import compile_now, why_not_compiled
 from purgatorio_stress.bench.purgatory_bench import PurgatoryFigures, PurgatoryScale, run_purgatory_bench
 from purgatorio_stress.bench.purgatory_memory import PurgatoryBench, bench_purgatory
 from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS
-from purgatorio_stress.bench.registry import COMPILED
 from purgatorio_stress.bench.workload import Disagreement
 
 MEMORY: Final = "memory"
@@ -96,6 +96,8 @@ def command(ids: tuple[str, ...], scale: str, operations: int, as_json: bool) ->
     P6: Kafka's own performance test in real time. memory: a million pending, 99 % completed by events, the rest
     expires; memory must return to where it started (a minute and a half; exit status 1 if not).
     """
+    if scale != "quick":
+        compile_now()
     wanted = set(ids) or {*PURGATORY_IDS, *([MEMORY] if scale == "standard" else [])}
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
@@ -124,7 +126,11 @@ def command(ids: tuple[str, ...], scale: str, operations: int, as_json: bool) ->
 def _show(found: PurgatoryFigures, memory: PurgatoryBench | None, as_json: bool) -> None:
     if as_json:
         results = rows(found) + ([] if memory is None else memory.results())
-        shown: dict[str, object] = {"machine": machine(), "compiled": COMPILED, "results": results}
+        shown: dict[str, object] = {
+            "machine": machine(),
+            "compiled": why_not_compiled() is None,
+            "results": results,
+        }
         click.echo(json.dumps(shown if memory is None else {**shown, "memory": memory.memory()}))
         return
     console = Console(width=WIDTH, highlight=False)
@@ -132,8 +138,8 @@ def _show(found: PurgatoryFigures, memory: PurgatoryBench | None, as_json: bool)
         console.print(rich_table(table))
     console.print(
         "compiled: mypyc; interpreted and faithful: the source."
-        if COMPILED
-        else "SKIPPED compiled: the package was not compiled (CONTRIBUTING.md); all of this is interpreted."
+        if why_not_compiled() is None
+        else f"SKIPPED compiled: {why_not_compiled()}; all of this is interpreted."
     )
     if memory is not None:
         console.print(memory.text())

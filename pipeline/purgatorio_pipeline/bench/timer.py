@@ -19,6 +19,7 @@ from purgatorio_pipeline.bench.plot import draw
 from purgatorio_pipeline.bench.tables import WIDTH, rich_table
 from purgatorio_pipeline.bench.timer_tables import tables
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.bench.builds import compile_now, why_not_compiled
 from purgatorio_stress.bench.candidate import Entry
 from purgatorio_stress.bench.figures import observation_row
 from purgatorio_stress.bench.guard import GUARDS, check_guard
@@ -26,7 +27,7 @@ from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
 from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
 from purgatorio_stress.bench.purgatory_profile import profile_purgatory
 from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS, purgatory_entries
-from purgatorio_stress.bench.registry import COMPILED, ENTRIES, HONEST_BASELINE, steps_of_cost, wheel_sizes
+from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE, steps_of_cost, wheel_sizes
 from purgatorio_stress.bench.suite import IDS, Scale
 from purgatorio_stress.bench.timer_bench import TimerBench, run_timer_bench
 from purgatorio_stress.bench.workload import Disagreement
@@ -39,7 +40,7 @@ def as_json(bench: TimerBench, load: float) -> dict[str, object]:
     return {
         "machine": {**machine(), "load_at_start": load},
         "scale": bench.scale,
-        "compiled": COMPILED,
+        "compiled": why_not_compiled() is None,
         "results": [figure.row() for figure in bench.figures],
         "observed": [observation_row(seen) for seen in bench.observed],
         "skipped": bench.skipped,
@@ -59,9 +60,10 @@ def skipped_lines(bench: TimerBench) -> list[str]:
 
 def build_line() -> str:
     """Which build of the wheel for use this is."""
-    if COMPILED:
+    reason = why_not_compiled()
+    if reason is None:
         return "The wheel is here in both builds: `compiled` (mypyc) and `interpreted` (the same source)."
-    return "The wheel is here interpreted only; SKIPPED compiled: the package was not compiled (CONTRIBUTING.md)."
+    return f"The wheel is here interpreted only; SKIPPED compiled: {reason}."
 
 
 def entries(names: Collection[str], sizes: bool, steps: bool) -> list[Entry]:
@@ -76,6 +78,15 @@ def entries(names: Collection[str], sizes: bool, steps: bool) -> list[Entry]:
 def default_ids(sizes: bool, steps: bool) -> tuple[str, ...]:
     """What is played where no workload is named."""
     return ("K2", "U3", "X1", "X4") if sizes else ("K1",) if steps else ()
+
+
+def prepare() -> None:
+    """Compile the wheel unless it has been."""
+    if why_not_compiled() is not None:
+        click.echo("compiling the wheel, half a minute ...", err=True)
+        problem = compile_now()
+        if problem is not None:
+            click.echo(f"SKIPPED compiled: {problem}", err=True)
 
 
 def run(scale: Scale, candidates: list[Entry], ids: Collection[str]) -> TimerBench:
@@ -212,6 +223,8 @@ def command(
         raise click.UsageError(
             f"workloads are {', '.join(IDS)}; candidates {', '.join(entry.name for entry in ENTRIES)}"
         )
+    if scale != "quick":
+        prepare()
     try:
         if guard:
             show_guards(as_text)

@@ -1,31 +1,26 @@
-"""Both builds of the wheel for use in one process: the one that is imported, and the source beside it.
+"""Both builds of the reference in one process: the source, and what mypyc makes of it.
 
-Where mypyc has compiled the package, `purgatorio.timer.flat_timer` is machine code with its source still beside it.
-To set the two side by side, the source is loaded once more: the package's modules are taken out of `sys.modules`,
-imported with extension modules refused, and the former ones are put back. The second set is complete in itself, and
-knows nothing of the first.
+`purgatorio` is imported once, as it is installed; the other build is imported beside it from another directory
+(`compiled_package.imported_from`): the compiled copy in the user's cache, or, where what is installed is compiled, a
+copy of its sources.
 """
 
 import importlib
-import importlib.machinery
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib.abc import MetaPathFinder
-from types import ModuleType
+from pathlib import Path
 from typing import Final
 
-from purgatorio import DelayedOperation, Purgatory, SystemTimer
+import purgatorio
+from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
 from purgatorio.timer import FlatCallback, FlatTimer, compiled
+from purgatorio_stress.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 
-__all__ = ["COMPILED", "Build", "compiled_build", "interpreted_build"]
+__all__ = ["Build", "compile_now", "compiled_build", "interpreted_build", "why_not_compiled"]
 
-COMPILED: Final = compiled
-"""Whether the package that is imported is the compiled one."""
-
-_PACKAGE: Final = "purgatorio"
+_INSTALLED_IS_COMPILED: Final = compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +31,56 @@ class Build:
     timer: type[FlatTimer]
     callback: type[FlatCallback]
     faithful: type[SystemTimer]
+    action_task: type[ActionTask]
+    virtual_time: type[VirtualTime]
     purgatory: type[Purgatory[DelayedOperation]]
     operation: type[DelayedOperation]
 
 
+def compile_now() -> str | None:
+    """Compile the package unless it has been: half a minute. The reason where that cannot be done, or None."""
+    if _INSTALLED_IS_COMPILED:
+        return None
+    try:
+        compiled_package()
+    except NoCompiler as problem:
+        return str(problem).strip().splitlines()[-1]
+    return None
+
+
+def why_not_compiled() -> str | None:
+    """Why there is no compiled build here, or None; nothing is compiled for the answer."""
+    if _INSTALLED_IS_COMPILED or _place().exists():
+        return None
+    return "not compiled on this machine: make compiled"
+
+
 def compiled_build() -> Build | None:
-    """The compiled classes; None where the package was not compiled."""
-    return _imported("compiled") if COMPILED else None
+    """The compiled classes; None where nothing has been compiled."""
+    if _INSTALLED_IS_COMPILED:
+        return _imported("compiled")
+    return None if why_not_compiled() else _loaded("compiled", _place())
+
+
+def interpreted_build() -> Build:
+    """The interpreted classes, loaded from the source where the package is compiled."""
+    if not _INSTALLED_IS_COMPILED:
+        return _imported("interpreted")
+    return _loaded("interpreted", _sources())
+
+
+def _place() -> Path:
+    return compiled_place(Path(purgatorio.__file__).parent)
 
 
 @cache
-def interpreted_build() -> Build:
-    """The interpreted classes, loaded from the source where the package is compiled."""
-    if not COMPILED:
-        return _imported("interpreted")
-    with _source_only():
-        timer = importlib.import_module("purgatorio.timer")
-        package = importlib.import_module("purgatorio")
-    return Build(
-        "interpreted",
-        timer.FlatTimer,
-        timer.FlatCallback,
-        package.SystemTimer,
-        package.Purgatory,
-        package.DelayedOperation,
-    )
+def _sources() -> Path:
+    """A copy of the installed package without its extension modules; it is left to the system to clear away."""
+    installed = Path(purgatorio.__file__).parent
+    folder = Path(tempfile.mkdtemp(prefix="purgatorio-source-"))
+    ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(installed, folder / installed.name, ignore=ignored)
+    return folder
 
 
 def _imported(name: str) -> Build:
@@ -69,38 +89,27 @@ def _imported(name: str) -> Build:
         FlatTimer,
         FlatCallback,
         SystemTimer,
+        ActionTask,
+        VirtualTime,
         Purgatory,
         DelayedOperation,  # type: ignore[type-abstract]  # there to be derived from, not to be made
     )
 
 
-class _SourceFinder(MetaPathFinder):
-    """Finds modules of the package as source files, never as extension modules."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] != _PACKAGE:
-            return None
-        loader = (importlib.machinery.SourceFileLoader, importlib.machinery.SOURCE_SUFFIXES)
-        for folder in sys.path if path is None else path:
-            found = importlib.machinery.FileFinder(folder, loader).find_spec(fullname)
-            if found is not None and found.loader is not None:
-                return found
-        return None
-
-
-@contextmanager
-def _source_only() -> Iterator[None]:
-    mine = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == _PACKAGE}
-    finder = _SourceFinder()
-    for name in mine:
-        del sys.modules[name]
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
-            del sys.modules[name]
-        sys.modules.update(mine)
+@cache
+def _loaded(name: str, folder: Path) -> Build:
+    with imported_from(folder):
+        package = importlib.import_module("purgatorio")
+        timer = importlib.import_module("purgatorio.timer")
+    if timer.compiled != (name == "compiled"):
+        raise ImportError(f"what was loaded from {folder} is not {name}")
+    return Build(
+        name,
+        timer.FlatTimer,
+        timer.FlatCallback,
+        package.SystemTimer,
+        package.ActionTask,
+        package.VirtualTime,
+        package.Purgatory,
+        package.DelayedOperation,
+    )

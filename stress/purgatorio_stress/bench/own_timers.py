@@ -6,7 +6,7 @@ from functools import partial
 from operator import getitem
 from typing import cast
 
-from purgatorio import ActionTask, TimerTask, VirtualTime
+from purgatorio import TimerTask
 from purgatorio_stress.bench.builds import Build
 from purgatorio_stress.bench.candidate import Action
 
@@ -69,13 +69,14 @@ class FlatWheel:
 class FaithfulTimer:
     """`SystemTimer`: Kafka's classes with all of their locks; tick 1 ms, 20 buckets a level."""
 
-    def __init__(self) -> None:
-        self._time = VirtualTime()
+    def __init__(self, build: Build) -> None:
+        self._time = build.virtual_time()
         self._timer = self._time.timer
-        self.cancel = TimerTask.cancel
+        self._task = build.action_task
+        self.cancel = build.action_task.cancel
 
     def add(self, delay_ms: int, action: Action) -> TimerTask:
-        task = ActionTask(delay_ms, action)
+        task = self._task(delay_ms, action)
         self._timer.add(task)
         return task
 

@@ -1,9 +1,10 @@
 """Every candidate of `purgatorio bench timer`, by the name that `--json` and the tables use."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from purgatorio_stress.bench.builds import COMPILED, Build, compiled_build, interpreted_build
+from purgatorio_stress.bench.builds import Build, compiled_build, interpreted_build, why_not_compiled
 from purgatorio_stress.bench.candidate import Candidate, Entry
 from purgatorio_stress.bench.heap_peers import IntHeap, LazyHeap, ListHeap, TupleHeap
 from purgatorio_stress.bench.jvm_peers import jvm_entries
@@ -11,27 +12,31 @@ from purgatorio_stress.bench.loop_peers import AsyncioLoop, SchedScheduler, UvLo
 from purgatorio_stress.bench.own_timers import FaithfulTimer, FlatWheel, NoTimer, TaskAndLock, TaskOnly
 from purgatorio_stress.bench.package_peers import IndexedHeapTimer, SortedDictTimer
 
-__all__ = ["COMPILED", "ENTRIES", "HONEST_BASELINE", "WHEEL_SIZES", "steps_of_cost", "wheel_sizes"]
+__all__ = ["ENTRIES", "HONEST_BASELINE", "WHEEL_SIZES", "steps_of_cost", "wheel_sizes"]
 
 HONEST_BASELINE: Final = "heapq-int"
 """The fastest heap in pure Python that is known; it stands in every table."""
 
 
-def _wheel(build: Build) -> Callable[[], Candidate]:
-    return lambda: FlatWheel(build)
+def _faithful() -> Candidate:
+    return FaithfulTimer(interpreted_build())
 
 
-def _own() -> tuple[Entry, ...]:
-    """The wheel for use in the builds that are there, and the faithful one."""
-    compiled = compiled_build()
-    found = [] if compiled is None else [Entry("compiled", _wheel(compiled), "mypyc", ours=True, locked=True)]
-    interpreted = Entry("interpreted", _wheel(interpreted_build()), "interpreted", ours=True, locked=True)
-    faithful = Entry("faithful", FaithfulTimer, "interpreted", ours=True, locked=True, slow=True)
-    return (*found, interpreted, faithful)
+def _compiled() -> Build:
+    build = compiled_build()
+    if build is None:
+        raise ImportError(why_not_compiled())
+    return build
+
+
+def _wheel(build: Callable[[], Build]) -> Callable[[], Candidate]:
+    return lambda: FlatWheel(build())
 
 
 ENTRIES: Final = (
-    *_own(),
+    Entry("compiled", _wheel(_compiled), "mypyc", ours=True, locked=True, why_not=why_not_compiled),
+    Entry("interpreted", _wheel(interpreted_build), "interpreted", ours=True, locked=True),
+    Entry("faithful", _faithful, "interpreted", ours=True, locked=True, slow=True),
     Entry("heapq", TupleHeap, "py, C heapq"),
     Entry("heapq-int", IntHeap, "py, C heapq"),
     Entry("heapq-list", ListHeap, "py, C heapq"),
@@ -65,11 +70,12 @@ def steps_of_cost() -> list[Entry]:
     """From the bare loop to the whole wheel, by build: what each step adds is what that part costs. The steps before
     the whole are no timers, and nothing of theirs is compared."""
     found = [Entry("loop", NoTimer, "interpreted", fires=False)]
-    for build in filter(None, (compiled_build(), interpreted_build())):
+    builds = [build for build in (compiled_build(), interpreted_build()) if build is not None]
+    for build in builds:
         found += [
             Entry(f"{build.name} task", _made(TaskOnly, build), build.name, fires=False),
             Entry(f"{build.name} task, lock", _made(TaskAndLock, build), build.name, fires=False),
-            Entry(build.name, _wheel(build), build.name, ours=True, locked=True),
+            Entry(build.name, partial(FlatWheel, build), build.name, ours=True, locked=True),
         ]
     return found
 
