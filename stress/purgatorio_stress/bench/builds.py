@@ -69,7 +69,9 @@ def interpreted_build() -> Build:
     return _loaded("interpreted", _sources())
 
 
+@cache
 def _place() -> Path:
+    # Once: what is measured stays what it was, though the sources be edited meanwhile.
     return compiled_place(Path(purgatorio.__file__).parent)
 
 
