@@ -6,7 +6,7 @@ import pytest
 
 from purgatorio.broker.error import Error
 from purgatorio.broker.group import GroupState, JoinResult
-from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
+from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS, GroupCoordinator
 from reference.broker_scene import P0, P1, Answers
 from reference.group_scene import INITIAL_MS, REBALANCE_MS, SESSION_MS, GroupScene
 
@@ -289,6 +289,35 @@ def test_commits_that_are_refused() -> None:
     scene.coordinator.kill("g")
     assert commit("g", 1, member.member, {P0: 1}) is Error.COORDINATOR_NOT_AVAILABLE
     assert scene.group.committed(P0) is None
+
+
+def test_joins_that_are_refused() -> None:
+    """B410: a session that is too short or too long, protocols that the others do not share; nothing has changed."""
+    scene = GroupScene()
+    (member,) = scene.stable(1)
+    coordinator = GroupCoordinator(scene.runtime, scene.actions, session_bounds_ms=(10, 20))
+    for session_ms, expected in ((9, True), (10, False), (20, False), (21, True)):
+        answers: Answers[JoinResult] = Answers()
+        coordinator.join("h", "", ("range",), answers, session_timeout_ms=session_ms)
+        assert (bool(answers) and answers.only().error is Error.INVALID_SESSION_TIMEOUT) is expected
+    for protocols in ((), ("sticky",)):
+        answers = Answers()
+        scene.coordinator.join("g", "", protocols, answers)
+        assert answers.only().error is Error.INCONSISTENT_GROUP_PROTOCOL
+    assert (scene.group.state(), len(scene.group.members())) == (GroupState.STABLE, 1)
+    answers = Answers()
+    scene.coordinator.join("g", member.member, ("sticky",), answers)
+    assert (answers.only().generation, answers.only().protocol) == (2, "sticky"), "alone it may change its mind"
+
+
+def test_the_protocol_is_the_leader_s_first_that_all_have() -> None:
+    """Two members with different favourites."""
+    scene = GroupScene()
+    boxes: list[Answers[JoinResult]] = [Answers(), Answers()]
+    for box, protocols in zip(boxes, (("a", "b", "c"), ("c", "b")), strict=True):
+        scene.coordinator.join("g", "", protocols, box)
+    scene.advance(2 * INITIAL_MS)
+    assert {box.only().protocol for box in boxes} == {"b"}
 
 
 def test_a_second_join_answers_the_first() -> None:

@@ -194,6 +194,11 @@ class Group:
         common = (name for name in candidates if all(name in member.protocols for member in self.members()))
         return next(common, "")
 
+    def shares_a_protocol(self, member_id: str, protocols: tuple[str, ...]) -> bool:
+        """Whether one of these is among the protocols of every member besides `member_id`."""
+        others = [set(member.protocols) for member in self.members() if member.id != member_id]
+        return any(all(name in other for other in others) for name in protocols)
+
     def pending_sync(self) -> frozenset[str]:
         """The members whose sync of this generation is missing."""
         return frozenset(self._pending_sync.get())

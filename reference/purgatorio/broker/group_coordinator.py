@@ -43,10 +43,11 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 
 
 class GroupCoordinator:
-    """See the module. `persist(group id, generation)`: called whenever a group is stored."""
+    """See the module. `persist(group id, generation)`: called whenever a group is stored. `session_bounds_ms`: the
+    shortest and the longest session that a member may ask for."""
 
     __slots__ = ("_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_persist", "_rebalances",
-                 "_runtime", "actions")  # fmt: skip
+                 "_runtime", "_session_bounds_ms", "actions")  # fmt: skip
 
     def __init__(
         self,
@@ -54,11 +55,13 @@ class GroupCoordinator:
         actions: ActionQueue,
         *,
         initial_delay_ms: int = 3000,
+        session_bounds_ms: tuple[int, int] = (1, 30 * 60 * 1000),
         persist: Callable[[str, int], None] | None = None,
     ) -> None:
         self._runtime = runtime
         self.actions = actions
         self._initial_delay_ms = initial_delay_ms
+        self._session_bounds_ms = session_bounds_ms
         self._persist = persist
         self._lock: Lock = runtime.sync.lock("groups")
         self._groups: Cell[dict[str, Group]] = runtime.sync.cell({}, "groups")
@@ -86,12 +89,17 @@ class GroupCoordinator:
         instance: str = "",
         id_required: bool = False,
     ) -> None:
-        """Join with an id, or "" for a new one; `id_required`: a new one has to come back with the id it gets."""
+        """Join with an id, or "" for a new one; `id_required`: a new one has to come back with the id it gets.
+
+        INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
+        other members have too.
+        """
         group = self.group(group_id)
         with group.lock:
             known = group.get(member_id)
-            if group.state() is GroupState.DEAD:
-                callback(JoinResult(Error.COORDINATOR_NOT_AVAILABLE, member_id))
+            refusal = self._refuses_join(group, member_id, protocols, session_timeout_ms)
+            if refusal is not Error.NONE:
+                callback(JoinResult(refusal, member_id))
             elif not member_id and id_required and not instance:
                 self._expect(group, session_timeout_ms, callback)
             elif not member_id or group.is_pending(member_id):
@@ -203,6 +211,18 @@ class GroupCoordinator:
 
     def _new_id(self) -> str:
         return f"member-{self._ids.add(1)}"
+
+    def _refuses_join(
+        self, group: Group, member_id: str, protocols: tuple[str, ...], session_timeout_ms: int
+    ) -> Error:
+        shortest_ms, longest_ms = self._session_bounds_ms
+        if group.state() is GroupState.DEAD:
+            return Error.COORDINATOR_NOT_AVAILABLE
+        if not shortest_ms <= session_timeout_ms <= longest_ms:
+            return Error.INVALID_SESSION_TIMEOUT
+        if not group.shares_a_protocol(member_id, protocols):
+            return Error.INCONSISTENT_GROUP_PROTOCOL
+        return Error.NONE
 
     def _expect(self, group: Group, session_timeout_ms: int, callback: JoinCallback) -> None:
         member_id = self._new_id()

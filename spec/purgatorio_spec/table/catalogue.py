@@ -70,6 +70,8 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "and has the offset; where the leader is there too, or nobody is, it reads from the leader",
     "B409": "an offset commit of a member is a sign of life; it is refused for another generation, and while a "
     "generation is beginning",
+    "B410": "a join whose session time-out is out of bounds, or none of whose protocols all other members have, is "
+    "refused, and changes nothing",
     "B408": "what the end of a rebalance, or of a session, has queued is run, though no request comes",
     "B771": "a key's timer writes once, not before its delay, and its key is free when the write begins",
     "B772": "a key that is cancelled or scheduled anew before its write began, expired or not, does not write",
