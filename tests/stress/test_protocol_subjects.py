@@ -34,6 +34,8 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.protocol.script import Script, ScriptPlayer, late_slack_ns
 from purgatorio_stress.protocol.shortest import script_of, shortest, shortest_of_run
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
+from purgatorio_stress.subject.child import ChildLimits
+from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import HUGE_NS, MS, make_plan
 from purgatorio_stress.subject.registry import record_runs
 from purgatorio_stress.trace_file import write_run
@@ -164,6 +166,16 @@ def test_one_program_plays_many_scripts_each_from_a_fresh_start() -> None:
 
 
 PLAIN = Description(0, "", "x", ("timer",), ("timer_fire",))
+
+
+def test_the_limits_of_a_player_are_for_each_script() -> None:
+    """A session of a thousand small scripts is no flood; one large script is."""
+    script = Script("timer", 0, tuple(Advance(now_ns) for now_ns in range(20)))
+    with ScriptPlayer(WHEEL, ChildLimits(lines=30)) as player:
+        for _ in range(3):
+            player.play(script)
+        with pytest.raises(SubjectFailed, match="more than 30 lines"):
+            player.play(replace(script, calls=script.calls * 2))
 
 
 def test_a_plan_keeps_to_what_the_subject_declares() -> None:

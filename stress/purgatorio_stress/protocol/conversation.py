@@ -146,6 +146,10 @@ class Conversation:
         """Whether the lane has no call under way."""
         return lane not in self._busy
 
+    def makes_sense(self, call: Call) -> bool:
+        """Whether what a cancel or a force speaks of is known to be there; true of any other call."""
+        return not isinstance(call, Cancel | Force) or call.id in self.settled.known
+
     def ask(self, call: Call, lane: int = 0, *, before_sending: Callable[[], None] | None = None) -> bytes:
         """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record."""
         assert self.free(lane), "a lane makes one call after the other"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from purgatorio_stress.protocol.message import Cancel, Description, Force, Gauge, Quiesce, Start
+from purgatorio_stress.protocol.message import Description, Gauge, Quiesce, Start
 from purgatorio_stress.protocol.talk import Talk
 from purgatorio_stress.protocol.timeline import Due
 
@@ -35,7 +35,7 @@ def drive_real(
     for number, due in enumerate(dues):
         talk.listen(start_s + due.at_ns / 1e9)
         talk.wait_for_lane(due.lane)
-        if isinstance(due.call, Cancel | Force) and due.call.id not in settled.known:
+        if not talk.conversation.makes_sense(due.call):
             continue
         talk.ask(due.call, due.lane)
         if number % _GAUGE_EVERY == 0 and "gauge" in description.capabilities:

@@ -7,7 +7,7 @@ gives the subject the chance to keep it, see `late_slack_ns`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -21,10 +21,8 @@ from purgatorio_stress.protocol.message import (
     Add,
     Advance,
     Call,
-    Cancel,
     Describe,
     Description,
-    Happening,
     Quiesce,
     Register,
     Start,
@@ -37,7 +35,8 @@ from purgatorio_stress.subject.plan import HUGE_NS, MS
 
 __all__ = ["Played", "Script", "ScriptPlayer", "late_slack_ns"]
 
-_LIMITS: Final = ChildLimits(total_s=300.0)
+_LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
+"""For each script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,38 +103,27 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         self.opening = tuple(self._lines)
         """The lines of the describing."""
 
-    def _talk(self, on_event: Callable[[Happening], None] | None = None) -> Talk:
+    def _talk(self) -> Talk:
         def note(way: str, line: bytes) -> None:
             self._lines.append(f"{way} {line.decode(errors='replace')}")
 
-        return Talk(self._child, self._conversation, self._limits, note, on_event)
-
-    def begin(
-        self,
-        part: Part,
-        clock: VirtualClock,
-        recorder: Recorder,
-        on_event: Callable[[Happening], None] | None = None,
-    ) -> Talk:
-        """Start a run at the clock's time; what is said in its talk is recorded, until another one begins."""
-        self._conversation = Conversation(
-            recorder, reported(self.description, part), virtual=True, first=self._conversation.calls
-        )
-        self._lines = []
-        talk = self._talk(on_event)
-        talk.call(Start(part, "virtual", clock.now_ns))
-        return talk
+        return Talk(self._child, self._conversation, self._limits, note)
 
     def play(self, script: Script) -> Played:
         """Carry it out from a fresh start; it comes to rest if its time goes far enough."""
         description = replace(self.description, lanes=1)
         clock = VirtualClock(script.start_ns)
         recorder = Recorder(clock)
-        talk = self.begin(script.part, clock, recorder)
+        self._conversation = Conversation(
+            recorder, reported(description, script.part), virtual=True, first=self._conversation.calls
+        )
+        self._lines = []
+        self._child.renew()
+        talk = self._talk()
+        talk.call(Start(script.part, "virtual", script.start_ns))
         for call in script.calls:
-            if isinstance(call, Cancel) and call.id not in talk.conversation.settled.known:
-                continue
-            talk.call(call, before_sending=clock.to(call.now_ns) if isinstance(call, Advance) else None)
+            if talk.conversation.makes_sense(call):
+                talk.call(call, clock.to(call.now_ns) if isinstance(call, Advance) else None)
         late_ns = description.late_ns or 0
         rest_ns = late_ns + 2 * max(description.tick_ns or MS, description.unit_ns)
         if all(due + rest_ns <= clock.now_ns for _, due in script.deadlines()):

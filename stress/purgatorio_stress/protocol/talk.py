@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
-from purgatorio_stress.protocol.message import Answer, Call, Description, Happening, Stop
+from purgatorio_stress.protocol.message import Answer, Call, Description, Stop
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 
 __all__ = ["Listener", "Talk", "checked_description"]
@@ -29,7 +29,7 @@ def checked_description(child: LineChild, said: Answer | Description) -> Descrip
 class Talk:
     """Calls to one child, one at a time by `call`, or with several under way by `ask` and `listen`.
 
-    Everything raises SubjectFailed where the child misbehaves. `on_event` gets what the subject reports.
+    Everything raises SubjectFailed where the child misbehaves.
     """
 
     def __init__(
@@ -38,10 +38,8 @@ class Talk:
         conversation: Conversation,
         limits: ChildLimits,
         listener: Listener | None = None,
-        on_event: Callable[[Happening], None] | None = None,
     ) -> None:
         self.conversation = conversation
-        self._on_event = on_event
         self._child = child
         self._limits = limits
         self._listener = listener
@@ -118,13 +116,10 @@ class Talk:
         self._quiet_since_s = time.monotonic()
         self._note("<", line)
         try:
-            said = self.conversation.hear(line)
+            return self.conversation.hear(line)
         except Misbehaved as misbehaved:
             shown = line[:80].decode(errors="replace")
             raise self._child.failed(misbehaved.kind, f"{misbehaved.why}; it said {shown!r}") from None
-        if self._on_event is not None and not isinstance(said, Answer | Description):
-            self._on_event(said)
-        return said
 
     def _note(self, way: str, line: bytes) -> None:
         if self._listener is not None:

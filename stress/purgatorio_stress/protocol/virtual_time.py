@@ -16,9 +16,7 @@ from typing import Final, Literal
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
-    Cancel,
     Description,
-    Force,
     Gauge,
     Quiesce,
     Register,
@@ -121,7 +119,7 @@ class _VirtualRun:
     def make(self, due: Due) -> None:
         """Make the call, unless it speaks of what was never added, and remember its deadline."""
         call = due.call
-        if isinstance(call, Cancel | Force) and call.id not in self._talk.conversation.settled.known:
+        if not self._talk.conversation.makes_sense(call):
             return
         self._talk.call(call)
         if isinstance(call, Add | Register) and call.delay_ns < HUGE_NS:

@@ -64,9 +64,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._limits = limits or ChildLimits()
         self._said: queue.Queue[bytes | None] = queue.Queue(_QUEUED_LINES)
         self._errors = b""
-        self._end_s = time.monotonic() + self._limits.total_s
-        self._lines = 0
-        self._bytes = 0
+        self.renew()
         self._closing = threading.Event()
         try:
             self._process = subprocess.Popen(
@@ -116,6 +114,11 @@ class LineChild(AbstractContextManager["LineChild"]):
         with suppress(OSError, ValueError):
             stream.write(line + b"\n")
             stream.flush()
+
+    def renew(self) -> None:
+        """Count time, lines and bytes anew: for a child that does one bounded piece of work after the other."""
+        self._end_s = time.monotonic() + self._limits.total_s
+        self._lines = self._bytes = 0
 
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
