@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from purgatorio import QueuedExecutor, ReaperTimer, SystemTimer
+from purgatorio import QueuedExecutor, ReaperTimer
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import FOREVER_MS, Task, World
 
 __all__ = ["TIMING", "walk"]
 
 
-def walk(world: World, timer: SystemTimer, executor: QueuedExecutor, until_ms: int) -> None:
+def walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: int) -> None:
     """Let time pass by single milliseconds, draining at each; for the quiet end of a run."""
     while world.run.now_ms < until_ms:
         world.virtual.advance(1)
@@ -28,7 +29,7 @@ def _not_once(*tasks: Task) -> Iterator[Broken]:
             yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
 
 
-def _size_is(timer: SystemTimer, size: int) -> Iterator[Broken]:
+def _size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
     if timer.size() != size:
         yield Broken("T5", "timer", f"size() is {timer.size()}, and {size} tasks wait")
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio import HashedWheel, InvariantBroken, QueuedExecutor, SystemTimer
+from purgatorio import HashedWheel, InvariantBroken, QueuedExecutor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, one_thread
+from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import Task, World
 
 __all__ = ["WALKS"]
@@ -21,7 +22,7 @@ class _Walk:
     """One timer, drained at known times; says which tasks did not fire in the first drain that had to fire them."""
 
     world: World
-    timer: SystemTimer | HashedWheel
+    timer: CheckedTimer
     executor: QueuedExecutor
     tick_ms: int
     drains_ms: list[int] = field(default_factory=list)
@@ -69,9 +70,7 @@ class _Walk:
             yield Broken("CHECK", "timer", self.broken_structure)
 
 
-def _walks(
-    world: World, make: Callable[[int, int], tuple[SystemTimer | HashedWheel, QueuedExecutor]]
-) -> Final_:
+def _walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExecutor]]) -> Final_:
     walks: list[_Walk] = []
 
     def walk() -> None:
@@ -113,7 +112,7 @@ def _walks(
 
 
 def _wheel_walk(world: World) -> Final_:
-    def make(tick_ms: int, size: int) -> tuple[SystemTimer, QueuedExecutor]:
+    def make(tick_ms: int, size: int) -> tuple[CheckedTimer, QueuedExecutor]:
         executor = QueuedExecutor(sync=world.sync)
         return world.timer(tick_ms, size, executor), executor
 

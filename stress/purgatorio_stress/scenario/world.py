@@ -11,8 +11,6 @@ from purgatorio import (
     LOCKED,
     PENDING_FLAG,
     MockTimer,
-    Purgatory,
-    SystemTimer,
     Timer,
     TimerTask,
 )
@@ -32,6 +30,7 @@ from purgatorio_stress.recorded import (
     Recording,
     RecordingClock,
 )
+from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
 
 __all__ = ["DIALECTS", "FOREVER_MS", "Explored", "Operation", "Stage", "StageLog", "Task", "World"]
 
@@ -208,9 +207,11 @@ class Task(TimerTask):
 
 
 class World:
-    """One run's parts, on a stage that is as fresh as the world."""
+    """One run's parts, on a stage that is as fresh as the world. `asked_for`: the kinds of `parts` that it needed."""
 
-    def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0) -> None:
+    def __init__(self, stage: Stage, dialect: str, *, start_ms: int = 0, parts: Parts = REFERENCE) -> None:
+        self.parts = parts
+        self.asked_for: set[str] = set()
         self.run = stage.run
         self.sync = stage.sync
         self.log = stage.log
@@ -250,9 +251,10 @@ class World:
             self, id, keys, delay_ms, lock=lock, completing=completing, expiring=expiring, trying=trying
         )
 
-    def timer(self, tick_ms: int = 1, wheel_size: int = 2, executor: Executor | None = None) -> SystemTimer:
-        """A hierarchical wheel in virtual time."""
-        return SystemTimer(
+    def timer(self, tick_ms: int = 1, wheel_size: int = 2, executor: Executor | None = None) -> CheckedTimer:
+        """A timer in virtual time."""
+        self.asked_for.add("timer")
+        return self.parts.make_timer()(
             "timer",
             tick_ms=tick_ms,
             wheel_size=wheel_size,
@@ -271,7 +273,8 @@ class World:
         complete_at_shutdown: bool = True,
     ) -> RecordedPurgatory:
         """A purgatory with one shard; without `timer` its operations never expire."""
-        inner: Purgatory[RecordedOperation] = Purgatory(
+        self.asked_for.add("purgatory")
+        inner = self.parts.make_purgatory()(
             "purgatory",
             MockTimer(sync=self.sync) if timer is None else RecordedTimer(timer, self.clock, self.log),
             purge_interval=purge_interval,

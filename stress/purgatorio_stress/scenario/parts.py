@@ -1,0 +1,42 @@
+"""What a scenario is built from: the timer and the purgatory under test."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from purgatorio import Purgatory, SystemTimer, Timer
+from purgatorio_stress.recorded import RecordedOperation
+
+__all__ = ["REFERENCE", "CheckedTimer", "Parts"]
+
+
+class CheckedTimer(Timer, Protocol):
+    """A timer that can say whether its structures are whole."""
+
+    def check(self) -> None:
+        """Raise `purgatorio.InvariantBroken` where they are not; called when nothing happens any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The factories. None: this part is the reference's own, and not what is tested.
+
+    `timer` is called as `purgatorio.SystemTimer` is: with a name, and by keyword `tick_ms`, `wheel_size` (2 and 3 too),
+    `clock`, `executor`, `faults` and `sync`. `purgatory` as `purgatorio.Purgatory`, whose methods it must have. Whoever
+    has no use for `sync` leaves it; yields are injected through it.
+    """
+
+    timer: Callable[..., CheckedTimer] | None = None
+    purgatory: Callable[..., Purgatory[RecordedOperation]] | None = None
+
+    def make_timer(self) -> Callable[..., CheckedTimer]:
+        """What makes the timers."""
+        return SystemTimer if self.timer is None else self.timer
+
+    def make_purgatory(self) -> Callable[..., Purgatory[RecordedOperation]]:
+        """What makes the purgatories."""
+        return Purgatory if self.purgatory is None else self.purgatory
+
+
+REFERENCE: Final = Parts()
+"""The reference's own."""
