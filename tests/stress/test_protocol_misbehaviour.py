@@ -17,7 +17,7 @@ from stress.trace_structure import ReadRun, check_intervals, read_run
 
 BAD = Path(__file__).with_name("bad_subject.py")
 PLAN = make_plan(1, 20, 1, 1_000_000)
-QUICK = ChildLimits(silence_s=0.4, start_s=20.0, total_s=60.0, lines=5_000)
+QUICK = ChildLimits(silence_s=1.5, start_s=20.0, total_s=60.0, lines=5_000)
 """So short a silence is a failure of subjects that are meant to fall silent, and only of those."""
 PATIENT = ChildLimits(silence_s=30.0, total_s=60.0, lines=5_000)
 
@@ -57,10 +57,10 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "kind", "why"),
     [
-        ("hang", "hang", "silent for 0.4 s, with call"),
+        ("hang", "hang", "silent for 1.5 s, with call"),
         ("close-output", "closed-output", "closed its output and does not end"),
         ("close-input", "closed-input", "closed its standard input and lives on"),
-        ("live-on", "hang", "lives on 0.4 s after it was stopped"),
+        ("live-on", "hang", "lives on 1.5 s after it was stopped"),
     ],
 )
 def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:

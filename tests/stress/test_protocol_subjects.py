@@ -246,7 +246,7 @@ def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:
     assert run.header.clock.id == "monotonic"
     assert run.header.timer.late_ns == PATIENCE_NS
     result = check_files([path]).runs[0]
-    assert (str(result.verdict), result.clauses["T1"].occasions > 20) == ("PASS", True)
+    assert (str(result.verdict), result.clauses["T1"].occasions > 10) == ("PASS", True)
 
 
 def test_a_task_that_is_lost_in_real_time_is_missed(tmp_path: Path) -> None:
