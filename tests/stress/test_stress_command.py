@@ -70,7 +70,7 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
         (("-s", "no-such"), "no scenario"),
         (("-s", "add-against-sleep"), "offer-against-poll"),
         (("--mutant", "999"), "no mutant"),
-        (("netty",), "netty"),
+        (("netty",), "no subject"),
         (("--rounds", "0"), "rounds"),
     ],
 )

@@ -23,10 +23,10 @@ from purgatorio_stress.harness.campaign import (
     run_stress,
 )
 from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.subject import subject_named
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-SUBJECTS = ("reference",)
 YIELDS = {"some": None, "always": True, "never": False}
 _WIDE = 200
 _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", Grade.UNKNOWN: "?"}
@@ -35,7 +35,7 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
 @click.command(
     "stress", epilog="Exit status: 0 nothing forbidden seen, 1 violated, 2 wrong usage, 3 unknown."
 )
-@click.argument("subject", type=click.Choice(SUBJECTS), default="reference")
+@click.argument("subject", default="reference")
 @click.option("-s", "--scenario", "scenarios", multiple=True, metavar="NAME[/DIALECT]", help="Default: all.")
 @click.option("--list", "listing", is_flag=True, help="List the scenarios.")
 @click.option("--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Of each scenario.")
@@ -75,6 +75,9 @@ def command(
 ) -> None:
     """Race real threads over SUBJECT, round after round, and count the outcomes.
 
+    SUBJECT is `reference`, `flat-timer` (its production wheel), or module:attribute, a
+    `purgatorio_stress.scenario.parts.Parts` of yours: how your timers and purgatories are made.
+
     Each round is a scenario of `purgatorio explore` built afresh; its threads meet at a barrier and run it together.
     A sample: a pass speaks of these rounds only, and says in how many of them two threads were really at work at once.
 
@@ -90,11 +93,12 @@ def command(
     if mutant and mutant not in MUTANTS:
         raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
     try:
-        pairs = chosen(scenarios)
+        raced = subject_named(subject)
+        pairs = chosen(scenarios, raced)
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
     plan = StressPlan(
-        pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, mutant
+        pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, mutant, raced
     )
     result = _run(plan, quiet=as_json and not sys.stderr.isatty())
     if as_json:

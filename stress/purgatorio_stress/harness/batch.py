@@ -17,6 +17,7 @@ from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import Settings, applied
 from purgatorio_stress.harness.watchdog import Stuck, Watchdog
 from purgatorio_stress.scenario.contract import Scenario
+from purgatorio_stress.scenario.parts import REFERENCE, Parts
 
 __all__ = ["BEAT_S", "PATIENCE_BEATS", "Batch", "Wait", "dice_of", "waited"]
 
@@ -44,6 +45,7 @@ class Batch:
     stop: Stop
     wait: Wait = waited
     patience: int = PATIENCE_BEATS
+    parts: Parts = REFERENCE
 
     @property
     def key(self) -> str:
@@ -71,7 +73,7 @@ class Batch:
     def _run(self, table: OutcomeTable, histories: HistoryJudge, trace: RoundTrace | None) -> Stuck | None:
         settings = self.settings
         noise = Noise() if settings.yields else None
-        maker = RoundMaker(self.scenario, self.dialect, self.stop, settings.calls, noise)
+        maker = RoundMaker(self.scenario, self.dialect, self.stop, settings.calls, noise, self.parts)
         crews = [
             Crew(
                 number,

@@ -11,9 +11,11 @@ from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, dice_of, waited
 from purgatorio_stress.harness.outcome import OutcomeTable
+from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
+from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
 from purgatorio_stress.harness.watchdog import Stuck
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
@@ -60,6 +62,7 @@ class StressPlan:
     batch: int | None = None
     traces: Path | None = None
     mutant: int = 0
+    subject: StressSubject = REFERENCE_SUBJECT
 
     @property
     def batch_rounds(self) -> int:
@@ -99,6 +102,7 @@ class StressResult:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     traces: list[Path] = field(default_factory=list)
+    subject: str = REFERENCE_SUBJECT.name
 
     @property
     def rounds(self) -> int:
@@ -126,6 +130,7 @@ class StressResult:
             "verdict": str(self.verdict),
             "scenarios": [table.as_json() for table in self.tables],
             "dropped": self.dropped,
+            "subject": self.subject,
             "seed": self.seed,
             "rounds": self.rounds,
             "seconds": round(self.seconds, 3),
@@ -136,10 +141,13 @@ class StressResult:
         }
 
 
-def chosen(names: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Scenarios by `NAME` or `NAME/DIALECT`, all by default. KeyError, with the reason, for what cannot be raced."""
+def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT) -> list[tuple[str, str]]:
+    """Scenarios by `NAME` or `NAME/DIALECT`; by default all that are about the subject.
+
+    KeyError, with the reason, for what cannot be raced.
+    """
     found: list[tuple[str, str]] = []
-    for text in names or RACED:
+    for text in names or _about(subject):
         name, _, dialect = text.partition("/")
         if name in NOT_RACED:
             raise KeyError(f"{name} is not for threads: {NOT_RACED[name]}")
@@ -150,6 +158,19 @@ def chosen(names: Sequence[str] = ()) -> list[tuple[str, str]]:
             raise KeyError(f"{name} has the dialects {', '.join(dialects)}, not {dialect!r}")
         found += [(name, one) for one in ((dialect,) if dialect else dialects)]
     return found
+
+
+def _about(subject: StressSubject) -> list[str]:
+    """The scenarios that build anything from the subject's parts."""
+    return [
+        name
+        for name in RACED
+        if subject.is_asked_for(
+            RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], Stop(), parts=subject.parts)
+            .make(recorded=False)
+            .world
+        )
+    ]
 
 
 @dataclass(slots=True)
@@ -173,7 +194,7 @@ def run_stress(
     patience: int = PATIENCE_BEATS,
 ) -> StressResult:
     """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
-    result = StressResult(plan.seed)
+    result = StressResult(plan.seed, subject=plan.subject.name)
     start_s, start_cpu_s = clock_s(), time.process_time()
     stop = Stop()
     inside: AbstractContextManager[None] = MUTANTS[plan.mutant].applied() if plan.mutant else nullcontext()
@@ -184,7 +205,15 @@ def run_stress(
         with inside:
             for lane, settings in _batches(plan, lanes, lambda: (clock_s() - start_s) / 60):
                 batch = Batch(
-                    lane.scenario, lane.dialect, lane.batches, plan.seed, settings, stop, wait, patience
+                    lane.scenario,
+                    lane.dialect,
+                    lane.batches,
+                    plan.seed,
+                    settings,
+                    stop,
+                    wait,
+                    patience,
+                    plan.subject.parts,
                 )
                 lane.batches += 1
                 trace = _trace(plan, lane) if settings.recorded else None
@@ -212,6 +241,9 @@ def _unwritten(problem: OSError) -> str:
 def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
     scenario = SCENARIOS[name]
     table = OutcomeTable.of(scenario, dialect)
+    if plan.subject.parts != REFERENCE_SUBJECT.parts:
+        # What the reference cannot do, another may.
+        table.reachable = None
     return _Lane(scenario, dialect, table, ScenarioProgram(scenario, dialect).histories)
 
 

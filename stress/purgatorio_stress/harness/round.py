@@ -12,6 +12,7 @@ from purgatorio_stress.harness.noise import Noise
 from purgatorio_stress.harness.seam import NoisySync, RoundSync, Stop
 from purgatorio_stress.harness.stage import RoundLog, RoundTime, SilentLog, ThreadStage
 from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.parts import REFERENCE, Parts
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
 __all__ = ["NO_MARK", "Round", "RoundMaker", "outcome_of"]
@@ -44,8 +45,8 @@ def _look_elsewhere() -> None:
 class _RoundWorld(World):
     """A world whose operations linger."""
 
-    def __init__(self, stage: ThreadStage, dialect: str, start_ms: int, calls: int) -> None:
-        super().__init__(stage, dialect, start_ms=start_ms)
+    def __init__(self, stage: ThreadStage, dialect: str, start_ms: int, calls: int, parts: Parts) -> None:
+        super().__init__(stage, dialect, start_ms=start_ms, parts=parts)
         self._calls = calls
 
     def operation(
@@ -110,13 +111,15 @@ def outcome_of(marks: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RoundMaker:
-    """Builds rounds of one scenario. `calls`: Python calls inside conditions; `noise`: yields at the seam, if any."""
+    """Builds rounds of one scenario. `calls`: Python calls inside conditions; `noise`: yields at the seam, if any;
+    `parts`: of the subject."""
 
     scenario: Scenario
     dialect: str
     stop: Stop
     calls: int = 0
     noise: Noise | None = None
+    parts: Parts = REFERENCE
 
     def make(self, recorded: bool) -> Round:
         """A fresh round. What `build` raises is the caller's."""
@@ -129,6 +132,6 @@ class RoundMaker:
             else NoisySync(self.stop, self.noise, scenario.stepping)
         )
         stage = ThreadStage(sync, time, SilentLog(time) if log is None else log)
-        world = _RoundWorld(stage, self.dialect, scenario.start_ms, self.calls)
+        world = _RoundWorld(stage, self.dialect, scenario.start_ms, self.calls, self.parts)
         final = scenario.build(world)
         return Round(world, stage.names, stage.bodies, final, sync, log)

@@ -1,0 +1,75 @@
+"""What is raced: the reference, its production wheel, or timers and purgatories of somebody else's, in this process."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio.clock import Clock
+from purgatorio.faults import FaultPolicy
+from purgatorio.sync import Executor, Sync
+from purgatorio.timer.flat_timer import FlatTimer
+from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
+from purgatorio_stress.scenario.world import World
+
+__all__ = ["REFERENCE_SUBJECT", "SUBJECTS", "StressSubject", "subject_named"]
+
+
+@dataclass(frozen=True, slots=True)
+class StressSubject:
+    """A name for reports and commands, and the parts."""
+
+    name: str
+    parts: Parts
+
+    def is_asked_for(self, world: World) -> bool:
+        """Whether a world was built from a part of this subject: else its scenario says nothing about it."""
+        own = {
+            kind
+            for kind, part in (("timer", self.parts.timer), ("purgatory", self.parts.purgatory))
+            if part is not None
+        }
+        return not own or bool(own & world.asked_for)
+
+
+def _flat_timer(
+    name: str,
+    *,
+    tick_ms: int,
+    wheel_size: int,
+    clock: Clock,
+    executor: Executor | None,
+    faults: FaultPolicy,
+    sync: Sync,
+) -> CheckedTimer:
+    """With the next power of two of slots: 2 for 2, 4 for 3."""
+    slots = 1 << (wheel_size - 1).bit_length()
+    return FlatTimer(
+        name, tick_ms=tick_ms, wheel_size=slots, clock=clock, executor=executor, faults=faults, sync=sync
+    )
+
+
+REFERENCE_SUBJECT: Final = StressSubject("reference", REFERENCE)
+
+SUBJECTS: Final[dict[str, StressSubject]] = {
+    "reference": REFERENCE_SUBJECT,
+    "flat-timer": StressSubject("flat-timer", Parts(timer=_flat_timer)),
+}
+"""Those that are built in."""
+
+
+def subject_named(name: str) -> StressSubject:
+    """A built-in subject, or the `Parts` that `module:attribute` names. KeyError, with the reason, where it is none."""
+    if name in SUBJECTS:
+        return SUBJECTS[name]
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise KeyError(
+            f"no subject {name!r}; there are {', '.join(SUBJECTS)}, and any module:attribute of yours"
+        )
+    try:
+        parts = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise KeyError(f"subject {name!r}: {error}") from error
+    if not isinstance(parts, Parts):
+        raise KeyError(f"subject {name!r} is no purgatorio_stress.scenario.parts.Parts")
+    return StressSubject(name, parts)
