@@ -72,7 +72,7 @@ class StressPlan:
     def command(self, scenario: str, batch: int) -> str:
         """The command that runs this batch again: the same plan, to be repeated until the machine plays along."""
         words = [
-            "purgatorio stress reference",
+            f"purgatorio stress {self.subject.name}",
             f"--scenario {scenario}",
             f"--seed {self.seed}",
             f"--batch {batch}",
