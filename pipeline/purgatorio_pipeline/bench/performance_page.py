@@ -51,6 +51,7 @@ def page(run: Run) -> str:
         "" if run.picture is None else f"![cancel + add by size, and Kafka's test]({run.picture})",
         *_aims(run),
         *_when_not(run.timer, own),
+        *_jvm(run.timer, own),
         *_every(run.timer),
         *_sizes(run.sizes),
         *_steps(run.steps),
@@ -135,6 +136,23 @@ def _when_not(bench: TimerBench, own: str) -> list[str]:
         _paragraph(rule),
         _paragraph(why),
     ]
+
+
+def _jvm(bench: TimerBench, own: str) -> list[str]:
+    items = [
+        f"""At {short(figure.size)} pending a cancel and an add cost {figure.ns:,.0f} ns here ({own}, locked) and
+        {ratio.median * figure.ns:,.0f} ns with `jvm-kafka`, a port of the structure of Kafka's own wheel with its
+        locks: {_times(ratio.median)}."""
+        for figure in bench.figures
+        if (figure.id, figure.subject, figure.title) == ("U2", own, "uniform")
+        if (ratio := figure.ratios.get("jvm-kafka")) is not None
+    ]
+    if not items:
+        return []
+    said = """With many pending both wait for memory more than they compute. The next step would be fewer bytes and
+        fewer places to touch for a timer (integer handles into columns instead of linked objects), or C; it has not
+        been done here."""
+    return ["## Beside the JVM", "\n".join(_item(item) for item in items), _paragraph(said)]
 
 
 def _wakes(bench: TimerBench, own: str) -> list[str]:

@@ -55,6 +55,11 @@ def short(number: float) -> str:
     return f"{number / 1e3:.0f}k" if number >= 1_000 and number % 1_000 == 0 else f"{number:,.0f}"
 
 
+def span(low: float, high: float) -> str:
+    """`980-1,140`, `12.2k-14.1k`."""
+    return f"{low:,.0f}-{high:,.0f}" if high < 10_000 else f"{low / 1e3:,.1f}k-{high / 1e3:,.1f}k"
+
+
 def look(value: float) -> str:
     """Three digits, or all of a large number."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from purgatorio_pipeline.bench.tables import Table, look, short
+from purgatorio_pipeline.bench.tables import Table, look, short, span
 from purgatorio_stress.bench.figures import Figure
 from purgatorio_stress.bench.observe import Observation
 from purgatorio_stress.bench.suite import IDS
@@ -45,7 +45,7 @@ def single(which: str, operation: str, figures: list[Figure]) -> Table:
     rows: list[tuple[str, ...]] = []
     for figure in sorted(figures, key=lambda figure: figure.ns):
         ratios = [_ratio(by_subject[name], figure.subject) for name in own]
-        spread = f"{figure.ns_low:,.0f}-{figure.ns_high:,.0f}"
+        spread = span(figure.ns_low, figure.ns_high)
         rows.append((figure.subject, figure.build, f"{figure.ns:,.0f}", spread, *ratios))
     head = ("candidate", "build", "ns", "least-most", *(f"x {name}" for name in own))
     title = f"{which} {_titled(figures[0], operation)}, {short(figures[0].size)}"

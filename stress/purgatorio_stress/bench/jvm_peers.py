@@ -1,4 +1,5 @@
-"""Timers of the JVM under U1, U2 and U4: netty's wheel and the JDK's `ScheduledThreadPoolExecutor`.
+"""Timers of the JVM under U1, U2 and U4: netty's wheel, the JDK's `ScheduledThreadPoolExecutor`, and a port of the
+structure of Kafka's own, whose jar is not among PySpark's.
 
 They run in a child process with the same delays in the same order (`TimerBench.java`). What is counted is the CPU
 time of the calling thread and the timer's own thread; the collector's and the compiler's threads are not in it, which
@@ -26,11 +27,16 @@ _WARM_ENOUGH: Final = 500_000
 """From this size on one play is enough to have the code compiled."""
 
 _TIMEOUT_S: Final = 120
-_TIMERS: Final = {"jvm-netty": "netty", "jvm-stpe": "stpe", "jvm-stpe-remove": "stpe-remove"}
+_TIMERS: Final = {
+    "jvm-kafka": "kafka",
+    "jvm-netty": "netty",
+    "jvm-stpe": "stpe",
+    "jvm-stpe-remove": "stpe-remove",
+}
 
 
 def jvm_entries() -> tuple[Entry, ...]:
-    """netty's wheel (1 ms, 512 buckets), the executor as it is (tombstones), and with removal on cancel."""
+    """A port of Kafka's wheel (1 ms, 20 buckets, its locks), netty's wheel (1 ms, 512 buckets), the executor as it is (tombstones), and with removal on cancel."""
     return tuple(
         Entry(
             name, _not_here, "JVM", locked=True, virtual=False, why_not=missing, outside=partial(sample, name)

@@ -101,6 +101,25 @@ public final class TimerBench {
         }
     }
 
+    private static final class Kafka implements Timer {
+        private final KafkaWheel wheel = new KafkaWheel();
+
+        public Object add(long delayNs) {
+            // The far time is for timers that run; this one is not driven, and its levels should be those of the delays.
+            return wheel.add(delayNs / 1000000L - FAR_MS);
+        }
+
+        public void cancel(Object handle) {
+            wheel.cancel(handle);
+        }
+
+        public void stop() {
+            if (wheel.size() != 0) {
+                throw new IllegalStateException(wheel.size() + " left");
+            }
+        }
+    }
+
     private final int size;
     private final long[] delays;
     private final int[] churned;
@@ -148,6 +167,9 @@ public final class TimerBench {
     private static Timer timer(String name, Threads threads) {
         if ("netty".equals(name)) {
             return new Wheel(threads);
+        }
+        if ("kafka".equals(name)) {
+            return new Kafka();
         }
         return new Executor("stpe-remove".equals(name), threads);
     }
