@@ -24,7 +24,7 @@ from purgatorio_stress.bench.candidate import Entry
 from purgatorio_stress.bench.figures import observation_row
 from purgatorio_stress.bench.guard import GUARDS, check_guard
 from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
-from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
+from purgatorio_stress.bench.purgatory_bench import PurgatoryScale, run_purgatory_bench
 from purgatorio_stress.bench.purgatory_profile import profile_purgatory
 from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS, purgatory_entries
 from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE, steps_of_cost, wheel_sizes
@@ -140,39 +140,38 @@ def show_instructions(as_text: bool) -> None:
     )
 
 
-def write_page(path: Path, plot: Path | None, scale: Scale) -> None:
-    """Measure everything in one go, and write the page (and the picture)."""
+def measure_all(scale: Scale) -> Run:
+    """All that the page tells, in one go."""
     start_s, load = os.times(), cast(float, machine()["load"])
     timer = run(scale, entries((), False, False), ())
     sizes = run(scale, wheel_sizes(), default_ids(True, False))
     steps = run(scale, steps_of_cost(), default_ids(False, True))
-    found = run_purgatory_bench(
-        "quick" if scale == "quick" else "standard", PURGATORY_IDS, lambda what: click.echo(what, err=True)
-    )
+    purgatory_scale: PurgatoryScale = "quick" if scale == "quick" else "standard"
+    found = run_purgatory_bench(purgatory_scale, PURGATORY_IDS, lambda what: click.echo(what, err=True))
+    profiled = 2_000 if scale == "quick" else 5_000
+    profiles = {entry.name: profile_purgatory(entry.name, "P4", profiled) for entry in purgatory_entries()}
     guarded = [check_guard(guard, ENTRIES) for guard in GUARDS]
-    end_s = os.times()
-    if plot is not None:
-        draw(timer.figures, found.achieved, plot)
-    text = page(
-        Run(
-            timer=timer,
-            sizes=sizes,
-            steps=steps,
-            purgatory=found,
-            profiles={
-                entry.name: profile_purgatory(entry.name, "P4", 2_000 if scale == "quick" else 10_000)
-                for entry in purgatory_entries()
-            },
-            guarded=guarded,
-            machine=machine(),
-            load=(load, cast(float, machine()["load"])),
-            builds=build_line(),
-            cpu_s=sum(end_s[:4]) - sum(start_s[:4]),
-            picture=None if plot is None else os.path.relpath(plot, path.parent),
-            skipped=skipped_lines(timer),
-        )
+    return Run(
+        timer=timer,
+        sizes=sizes,
+        steps=steps,
+        purgatory=found,
+        profiles=profiles,
+        guarded=guarded,
+        machine=machine(),
+        load=(load, cast(float, machine()["load"])),
+        builds=build_line(),
+        cpu_s=sum(os.times()[:4]) - sum(start_s[:4]),
+        skipped=skipped_lines(timer),
     )
-    path.write_text(text)
+
+
+def write_page(measured: Run, path: Path, plot: Path | None) -> None:
+    """Write the page, and the picture that it shows."""
+    if plot is not None:
+        draw(measured.timer.figures, measured.purgatory.achieved, plot)
+        measured.picture = os.path.relpath(plot, path.parent)
+    path.write_text(page(measured))
     click.echo(f"wrote {path}")
 
 
@@ -233,7 +232,7 @@ def command(
         if guard or instructions:
             return
         if write is not None:
-            write_page(write, plot, scale)
+            write_page(measure_all(scale), write, plot)
             return
         load = cast(float, machine()["load"])
         bench = run(scale, entries(names, sizes, steps), ids or default_ids(sizes, steps))

@@ -36,7 +36,8 @@ _TIMERS: Final = {
 
 
 def jvm_entries() -> tuple[Entry, ...]:
-    """A port of Kafka's wheel (1 ms, 20 buckets, its locks), netty's wheel (1 ms, 512 buckets), the executor as it is (tombstones), and with removal on cancel."""
+    """A port of Kafka's wheel (1 ms, 20 buckets, its locks), netty's (1 ms, 512 buckets), and the executor of the JDK
+    as it is (tombstones) and with removal on cancel."""
     return tuple(
         Entry(
             name, _not_here, "JVM", locked=True, virtual=False, why_not=missing, outside=partial(sample, name)

@@ -34,7 +34,7 @@ class _Size:
 
 _SIZES: Final[dict[PurgatoryScale, _Size]] = {
     "quick": _Size(300, 2, 300, 1, (1, 2), 0.1, (500,)),
-    "standard": _Size(10_000, 5, 16_000, 3, THREADS, 1.0, RATES),
+    "standard": _Size(6_000, 4, 8_000, 3, THREADS, 1.0, RATES),
 }
 
 Tell = Callable[[str], None]

@@ -1,7 +1,7 @@
 """Which workloads are played, at which sizes and how often: quick (for tests), standard, and full."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from purgatorio_stress.bench.edges import HerdWorkload, PingPongWorkload, SparseWorkload
@@ -29,8 +29,8 @@ IDS: Final[dict[str, str]] = {
 }
 """What each workload is, by its id."""
 
-K1: Final = RequestRate(10_000, 20, 60, 35.0)
-K2: Final = RequestRate(20_000, 2_000, 5_000, 32.0)
+K1: Final = RequestRate(10_000, 20, 60, seconds=0)
+K2: Final = RequestRate(20_000, 2_000, 5_000, seconds=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +49,29 @@ def suite(scale: Scale) -> Iterator[Planned]:
         yield from _quick()
         return
     more = scale == "full"
-    yield Planned(("K1",), lambda: RequestWorkload("K1", K1), 7 if more else 5, long=True)
-    yield Planned(("K2",), lambda: RequestWorkload("K2", K2), 5 if more else 3, long=True)
+    k1_s, k2_s = (40, 40) if more else (20, 20)
+    yield Planned(("K1",), _requests("K1", K1, k1_s), 7 if more else 4, long=True)
+    yield Planned(("K2",), _requests("K2", K2, k2_s), 5 if more else 3, long=True)
+    for size in (1_000, 100_000):
+        yield Planned(("K3",), _heartbeat(size, 30_000), 5 if more else 3, long=True)
     for size in (1_000, 10_000, 100_000):
-        yield Planned(("K3",), _heartbeat(size, 50_000), 3, long=True)
-    for size in (1_000, 10_000, 100_000):
-        yield Planned(("U1", "U2", "U4"), _grid("uniform", size, 30_000), 5, long=True)
-    yield Planned(("U1", "U2", "U4"), _grid("uniform", 1_000_000, 200_000), 5 if more else 2, long=True)
+        yield Planned(("U1", "U2", "U4"), _grid("uniform", size, 30_000), 5 if more else 3, long=True)
+    yield Planned(("U1", "U2", "U4"), _grid("uniform", 1_000_000, 100_000), 3 if more else 1, long=True)
     for distribution in ("exponential", "constant", "mixed"):
         size = 1_000_000 if more else 100_000
-        yield Planned(("U1", "U2", "U4"), _grid(distribution, size, 30_000), 3, long=True)
+        yield Planned(("U1", "U2", "U4"), _grid(distribution, size, 30_000), 3 if more else 2, long=True)
     yield Planned(("U3",), lambda: HoldWorkload("uniform", 100_000, 10_000), 5 if more else 3, long=True)
     if more:
         yield Planned(("U3",), lambda: HoldWorkload("uniform", 1_000_000, 3_000), 3, long=True)
-    yield Planned(("X1",), lambda: SparseWorkload(100, 20), 5)
+    yield Planned(("X1",), lambda: SparseWorkload(100, 20), 4)
     yield Planned(("X1",), lambda: SparseWorkload(10_000), 3, long=True)
-    yield Planned(("X2",), lambda: PingPongWorkload(20_000), 5, long=True)
-    yield Planned(("X3",), lambda: HerdWorkload(100_000), 5, long=True)
+    yield Planned(("X2",), lambda: PingPongWorkload(10_000), 4, long=True)
+    yield Planned(("X3",), lambda: HerdWorkload(100_000), 4, long=True)
 
 
 def _quick() -> Iterator[Planned]:
-    yield Planned(("K1",), lambda: RequestWorkload("K1", RequestRate(10_000, 20, 60, 0.2)), 2)
-    yield Planned(("K2",), lambda: RequestWorkload("K2", RequestRate(20_000, 2_000, 5_000, 0.1)), 2)
+    yield Planned(("K1",), _requests("K1", K1, 0.2), 2)
+    yield Planned(("K2",), _requests("K2", K2, 0.1), 2)
     yield Planned(("K3",), _heartbeat(500, 500), 2)
     for distribution in ("uniform", "exponential", "constant", "mixed"):
         yield Planned(("U1", "U2", "U4"), _grid(distribution, 1_000, 500, least_ops=1_000), 2)
@@ -78,6 +79,10 @@ def _quick() -> Iterator[Planned]:
     yield Planned(("X1",), lambda: SparseWorkload(50), 2)
     yield Planned(("X2",), lambda: PingPongWorkload(300), 2)
     yield Planned(("X3",), lambda: HerdWorkload(500), 2)
+
+
+def _requests(name: str, rate: RequestRate, seconds: float) -> Callable[[], Workload]:
+    return lambda: RequestWorkload(name, replace(rate, seconds=seconds))
 
 
 def _heartbeat(size: int, beats: int) -> Callable[[], Workload]:
