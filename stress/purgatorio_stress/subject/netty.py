@@ -3,18 +3,22 @@
 What it is held to (profile `netty-hashed-wheel`): never early; at most a tick late, and what the machine adds to that.
 """
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.java_build import Jars, debian_jar, pyspark_jars
 from purgatorio_stress.subject.jvm import LATE_SLACK_NS, JvmSubject
+from purgatorio_stress.subject.plan import MS, PlanShape
 
 __all__ = ["debian_netty_wheel", "netty_wheel"]
 
 _IMPLEMENTATION = "io.netty.util.HashedWheelTimer"
 _PROFILE = "netty-hashed-wheel"
+_DENSE: Final = PlanShape(span_ns=50 * MS, longest_ns=200 * MS)
 
 
 def netty_wheel(
@@ -22,13 +26,17 @@ def netty_wheel(
     wheel_size: int,
     *,
     max_pending: int = 0,
+    dense: bool = False,
     limits: ChildLimits | None = None,
     command: tuple[str, ...] = (),
 ) -> JvmSubject:
-    """The wheel of PySpark's netty. `max_pending` above 0 makes netty refuse adds beyond it (recorded as `err`)."""
+    """The wheel of PySpark's netty. `max_pending` above 0 makes netty refuse adds beyond it (recorded as `err`).
+
+    `dense`: all timers within a few ticks, so that cancels fall into the moment in which a bucket is emptied.
+    """
     limited = f"-max{max_pending}" if max_pending else ""
     return JvmSubject(
-        name=f"netty-tick{tick_ns // 1_000_000}-wheel{wheel_size}{limited}",
+        name=_name("netty", tick_ns, wheel_size, dense) + limited,
         adapter="NettyWheel",
         implementation=_IMPLEMENTATION,
         profile=_PROFILE,
@@ -37,26 +45,25 @@ def netty_wheel(
         version_of=_pyspark_version,
         libraries=_pyspark_netty,
         options={"wheel_size": wheel_size, "max_pending": max_pending},
+        shape=_DENSE if dense else PlanShape(),
         counts=True,
         limits=limits,
         command=command,
     )
 
 
-def debian_netty_wheel(tick_ns: int, wheel_size: int) -> JvmSubject:
+def debian_netty_wheel(tick_ns: int, wheel_size: int, *, dense: bool = False) -> JvmSubject:
     """The wheel of Debian's `libnetty-java`; running it raises SubjectFailed, kind `unavailable`, where it is not."""
-    return JvmSubject(
-        name=f"debian-netty-tick{tick_ns // 1_000_000}-wheel{wheel_size}",
-        adapter="NettyWheel",
-        implementation=_IMPLEMENTATION,
-        profile=_PROFILE,
-        tick_ns=tick_ns,
-        constants=_constants(tick_ns, wheel_size),
+    return replace(
+        netty_wheel(tick_ns, wheel_size, dense=dense),
+        name=_name("debian-netty", tick_ns, wheel_size, dense),
         version_of=_debian_version,
         libraries=_debian_netty,
-        options={"wheel_size": wheel_size, "max_pending": 0},
-        counts=True,
     )
+
+
+def _name(family: str, tick_ns: int, wheel_size: int, dense: bool) -> str:
+    return f"{family}-tick{tick_ns // MS}-wheel{wheel_size}{'-dense' if dense else ''}"
 
 
 def _constants(tick_ns: int, wheel_size: int) -> TimerConstants:

@@ -38,6 +38,7 @@ def _netty() -> Sequence[Subject]:
         netty_wheel(10 * MS, 512),
         netty_wheel(10 * MS, 8),
         netty_wheel(100 * MS, 512),
+        netty_wheel(100 * MS, 512, dense=True),
         netty_wheel(1 * MS, 512, max_pending=250),
     ]
 
@@ -50,7 +51,7 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "reference": reference_subjects,
     "netty": _netty,
     "asyncio": _asyncio,
-    "debian-netty": lambda: [debian_netty_wheel(1 * MS, 512), debian_netty_wheel(100 * MS, 512)],
+    "debian-netty": lambda: [debian_netty_wheel(1 * MS, 512), debian_netty_wheel(100 * MS, 512, dense=True)],
     "jdk-executor": lambda: [jdk_executor(1), jdk_executor(4)],
     "jdk-timer": lambda: [jdk_timer()],
     "vertx": lambda: [vertx_timer()],
