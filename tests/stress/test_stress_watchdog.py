@@ -137,7 +137,7 @@ def test_a_livelock_ends_at_its_next_turn() -> None:
 def test_progress_starts_the_count_anew() -> None:
     """Slow is not stuck: the beats in a row count, not the beats."""
     progress = [0]
-    dog = Watchdog(lambda: progress[0], [], patience=3)
+    dog = Watchdog(lambda: progress[0], patience=3)
     beats = [dog.beat(), dog.beat()]
     progress[0] += 1
     beats += [dog.beat(), dog.beat(), dog.beat()]
@@ -149,7 +149,7 @@ def test_progress_starts_the_count_anew() -> None:
 def test_patience_is_two_beats_at_least() -> None:
     """With one there is no beat before to compare with."""
     with pytest.raises(ValueError, match="two beats"):
-        Watchdog(lambda: 0, [], patience=1)
+        Watchdog(lambda: 0, patience=1)
 
 
 def test_threads_that_have_ended_are_not_stuck() -> None:

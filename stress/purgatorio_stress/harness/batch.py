@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_stress.explorer.history_judge import HistoryJudge
+from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.harness.crew import Crew
 from purgatorio_stress.harness.noise import Noise
 from purgatorio_stress.harness.outcome import OutcomeTable
@@ -97,13 +98,16 @@ class Batch:
             raise
         finally:
             self._judge(crews, table, histories, trace)
+        if stuck is not None:
+            table.add(set(), [Broken("P3", "round", "stuck: no progress")], True, self.number, stuck.where)
+            table.give_up(-1)
         return stuck
 
     def _race(self, crews: list[Crew]) -> Stuck | None:
         for crew in crews:
             crew.start()
         threads = [thread for crew in crews for thread in crew.threads]
-        dog = Watchdog(lambda: sum(crew.progress() for crew in crews), threads, self.patience)
+        dog = Watchdog(lambda: sum(crew.progress() for crew in crews), self.patience)
         for thread in threads:
             while thread.is_alive():
                 self.wait(thread)
@@ -112,13 +116,15 @@ class Batch:
         return None
 
     def _stuck(self, crews: list[Crew], dog: Watchdog) -> Stuck:
-        seen = dog.threads()
-        self.stop.asked = True
+        """The verdict on the crew that is furthest behind; others may be stuck as well, and wait no longer either."""
         crew = min(crews, key=lambda one: min(one.arrived))
         number = min(crew.arrived)
+        seen = dog.threads(crew.threads)
+        self.stop.asked = True
         held = crew.rounds[number].sync.held() if number < len(crew.rounds) else []
-        where = f"{self.where(crew.number, number)}; {self.settings.text}"
-        return Stuck(f"{self.scenario.name}/{self.dialect}", where, dog.beats, seen, tuple(held))
+        where = self.where(crew.number, number)
+        name = f"{self.scenario.name}/{self.dialect}"
+        return Stuck(name, f"{where}; {self.settings.text}", dog.beats, seen, tuple(held))
 
     def where(self, crew: int, number: int) -> str:
         """A round's place, for people."""

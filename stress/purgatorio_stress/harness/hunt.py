@@ -10,7 +10,6 @@ from purgatorio_stress.harness.campaign import NOT_RACED
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import drawn
-from purgatorio_stress.harness.watchdog import Stuck
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -95,7 +94,7 @@ def stress_hunt(
         while table.rounds < rounds and stuck is None and not (to_first and _hits(table)):
             stuck = _batch(scenario, mutant, number, seed, stop, yields, rounds).run(table, histories)
             number += 1
-    return _kill(mutant, table, stuck, time.monotonic() - start_s)
+    return _kill(mutant, table, time.monotonic() - start_s)
 
 
 def _batch(
@@ -114,14 +113,10 @@ def _hits(table: OutcomeTable) -> int:
     return sum(line.count for line in table.outcomes() if line.clause in table.expected)
 
 
-def _kill(mutant: Mutant, table: OutcomeTable, stuck: Stuck | None, seconds: float) -> StressKill:
-    hits, rounds = _hits(table), table.rounds
+def _kill(mutant: Mutant, table: OutcomeTable, seconds: float) -> StressKill:
+    hits = _hits(table)
     # A broken promise says more than a broken structure.
     clauses = sorted((line.clause for line in table.outcomes() if line.clause), key="CHECK".__eq__)
-    if stuck is not None:
-        rounds += 1
-        hits += "P3" in table.expected
-        clauses.append("P3")
     clause = next((one for one in clauses if one in table.expected), clauses[0] if clauses else "")
-    first = (table.first_round or rounds) if hits else 0
-    return StressKill(mutant, bool(hits), clause, hits, rounds, first, seconds)
+    first = table.first_round if hits else 0
+    return StressKill(mutant, bool(hits), clause, hits, table.rounds, first, seconds)

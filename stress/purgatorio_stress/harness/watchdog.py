@@ -10,7 +10,7 @@ are held, with their holders where the locks can tell.
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final
@@ -76,15 +76,12 @@ def _held(one: HeldLock) -> str:
 class Watchdog:
     """Counts beats without progress. `patience`: how many make a run stuck; at least 2 (ValueError)."""
 
-    __slots__ = ("_beats", "_last", "_patience", "_places", "_progress", "_threads")
+    __slots__ = ("_beats", "_last", "_patience", "_places", "_progress")
 
-    def __init__(
-        self, progress: Callable[[], int], threads: Sequence[threading.Thread], patience: int = 10
-    ) -> None:
+    def __init__(self, progress: Callable[[], int], patience: int = 10) -> None:
         if patience < 2:
             raise ValueError(f"two beats at least tell standing still from moving, not {patience}")
         self._progress = progress
-        self._threads = threads
         self._patience = patience
         self._last = progress()
         self._beats = 0
@@ -106,9 +103,9 @@ class Watchdog:
             self._places = {ident: _place(frame) for ident, frame in sys._current_frames().items()}
         return self._beats >= self._patience
 
-    def threads(self) -> tuple[StuckThread, ...]:
-        """The threads that live on, with their stacks, compared with the beat before."""
-        return stuck_threads(self._threads, self._places)
+    def threads(self, threads: Iterable[threading.Thread]) -> tuple[StuckThread, ...]:
+        """Those of these threads that live on, with their stacks, compared with the beat before."""
+        return stuck_threads(threads, self._places)
 
 
 def stuck_threads(threads: Iterable[threading.Thread], before: dict[int, Place]) -> tuple[StuckThread, ...]:
