@@ -11,25 +11,41 @@ from pathlib import Path
 import click
 
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.mutant.matrix import MatrixRow, as_json, matrix, page, survivors
+from purgatorio_stress.mutant.layers import LAYERS, QUICK
+from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
 
 
 @click.command("mutants", epilog="Exit status: 0 all killed, 1 a mutant survives every layer, 2 wrong usage.")
 @click.argument("numbers", nargs=-1, type=int, metavar="[NUMBER]...")
 @click.option("--list", "show_list", is_flag=True, help="List the mutants and what each changes.")
-@click.option("--write", type=click.Path(path_type=Path), help="Write the page (all mutants).")
+@click.option("--layer", "chosen", type=click.Choice(LAYERS), multiple=True, help="These layers only.")
+@click.option("--all", "every", is_flag=True, help="Every layer: some minutes. Without: the quick ones.")
+@click.option(
+    "--kept",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write each row to this file when it is done, and do not run again what is there.",
+)
+@click.option("--write", type=click.Path(path_type=Path), help="Write the page (all mutants, all layers).")
 @click.option(
     "--compare", type=click.Path(exists=True, path_type=Path), help="Fail if the page is another one."
 )
 @click.option("--json", "as_json_", is_flag=True, help="Print one JSON object instead of text.")
 def command(
-    numbers: tuple[int, ...], show_list: bool, write: Path | None, compare: Path | None, as_json_: bool
+    numbers: tuple[int, ...],
+    show_list: bool,
+    chosen: tuple[str, ...],
+    every: bool,
+    kept: Path | None,
+    write: Path | None,
+    compare: Path | None,
+    as_json_: bool,
 ) -> None:
     """Put every known bug into the reference, one after the other, and see which layer finds it.
 
     \b
-    purgatorio mutants                 # all: some seconds
-    purgatorio mutants 11 53           # these
+    purgatorio mutants                 # all, in the quick layers
+    purgatorio mutants 11 53 --all     # these, in every layer
+    purgatorio mutants --layer stress --layer stateful
     purgatorio explore two-events --mutant 11
     """
     if show_list:
@@ -44,32 +60,38 @@ def command(
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
     start = time.perf_counter()
-    rows = matrix(numbers or tuple(MUTANTS), None if as_json_ else _tell)
+    if (write is not None or compare is not None) and (numbers or not every):
+        raise click.UsageError("the page has all mutants in every layer: --all, and no number")
+    layers = LAYERS if every else chosen or QUICK
+    rows = matrix(numbers or tuple(MUTANTS), layers, None if as_json_ else _tell, kept)
     if as_json_:
         click.echo(json.dumps(as_json(rows), ensure_ascii=False))
     else:
         _sum_up(rows, time.perf_counter() - start)
-    text = page(rows)
     if write is not None:
-        write.write_text(text, encoding="utf-8")
-    differs = compare is not None and compare.read_text(encoding="utf-8") != text
+        write.write_text(page(rows), encoding="utf-8")
+    differs = compare is not None and comparable(compare.read_text("utf-8")) != comparable(page(rows))
     if differs:
         click.echo(f"{compare} is not what this run says; write it anew with --write", err=True)
     sys.exit(1 if differs or survivors(rows) else 0)
 
 
 def _tell(row: MatrixRow) -> None:
-    explorer = row.layers["explorer"]
-    found = f"{explorer.by} in {explorer.schedules} schedules, {explorer.seconds:.2f} s"
-    others = ", ".join(layer for layer, kill in row.layers.items() if kill.killed and layer != "explorer")
-    name = f"{row.mutant.number:3} {row.mutant.name:36}"
-    click.echo(f"{name} {found if explorer.killed else 'SURVIVES the explorer':38} {others}")
+    said = [
+        f"{layer} {kill.by}" + (f" ({kill.effort:,} {kill.unit}, {kill.seconds:.2f} s)" if kill.unit else "")
+        for layer, kill in row.layers.items()
+        if kill.killed
+    ]
+    click.echo(f"{row.mutant.number:3} {row.mutant.name:36} {'; '.join(said) or 'SURVIVES'}")
 
 
 def _sum_up(rows: list[MatrixRow], seconds: float) -> None:
-    killed = sum(row.layers["explorer"].killed for row in rows)
-    hunting = sum(row.layers["explorer"].seconds for row in rows)
-    click.echo(
-        f"{killed} of {len(rows)} killed by the explorer in {hunting:.1f} s; all layers {seconds:.1f} s; "
-        f"{len(NOT_APPLICABLE)} rows not applicable (see the page)"
-    )
+    for layer in LAYERS:
+        of = [row.layers[layer] for row in rows if layer in row.layers]
+        if of:
+            told = (
+                f"{sum(kill.killed for kill in of)} of {len(of)} in {sum(kill.seconds for kill in of):.1f} s"
+            )
+            idle = sum(bool(kill.reason) for kill in of)
+            click.echo(f"{layer:10} {told}" + (f", {idle} not asked" if idle else ""))
+    click.echo(f"{seconds:.1f} s; {len(NOT_APPLICABLE)} rows not applicable (see the page)")

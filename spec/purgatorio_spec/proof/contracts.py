@@ -103,7 +103,7 @@ def kernel_file() -> Path:
 
 def search_contract(contract: Contract, budget_s: float) -> Searched:
     """Search the function as it is; at most `budget_s` seconds of CPU for each condition."""
-    return _search_copy(kernel_file().read_text(), contract.function, budget_s)
+    return search_source(kernel_file().read_text(), contract.function, budget_s)
 
 
 def search_twin(contract: Contract, budget_s: float) -> Searched:
@@ -111,10 +111,11 @@ def search_twin(contract: Contract, budget_s: float) -> Searched:
     source = kernel_file().read_text()
     if source.count(contract.right) != 1:
         raise ValueError(f"{MODULE}.py does not hold exactly one {contract.right!r}: update the seeded bug")
-    return _search_copy(source.replace(contract.right, contract.wrong), contract.function, budget_s)
+    return search_source(source.replace(contract.right, contract.wrong), contract.function, budget_s)
 
 
-def _search_copy(source: str, function: str, budget_s: float) -> Searched:
+def search_source(source: str, function: str, budget_s: float) -> Searched:
+    """Search the contracts of a function of this text, a copy of the module, as `search_contract` does."""
     with tempfile.TemporaryDirectory(prefix="purgatorio-contract-") as folder:
         copy = "contract_copy"
         (Path(folder) / f"{copy}.py").write_text(source)

@@ -1,15 +1,18 @@
-"""The layers that a mutant is put through, one function each.
+"""The layers that a mutant is put through.
 
+* `types`: mypy on the changed source, strictly (`type_layer`).
+* `contracts`: CrossHair on the changed arithmetic (`contract_layer`).
+* `proof`, `model`: a twin with this bug in the lemmas, in the small-step models.
 * `explorer`: the bounded search of its scenario, fewest preemptions first.
 * `one-run`: the same scenario, run once, each thread to its end: what a test without threads would see.
 * `random`: uniformly random schedules with a fixed seed, the best that stress testing can be.
+* `stateful`: the Hypothesis machines; `stress`: threads (`tested_layers`).
 * `trace`: the history of the explorer's counterexample, written as a trace is and judged by the engine that judges
   traces. Bugs that show in a structure, or as a deadlock, leave no trace of a broken clause.
-* `model`, `proof`: a twin with this bug in the small-step models, the lemmas or the contracts.
 """
 
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -23,79 +26,99 @@ from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
+from purgatorio_stress.mutant.contract_layer import contract_kill
 from purgatorio_stress.mutant.hunt import HUNT, hunt
+from purgatorio_stress.mutant.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.mutant.tested_layers import stateful_kill, stress_kill
+from purgatorio_stress.mutant.type_layer import type_kills
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["LAYERS", "Kill", "clauses_in_trace", "kills_of", "unharmed"]
+__all__ = ["EXPLORED", "LAYERS", "QUICK", "clauses_in_trace", "kills_of_all", "unharmed"]
 
-LAYERS: Final = ("explorer", "one-run", "random", "trace", "model", "proof")
+EXPLORED: Final = ("explorer", "one-run", "random", "trace")
+"""One hunt of the explorer gives these four."""
+
+LAYERS: Final = (
+    *("types", "contracts", "proof", "model", "explorer", "one-run", "random", "stateful", "stress", "trace"),
+)
+
+QUICK: Final = ("proof", "model", *EXPLORED)
+"""Seconds for all mutants; the others take minutes."""
 
 _SAMPLE: Final = Limits(schedules=500, seconds=60.0)
 _SEED: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """What a layer said. `by` is the clause, or the claims. `schedules` is 0 where nothing was run."""
-
-    killed: bool
-    by: str
-    schedules: int = 0
-    seconds: float = 0.0
-    preemptions: int | None = None
-
-    def as_json(self) -> dict[str, object]:
-        """The shape of `purgatorio mutants --json`."""
-        return {
-            "killed": self.killed,
-            "clause": self.by,
-            "schedules": self.schedules,
-            "seconds": round(self.seconds, 3),
-            "preemptions": self.preemptions,
-        }
+def kills_of_all(
+    mutants: Iterable[Mutant],
+    layers: Collection[str] = LAYERS,
+    tell: Callable[[Mutant, Mapping[str, Kill]], None] | None = None,
+) -> dict[int, dict[str, Kill]]:
+    """Each mutant against these layers, by number and layer; `tell` is called with each that is done."""
+    asked = tuple(mutants)
+    typed = type_kills(asked) if "types" in layers else {}
+    by_number: dict[int, dict[str, Kill]] = {}
+    for mutant in asked:
+        by = _kills_of(mutant, layers)
+        if mutant.number in typed:
+            by["types"] = typed[mutant.number]
+        by_number[mutant.number] = {layer: by[layer] for layer in LAYERS if layer in by}
+        if tell is not None:
+            tell(mutant, by_number[mutant.number])
+    return by_number
 
 
-def kills_of(mutant: Mutant) -> dict[str, Kill]:
-    """One mutant against every layer."""
+def _kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
     by: dict[str, Kill] = {}
+    if not set(EXPLORED).isdisjoint(layers):
+        by.update((layer, kill) for layer, kill in _explored(mutant).items() if layer in layers)
+    if "contracts" in layers:
+        by["contracts"] = contract_kill(mutant)
+    if "stateful" in layers:
+        by["stateful"] = stateful_kill(mutant)
+    if "stress" in layers:
+        by["stress"] = stress_kill(mutant)
+    for layer in ("model", "proof"):
+        if layer in layers:
+            claims = sorted(
+                {claim for number, where, claim in _known() if (number, where) == (mutant.number, layer)}
+            )
+            by[layer] = Kill(bool(claims), ", ".join(claims))
+    return by
+
+
+def _explored(mutant: Mutant) -> dict[str, Kill]:
     hunted = hunt(mutant)
     found = hunted.found
-    by["explorer"] = Kill(
-        hunted.killed,
-        hunted.clause,
-        hunted.schedules,
-        hunted.seconds,
-        None if found is None else found.preemptions,
-    )
+    preemptions = None if found is None else found.preemptions
     at_once = hunted.killed and hunted.schedules == 1
-    by["one-run"] = Kill(at_once, hunted.clause if at_once else "", 1)
     program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
     with mutant.applied():
         sample = explore_random(program, _SAMPLE, _SEED)
-        by["random"] = _sampled(mutant, sample)
         rows: list[LogRow] = []
         if found is not None:
             # A RecursionError comes at a depth that depends on the caller: then the run does not repeat step by step.
             with suppress(BadToken):
                 replay(program, found.schedule)
-            rows = program.world.log.rows if program.world is not None else []
+            rows = list(program.world.log.rows) if program.world is not None else []
     broken = clauses_in_trace(program, rows)
     expected = sorted(broken & set(mutant.clauses)) or sorted(broken)
-    by["trace"] = Kill(bool(expected), ", ".join(expected))
-    for layer in ("model", "proof"):
-        claims = sorted(
-            {kill.claim for kill in _known_kills() if (kill.number, kill.layer) == (mutant.number, layer)}
-        )
-        by[layer] = Kill(bool(claims), ", ".join(claims))
-    return by
+    return {
+        "explorer": Kill(
+            hunted.killed, hunted.clause, hunted.schedules, "schedules", hunted.seconds, preemptions
+        ),
+        "one-run": Kill(at_once, hunted.clause if at_once else "", 1, "schedules"),
+        "random": _sampled(mutant, sample),
+        "trace": Kill(bool(expected), ", ".join(expected)),
+    }
 
 
 def _sampled(mutant: Mutant, sample: Exploration) -> Kill:
     found = sample.found[0] if sample.found else None
     clauses = [] if found is None else [one.clause for one in found.broken if one.clause in mutant.clauses]
-    return Kill(bool(clauses), clauses[0] if clauses else "", sample.schedules, sample.seconds)
+    return Kill(bool(clauses), clauses[0] if clauses else "", sample.schedules, "schedules", sample.seconds)
 
 
 def clauses_in_trace(program: ScenarioProgram, rows: list[LogRow]) -> set[str]:
@@ -114,12 +137,6 @@ def unharmed(mutant: Mutant) -> bool:
 
 
 @cache
-def _known_kills() -> tuple["_ModelKill", ...]:
-    return tuple(_ModelKill(kill.number, kill.layer, kill.claim) for kill in kills())
-
-
-@dataclass(frozen=True, slots=True)
-class _ModelKill:
-    number: int
-    layer: str
-    claim: str
+def _known() -> tuple[tuple[int, str, str], ...]:
+    """What the models and the lemmas kill; the contracts are searched, see `contract_layer`."""
+    return tuple((kill.number, kill.layer, kill.claim) for kill in kills() if not kill.claim.startswith("X-"))

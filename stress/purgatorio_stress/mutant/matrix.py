@@ -1,32 +1,87 @@
 """The kill matrix: every known bug against every layer, as a page and as JSON."""
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.hunt import HUNT
-from purgatorio_stress.mutant.layers import LAYERS, Kill, kills_of
+from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.mutant.layers import LAYERS, kills_of_all
 from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.mutant.tested_layers import STRESS_ROUNDS
 
-__all__ = ["MatrixRow", "as_json", "matrix", "page", "page_row", "survivors"]
+__all__ = ["MatrixRow", "as_json", "cells", "comparable", "kept_rows", "matrix", "page", "survivors"]
+
+_COLUMNS: Final = {
+    "types": "types",
+    "contracts": "contracts",
+    "proof": "proofs",
+    "model": "models",
+    "explorer": "explorer",
+    "one-run": "one run",
+    "random": "random",
+    "stateful": "stateful",
+    "stress": "stress",
+    "trace": "trace",
+}
+_BEFORE: Final = ("#", "bug", "source", "scenario")
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One bug and what each layer said."""
+    """One bug and what each layer said that was asked."""
 
     mutant: Mutant
-    layers: dict[str, Kill]
+    layers: Mapping[str, Kill]
+
+    def as_json(self) -> dict[str, object]:
+        """One of the objects in `mutants`."""
+        return {
+            "number": self.mutant.number,
+            "name": self.mutant.name,
+            "interleaving": self.mutant.interleaving,
+            "scenario": f"{self.mutant.scenario}/{self.mutant.dialect}",
+            "layers": {layer: kill.as_json() for layer, kill in self.layers.items()},
+        }
 
 
-def matrix(numbers: Iterable[int], tell: Callable[[MatrixRow], None] | None = None) -> list[MatrixRow]:
-    """Run these mutants (KeyError for an unknown number) against every layer."""
-    rows: list[MatrixRow] = []
-    for number in numbers:
-        row = MatrixRow(MUTANTS[number], kills_of(MUTANTS[number]))
-        rows.append(row)
+def matrix(
+    numbers: Iterable[int],
+    layers: Collection[str] = LAYERS,
+    tell: Callable[[MatrixRow], None] | None = None,
+    kept: Path | None = None,
+) -> list[MatrixRow]:
+    """Run these mutants (KeyError for an unknown number) against these layers.
+
+    `kept`: rows go there as they are done, a line each, and those that are there already are not run again.
+    """
+    done = {} if kept is None else kept_rows(kept)
+    asked = [MUTANTS[number] for number in dict.fromkeys(numbers)]
+
+    def one_more(mutant: Mutant, by: Mapping[str, Kill]) -> None:
+        row = done[mutant.number] = MatrixRow(mutant, by)
+        if kept is not None:
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row.as_json()) + "\n")
         if tell is not None:
             tell(row)
+
+    kills_of_all([mutant for mutant in asked if mutant.number not in done], layers, one_more)
+    return [done[mutant.number] for mutant in asked]
+
+
+def kept_rows(path: Path) -> dict[int, MatrixRow]:
+    """The rows in a file that `matrix` keeps, by number; those of mutants that are no more are left out."""
+    rows: dict[int, MatrixRow] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        shape = json.loads(line)
+        mutant = MUTANTS.get(shape["number"])
+        if mutant is not None:
+            layers = {layer: Kill.from_json(kill) for layer, kill in shape["layers"].items()}
+            rows[mutant.number] = MatrixRow(mutant, layers)
     return rows
 
 
@@ -35,48 +90,75 @@ def survivors(rows: Iterable[MatrixRow]) -> list[Mutant]:
     return [row.mutant for row in rows if not any(kill.killed for kill in row.layers.values())]
 
 
-def page_row(row: MatrixRow) -> str:
-    """A line of the page. Without seconds, so that the page can be compared."""
-    explorer, sample = row.layers["explorer"], row.layers["random"]
-    cells = [
-        str(row.mutant.number),
-        row.mutant.name,
-        row.mutant.source,
-        f"{row.mutant.scenario} ({row.mutant.dialect})",
-        f"**{explorer.by}** in {explorer.schedules}, {explorer.preemptions} preemptions"
-        if explorer.killed
-        else "survives",
-        row.layers["one-run"].by if row.layers["one-run"].killed else "-",
-        f"{sample.by} in {sample.schedules}" if sample.killed else f"- ({sample.schedules})",
-        *(row.layers[layer].by or "-" for layer in ("trace", "model", "proof")),
-    ]
-    return "| " + " | ".join(cells) + " |"
+def cells(row: MatrixRow) -> dict[str, str]:
+    """A line of the page, by column; empty for a layer that was not asked. Without seconds, which no two runs share."""
+    mutant = row.mutant
+    before = (str(mutant.number), mutant.name, mutant.source, f"{mutant.scenario} ({mutant.dialect})")
+    found = dict(zip(_BEFORE, before, strict=True))
+    return found | {
+        title: _cell(layer, row.layers[layer]) if layer in row.layers else ""
+        for layer, title in _COLUMNS.items()
+    }
+
+
+def _cell(layer: str, kill: Kill) -> str:
+    if layer == "explorer":
+        return (
+            f"**{kill.by}** in {kill.effort}, {kill.preemptions} preemptions" if kill.killed else "survives"
+        )
+    if layer == "one-run" or not kill.unit:
+        return kill.by if kill.killed else "-"
+    if not kill.killed:
+        return f"- ({kill.effort:,})"
+    if kill.hits is not None:
+        return f"{kill.by}, {kill.hits:,} of {kill.effort:,}"
+    return f"{kill.by} in {kill.effort:,}"
+
+
+def _line(values: Iterable[str]) -> str:
+    return "| " + " | ".join(values) + " |"
+
+
+def comparable(text: str) -> str:
+    """The page without what differs from run to run: the hits of stress, and seconds."""
+    lines = []
+    stress = -1
+    for line in text.splitlines():
+        if line.startswith(("Seconds: ", "* stress: ")):
+            continue
+        parts = line.split(" | ")
+        if line.startswith("| #") and _COLUMNS["stress"] in parts:
+            stress = parts.index(_COLUMNS["stress"])
+        elif not line.startswith("|"):
+            stress = -1
+        if 0 <= stress < len(parts):
+            parts[stress] = ""
+        lines.append(" | ".join(parts))
+    return "\n".join(lines)
 
 
 def page(rows: list[MatrixRow]) -> str:
-    """The whole page, `docs/kill-matrix.md`."""
-    count = {layer: sum(row.layers[layer].killed for row in rows) for layer in LAYERS}
+    """The whole page, `docs/kill-matrix.md`; of rows that went through every layer."""
     lines = [
         "# Kill matrix",
         "",
-        "Written by `purgatorio mutants --write docs/kill-matrix.md`; a test compares a part of it with a fresh run in",
-        "every run of the suite, and all of it on demand. Each row is a bug that was really made in a system of this",
-        "kind, brought back into the reference by a patch of one function or class in memory.",
+        "Written by `purgatorio mutants --all --write docs/kill-matrix.md`; a test compares a part of it with a fresh",
+        "run in every run of the suite, and all of it on demand. Each row is a bug that was really made in a system of",
+        "this kind, brought back into the reference by a patch of a function or class in memory.",
         "",
-        "* **explorer**: the clause reported by the search of the scenario, the number of schedules it took (at most",
-        f"  {HUNT.schedules:,}), and the preemptions of what it found. `CHECK` is a structure's own invariant.",
-        "* **one run**: the same scenario with each thread run to its end, once.",
-        "* **random**: uniformly random schedules, at most 500, with a fixed seed.",
-        "* **trace**: the clauses that the engine for traces finds in the recorded history of the counterexample.",
-        "* **model**, **proof**: the claims whose twin is this bug (`purgatorio model`, `purgatorio prove`).",
+        *_legend(),
         "",
-        f"Of {len(rows)} mutants the explorer kills {count['explorer']}, one run {count['one-run']}, "
-        f"random schedules {count['random']},",
-        f"the trace check {count['trace']}, the models {count['model']}, the proofs {count['proof']}.",
+        f"Of {len(rows)} mutants are killed by",
         "",
-        "| # | bug | source | scenario | explorer | one run | random | trace | model | proof |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        *(page_row(row) for row in rows),
+        *(f"* {title}: {_count(rows, layer)}" for layer, title in _COLUMNS.items()),
+        "",
+        "Seconds: "
+        + ", ".join(f"{title} {_seconds(rows, layer):.0f}" for layer, title in _COLUMNS.items())
+        + ".",
+        "",
+        _line((*_BEFORE, *_COLUMNS.values())),
+        "|" + "---|" * (len(_BEFORE) + len(_COLUMNS)),
+        *(_line(cells(row).values()) for row in rows),
         "",
         "## Not applicable",
         "",
@@ -96,19 +178,36 @@ def page(rows: list[MatrixRow]) -> str:
     return "\n".join(lines)
 
 
+def _legend() -> list[str]:
+    return [
+        "* **types**: mypy, strict, on the body that is put in and on whether it fits in its place.",
+        "* **contracts**: the contract of the arithmetic that CrossHair finds broken by what is put in.",
+        "* **proofs**, **models**: the claims whose twin is this bug (`purgatorio prove`, `purgatorio model`).",
+        "* **explorer**: the clause reported by the search of the scenario, the number of schedules it took (at most",
+        f"  {HUNT.schedules:,}), and the preemptions of what it found. `CHECK` is a structure's own invariant.",
+        "* **one run**: the same scenario with each thread run to its end, once.",
+        "* **random**: uniformly random schedules, at most 500, with a fixed seed.",
+        "* **stateful**: the Hypothesis machines that run the patched code, in the profile `ci`; in so many examples.",
+        f"* **stress**: the scenario on plain threads, at least {STRESS_ROUNDS:,} rounds (8 with one thread):",
+        "  the rounds that reported it. It differs from run to run and is not compared.",
+        "* **trace**: the clauses that the engine for traces finds in the recorded history of the counterexample.",
+        "",
+        '"-" alone: not a bug of the kind that the layer looks for; with a number: it looked so often, and in vain.',
+    ]
+
+
+def _count(rows: Iterable[MatrixRow], layer: str) -> int:
+    return sum(row.layers[layer].killed for row in rows if layer in row.layers)
+
+
+def _seconds(rows: Iterable[MatrixRow], layer: str) -> float:
+    return sum(row.layers[layer].seconds for row in rows if layer in row.layers)
+
+
 def as_json(rows: list[MatrixRow]) -> dict[str, object]:
     """The shape of `purgatorio mutants --json`."""
     return {
-        "mutants": [
-            {
-                "number": row.mutant.number,
-                "name": row.mutant.name,
-                "interleaving": row.mutant.interleaving,
-                "scenario": f"{row.mutant.scenario}/{row.mutant.dialect}",
-                "layers": {layer: row.layers[layer].as_json() for layer in LAYERS},
-            }
-            for row in rows
-        ],
+        "mutants": [row.as_json() for row in rows],
         "equivalent": list(EQUIVALENT),
         "not_applicable": [{"number": number, "reason": why} for number, (_, why) in NOT_APPLICABLE.items()],
     }

@@ -1,0 +1,56 @@
+"""The layer `contracts`: the mutant's own arithmetic under the contracts of `purgatorio.arithmetic`, with CrossHair.
+
+Where a patch replaces a function of the arithmetic kernel, its body is put into a copy of that one module, in the place
+of the right one and under its `pre:` and `post:` lines, and CrossHair looks for integers that break them.
+"""
+
+import ast
+import time
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Final
+
+from purgatorio_spec.proof.contracts import CONTRACTS, kernel_file, search_source
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.source import parsed
+
+__all__ = ["contract_kill"]
+
+_BUDGET_S: Final = 5.0
+_NOT_ARITHMETIC: Final = "no function with a contract is changed"
+_FUNCTIONS: Final = frozenset(contract.function for contract in CONTRACTS)
+
+
+def contract_kill(mutant: Mutant) -> Kill:
+    """Search the contracts of what it changes; at most 5 s of CPU for each condition."""
+    patches = [patch for patch in mutant.patches if _is_arithmetic(patch)]
+    if not patches:
+        return Kill(False, reason=_NOT_ARITHMETIC)
+    if find_spec("crosshair") is None:
+        return Kill(False, reason="CrossHair is not installed")
+    start = time.perf_counter()
+    broken = [
+        patch.attribute
+        for patch in patches
+        if (source := _with_body(patch)) is not None
+        and search_source(source, patch.attribute, _BUDGET_S).verdict is Verdict.VIOLATED
+    ]
+    return Kill(bool(broken), ", ".join(f"X-{name}" for name in broken), seconds=time.perf_counter() - start)
+
+
+def _is_arithmetic(patch: Patch) -> bool:
+    return isinstance(patch.owner, ModuleType) and patch.attribute in _FUNCTIONS
+
+
+def _with_body(patch: Patch) -> str | None:
+    """The kernel's source with the patch's body; None where its parameters are named otherwise."""
+    node = parsed(patch.replacement)
+    tree = ast.parse(kernel_file().read_text(encoding="utf-8"))
+    place = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == patch.attribute)
+    if node is None or [one.arg for one in node.args.args] != [one.arg for one in place.args.args]:
+        return None
+    body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+    place.body = [place.body[0], *body]
+    return ast.unparse(ast.fix_missing_locations(tree))

@@ -1,0 +1,166 @@
+"""The layer `types`: would a strict type checker accept the change?
+
+A patch is a change of source, so two questions are put to mypy, for all mutants in one run. Is the body that is put in
+well typed, as a method of the class that it is meant for? (Its module is checked.) And does it fit in the place of what
+it replaces: same parameters, same result? (A line is written for each patch that assigns the one to the other.)
+"""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Final
+
+from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.source import file_of, lines_of, parsed
+
+__all__ = ["type_kills"]
+
+_PACKAGES: Final = ("purgatorio", "purgatorio_spec", "purgatorio_stress")
+_ERROR: Final = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<text>.*)$")
+_TIMEOUT_S: Final = 300
+_HEAD: Final = """\
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+def without_self(method: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
+    raise NotImplementedError
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    mutant: int
+
+
+def type_kills(mutants: Iterable[Mutant]) -> dict[int, Kill]:
+    """By number; one run of mypy. Without mypy installed every answer is that the layer was not run."""
+    asked = tuple(mutants)
+    if find_spec("mypy") is None:
+        return {mutant.number: Kill(False, reason="mypy is not installed") for mutant in asked}
+    start = time.perf_counter()
+    # A lambda is asked about where it is put in, a function where it stands as well.
+    put_in = [
+        patch.replacement
+        for mutant in asked
+        for patch in mutant.patches
+        if isinstance(parsed(patch.replacement), ast.FunctionDef)
+    ]
+    files = {path for one in put_in if (path := file_of(one))}
+    source, lines = _questions(asked)
+    with tempfile.TemporaryDirectory(prefix="purgatorio-types-") as folder:
+        questions = Path(folder) / "fits_in_place.py"
+        questions.write_text(source, encoding="utf-8")
+        errors = _errors([questions, *sorted(files)], folder, _roots(put_in))
+    seconds = (time.perf_counter() - start) / max(1, len(asked))
+    by_line = {line.number: line.mutant for line in lines}
+    told: dict[int, list[str]] = {}
+    for file, number, text in errors:
+        if file.name == questions.name:
+            told.setdefault(by_line.get(number, -1), []).append(text)
+            continue
+        for mutant in asked:
+            if any(_is_in(patch, file, number) for patch in mutant.patches):
+                told.setdefault(mutant.number, []).append(text)
+    if -1 in told:
+        raise RuntimeError(f"mypy does not understand the question: {told[-1][0]}")
+    return {
+        mutant.number: Kill(mutant.number in told, _codes(told.get(mutant.number, [])), seconds=seconds)
+        for mutant in asked
+    }
+
+
+def _questions(mutants: Iterable[Mutant]) -> tuple[str, list[_Line]]:
+    """A module with an assignment for each patch: what is put in, to a name that has the type of what is replaced."""
+    text = [_HEAD]
+    lines: list[_Line] = []
+    for mutant in mutants:
+        for at, patch in enumerate(mutant.patches):
+            owner, replacement = _named(patch.owner), _expression(patch)
+            if owner is None or replacement is None:
+                continue
+            text += [f"import {owner[0]}", *([f"import {replacement[0]}"] if replacement[0] else [])]
+            place, put_in = ".".join((*owner, patch.attribute)), replacement[1]
+            if isinstance(patch.owner, type):
+                place, put_in = f"without_self({place})", f"without_self({put_in})"
+            text.append(f"place_{mutant.number}_{at} = {place}")
+            text.append(f"place_{mutant.number}_{at} = {put_in}")
+            lines.append(_Line(len(text) + _HEAD.count("\n"), mutant.number))
+    return "\n".join([*text, ""]), lines
+
+
+def _named(owner: object) -> tuple[str, ...] | None:
+    if isinstance(owner, ModuleType):
+        return (owner.__name__,)
+    return (owner.__module__, owner.__qualname__) if isinstance(owner, type) else None
+
+
+def _expression(patch: Patch) -> tuple[str, str] | None:
+    """The module to import, and the expression that names what is put in."""
+    node = parsed(patch.replacement)
+    if isinstance(node, ast.Lambda):
+        return "", ast.unparse(node)
+    if isinstance(patch.replacement, FunctionType):
+        module = patch.replacement.__module__
+        return module, f"{module}.{patch.replacement.__qualname__}"
+    return None
+
+
+def _errors(files: Iterable[Path], folder: str, roots: Iterable[str]) -> list[tuple[Path, int, str]]:
+    options = (
+        "--strict --follow-imports=silent --no-error-summary --show-absolute-path --config-file= --implicit-reexport "
+        "--explicit-package-bases --namespace-packages --local-partial-types --disable-error-code=import-untyped"
+    )
+    command = [
+        sys.executable, "-m", "mypy", *options.split(), f"--cache-dir={folder}/cache", *map(str, files)
+    ]  # fmt: skip
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": os.pathsep.join(roots)},
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"mypy failed: {(done.stderr or done.stdout).strip()[-300:]}")
+    found = [_ERROR.match(line) for line in done.stdout.splitlines()]
+    return [(Path(m["file"]), int(m["line"]), m["text"]) for m in found if m]
+
+
+def _roots(put_in: Iterable[object]) -> list[str]:
+    """The folders that hold our packages, and the modules of what is put in."""
+    specs = [find_spec(package) for package in _PACKAGES]
+    found = [
+        Path(folder).parent for spec in specs if spec for folder in spec.submodule_search_locations or ()
+    ]
+    for one in put_in:
+        path = file_of(one)
+        if path is not None and isinstance(one, FunctionType):
+            found.append(path.parents[one.__module__.count(".")])
+    return list(dict.fromkeys(map(str, found)))
+
+
+def _is_in(patch: Patch, file: Path, line: int) -> bool:
+    function = patch.replacement
+    if not isinstance(function, FunctionType):
+        return False
+    return Path(function.__code__.co_filename).resolve() == file.resolve() and line in lines_of(function)
+
+
+def _codes(texts: Iterable[str]) -> str:
+    return ", ".join(sorted({match[1] for text in texts if (match := re.search(r"\[([a-z-]+)\]$", text))}))

@@ -1,0 +1,100 @@
+"""The layers of the kill matrix that read the changed source, and how rows are kept and compared."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from purgatorio.delayed.pending_flag import PendingFlag
+from purgatorio.timer import wheel
+from purgatorio_stress.mutant import layers, tested_layers
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.contract_layer import contract_kill
+from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.mutant.matrix import comparable, kept_rows, matrix, page
+from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.type_layer import type_kills
+from purgatorio_stress.stateful.registry import searches_for
+from stress.planted_bodies import answers_text, right
+
+
+def planted(number: int, owner: object, attribute: str, replacement: object) -> Mutant:
+    """A mutant of the test's own."""
+    patch = Patch(owner, attribute, replacement)
+    return Mutant(number, "planted", "here", "", "two-events", ("O4",), (patch,))
+
+
+def test_a_type_checker_finds_what_does_not_fit() -> None:
+    """A wrong result type is found; the bugs of the list are well typed, and so is the twin that changes nothing."""
+    asked = [
+        planted(1001, PendingFlag, "try_from_event", answers_text),
+        planted(1002, wheel, "is_expired", right),
+        planted(1003, wheel, "is_expired", lambda deadline, clock, tick: str(deadline)),
+        *(MUTANTS[number] for number in (1, 14, 45, 53, 65, 92)),
+    ]
+    assert {number: kill.by for number, kill in type_kills(asked).items() if kill.killed} == {
+        1001: "arg-type",
+        1003: "assignment, return-value",
+    }
+
+
+def test_contracts_are_searched_with_the_mutants_own_body() -> None:
+    """Wrong arithmetic breaks its contract, other right arithmetic does not, and what is no arithmetic is not asked."""
+    assert contract_kill(MUTANTS[66]).by == "X-is_within_level"
+    assert not contract_kill(planted(1002, wheel, "is_expired", right)).killed
+    assert contract_kill(MUTANTS[11]).reason
+
+
+@pytest.mark.parametrize("number", [81, 83])
+def test_stateful_tests_and_threads_kill_what_needs_no_second_thread(
+    number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The two layers are asked with the bug inside."""
+    caplog.set_level(logging.CRITICAL, "purgatorio")
+    mutant = MUTANTS[number]
+    assert tested_layers.stateful_kill(mutant).killed
+    assert tested_layers.stress_kill(mutant).killed
+    assert searches_for(mutant)
+
+
+def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was broken off goes on where it stopped; the file repeats what was said."""
+    kept = tmp_path / "rows.jsonl"
+    first = matrix([19], ("explorer", "model"), kept=kept)
+    assert kept_rows(kept)[19].layers["explorer"].by == "O1"
+    monkeypatch.setattr(layers, "_kills_of", lambda *_: pytest.fail("was run again"))
+    again = matrix([19], ("explorer", "model"), kept=kept)
+    assert again[0].as_json() == first[0].as_json()
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        Kill(True, "O4", 20, "schedules", 0.25, 1),
+        Kill(False, "", 180, "examples", 1.5),
+        Kill(True, "T3", 2048, "rounds", 2.0, hits=37),
+        Kill(False, reason="not installed"),
+    ],
+)
+def test_what_is_kept_is_what_was_said(kill: Kill) -> None:
+    """There and back."""
+    assert Kill.from_json(kill.as_json()) == kill
+
+
+def test_pages_are_compared_but_for_luck_and_seconds() -> None:
+    """The hits of threads and the seconds may differ; a clause may not."""
+    (row,) = matrix([19], ("explorer",))
+    by = dict(row.layers)
+
+    def page_with(stress: Kill, explorer: Kill) -> str:
+        return page([type(row)(row.mutant, {**by, "stress": stress, "explorer": explorer})])
+
+    explorer = by["explorer"]
+    one = page_with(Kill(True, "O1", 2048, "rounds", 1.0, hits=3), explorer)
+    other = page_with(Kill(False, "", 2304, "rounds", 9.0, hits=0), explorer)
+    assert one != other
+    assert comparable(one) == comparable(other)
+    wrong = page_with(Kill(False, "", 2304, "rounds", 9.0, hits=0), Kill(True, "O4", 7, "schedules", 1.0, 1))
+    assert comparable(wrong) != comparable(one)
