@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Drive other people's timers, judge each by what its own documentation promises, and say what was seen.
 
-    What is not installed is SKIPPED with the reason. About a minute for all of them.
+    What is not installed is SKIPPED with the reason. One to two minutes for all of them.
 
     \b
     purgatorio subjects                          # all that can be driven here
