@@ -15,6 +15,7 @@ from purgatorio_pipeline.bench.tables import WIDTH, Table, markdown
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.bench import purgatory_request
 from purgatorio_stress.bench.builds import Build
+from purgatorio_stress.bench.empty_wheel import measure_empty
 from purgatorio_stress.bench.guard import GUARDS, Guarded
 from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
 from purgatorio_stress.bench.purgatory_profile import profile_purgatory
@@ -97,7 +98,8 @@ def test_the_page_and_its_picture_are_made_from_a_run(tmp_path: Path) -> None:
     text = page(
         Run(
             timer=bench,
-            sizes=run_timer_bench("quick", wheel_sizes(), ("X2",)),
+            sizes=run_timer_bench("quick", wheel_sizes(), ("X2", "X3")),
+            empty=measure_empty((16, 256), (1,)),
             steps=run_timer_bench("quick", steps_of_cost(), ("K1",)),
             purgatory=found,
             profiles={"interpreted": profile_purgatory("interpreted", "P4", 200, most=3)},

@@ -11,6 +11,8 @@ from purgatorio_pipeline.bench import purgatory
 from purgatorio_pipeline.bench.aims import aims_table
 from purgatorio_pipeline.bench.tables import Table, markdown, short
 from purgatorio_pipeline.bench.timer_tables import best_own, tables
+from purgatorio_stress.bench.empty_wheel import DEFAULT_WHEEL_SIZE, EmptyWheel
+from purgatorio_stress.bench.figures import Figure
 from purgatorio_stress.bench.guard import Guarded
 from purgatorio_stress.bench.purgatory_bench import PurgatoryFigures
 from purgatorio_stress.bench.purgatory_profile import Spent
@@ -28,6 +30,7 @@ class Run:
 
     timer: TimerBench
     sizes: TimerBench
+    empty: list[EmptyWheel]
     steps: TimerBench
     purgatory: PurgatoryFigures
     profiles: dict[str, list[Spent]]
@@ -45,15 +48,16 @@ def page(run: Run) -> str:
     own = best_own(run.timer.figures) or "interpreted"
     parts = [
         "# What the timers and the purgatory cost",
-        _paragraph(f"""Made by `{COMMAND}`; every figure is of that one run ({run.cpu_s:,.0f} CPU seconds).
+        _paragraph(f"""Made by `{COMMAND}`; every figure is of that one run (scale {run.timer.scale},
+            {run.cpu_s:,.0f} CPU seconds).
             `--scale quick` shows in seconds that it works, `purgatorio bench timer --help` what there is."""),
         *_how(run),
         "" if run.picture is None else f"![cancel + add by size, and Kafka's test]({run.picture})",
         *_aims(run),
-        *_when_not(run.timer, own),
+        *_when_not(run.timer),
         *_jvm(run.timer, own),
         *_every(run.timer),
-        *_sizes(run.sizes),
+        *_sizes(run.sizes, run.empty),
         *_steps(run.steps),
         *_purgatory(run.purgatory),
         *_profiles(run.profiles),
@@ -101,29 +105,21 @@ def _aims(run: Run) -> list[str]:
     return ["## Aims", _paragraph(said), _without_title(table)]
 
 
-def _when_not(bench: TimerBench, own: str) -> list[str]:
-    figures = bench.figures
-    ahead = sorted(
-        figure.size
-        for figure in figures
-        if figure.id == "U2" and figure.subject == own and figure.title == "uniform"
-        if figure.ratios.get(_BASELINE) is not None and figure.ratios[_BASELINE].low > 1
-    )
-    items = [
-        f"""**Few timers.** In U2 the {own} wheel is ahead of the heap of integers in every round from
-        {short(ahead[0])} pending on."""
-        if ahead
-        else f"""**Plain churn.** In U2 the {own} wheel is not ahead of the heap of integers in every round at any
-        size: a push costs a heap next to nothing, a wheel makes an object and takes a lock."""
-    ]
-    for which, what in (("X2", "One timer at a time"), ("X1", "Timers few and far apart")):
+def _when_not(bench: TimerBench) -> list[str]:
+    items: list[str] = []
+    for own in ("compiled", "interpreted"):
+        mine = [figure for figure in bench.figures if figure.subject == own and _BASELINE in figure.ratios]
+        if not mine:
+            continue
+        items.append(_few(own, [one for one in mine if (one.id, one.title) == ("U2", "uniform")]))
         items += [
-            f"**{what}** ({which}, {short(figure.size)}): {_times(ratio.median)} of the heap of integers."
-            for figure in figures
-            if (figure.id, figure.subject, figure.operation) == (which, own, "expire")
-            if (ratio := figure.ratios.get(_BASELINE)) is not None
+            f"**{what}**, {own} ({figure.id}, {short(figure.size)}): {_times(figure.ratios[_BASELINE].median)} of the "
+            "heap of integers."
+            for which, what in (("X2", "One timer at a time"), ("X1", "Timers few and far apart"))
+            for figure in mine
+            if (figure.id, figure.operation) == (which, "expire")
         ]
-    items += _wakes(bench, own)
+    items += _wakes(bench, best_own(bench.figures) or "interpreted")
     rule = """The rule: a wheel is for many timers of which most are cancelled or moved before they are due, with
         delays within a few minutes of one another: time-outs, sessions, retries. For a handful of timers, or some
         that are hours apart, use `heapq`, or `HeapTimer` behind the same interface."""
@@ -136,6 +132,23 @@ def _when_not(bench: TimerBench, own: str) -> list[str]:
         _paragraph(rule),
         _paragraph(why),
     ]
+
+
+def _few(own: str, churn: Sequence[Figure]) -> str:
+    """From where on a wheel is ahead of the heap of integers for good."""
+    ahead: list[int] = []
+    for figure in sorted(churn, key=lambda figure: -figure.size):
+        if figure.ratios[_BASELINE].low <= 1:
+            break
+        ahead.append(figure.size)
+    if not ahead:
+        return f"""**Plain churn**, {own}: in U2 it is not ahead of the heap of integers in every round at the largest
+            size: a push costs a heap next to nothing, a wheel makes an object and takes a lock."""
+    if len(ahead) == len(churn):
+        return f"""**Plain churn**, {own}: in U2 it is ahead of the heap of integers in every round from
+            {short(ahead[-1])} pending on, the smallest size that was measured."""
+    return f"""**Fewer than {short(ahead[-1])} pending**, {own}: from there on it is ahead of the heap of integers in
+        every round of U2."""
 
 
 def _jvm(bench: TimerBench, own: str) -> list[str]:
@@ -179,11 +192,35 @@ def _every(bench: TimerBench) -> list[str]:
     return ["## Every workload", ids, *(markdown(table) for table in tables(bench))]
 
 
-def _sizes(bench: TimerBench) -> list[str]:
+def _sizes(bench: TimerBench, empty: Sequence[EmptyWheel]) -> list[str]:
     said = """Slots of a level, at a tick of 1 ms; more levels are made when a delay needs them. Few slots mean many
         levels and more moves from one to the next; many mean a longer worst tick and more memory for an empty wheel.
         `--sizes` measures this alone."""
-    return ["## The size of the wheel", _paragraph(said), *(markdown(table) for table in tables(bench))]
+    items: list[str] = []
+    for which, operation in dict.fromkeys((figure.id, figure.operation) for figure in bench.figures):
+        found = [one for one in bench.figures if (one.id, one.operation) == (which, operation)]
+        for size in dict.fromkeys(figure.size for figure in found):
+            mine = {one.subject: one.ns for one in found if one.size == size}
+            best = min(mine, key=lambda subject: mine[subject])
+            default = mine[f"wheel-{DEFAULT_WHEEL_SIZE}"]
+            items.append(
+                f"{which} {operation}, {short(size)}: the best is {best}; {DEFAULT_WHEEL_SIZE} costs "
+                f"{default / mine[best]:.2f} times as much."
+            )
+    chosen = f"""The default is {DEFAULT_WHEEL_SIZE} slots and two levels made beforehand (65 s at 1 ms), which is what
+        time-outs need; a third is made by the first delay beyond."""
+    rows = [
+        (f"{one.wheel_size} slots, {one.levels} levels", f"{one.make_us:,.0f}", f"{one.bytes:,.0f}")
+        for one in empty
+    ]
+    made = Table("An empty wheel", ("configuration", "us to make", "bytes"), rows)
+    return [
+        "## The size of the wheel",
+        _paragraph(said),
+        _paragraph(chosen),
+        "\n".join(_item(item) for item in items),
+        *(markdown(table) for table in (*tables(bench), made)),
+    ]
 
 
 def _steps(bench: TimerBench) -> list[str]:

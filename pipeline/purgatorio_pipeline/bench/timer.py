@@ -21,13 +21,14 @@ from purgatorio_pipeline.bench.timer_tables import tables
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.bench.builds import compile_now, why_not_compiled
 from purgatorio_stress.bench.candidate import Entry
+from purgatorio_stress.bench.empty_wheel import measure_empty
 from purgatorio_stress.bench.figures import observation_row
 from purgatorio_stress.bench.guard import GUARDS, check_guard
 from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
 from purgatorio_stress.bench.purgatory_bench import PurgatoryScale, run_purgatory_bench
 from purgatorio_stress.bench.purgatory_profile import profile_purgatory
 from purgatorio_stress.bench.purgatory_request import PURGATORY_IDS, purgatory_entries
-from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE, steps_of_cost, wheel_sizes
+from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE, WHEEL_SIZES, steps_of_cost, wheel_sizes
 from purgatorio_stress.bench.suite import IDS, Scale
 from purgatorio_stress.bench.timer_bench import TimerBench, run_timer_bench
 from purgatorio_stress.bench.workload import Disagreement
@@ -154,6 +155,7 @@ def measure_all(scale: Scale) -> Run:
     return Run(
         timer=timer,
         sizes=sizes,
+        empty=measure_empty(WHEEL_SIZES),
         steps=steps,
         purgatory=found,
         profiles=profiles,
