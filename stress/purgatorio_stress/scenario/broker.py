@@ -174,7 +174,6 @@ BROKER: Final = (
         _leadership,
         marks=(REFUSED, REPLICATED, WAITS),
         strategy="bounded",
-        preemptions=1,
     ),
     one_thread(
         "broker-replication", "a producer and a consumer wait for a follower", ("B108", "B214"), _replication,
