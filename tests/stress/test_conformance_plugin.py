@@ -59,16 +59,12 @@ def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
         "sys.meta_path.insert(0, Without())\n"
         "sys.exit(pytest.main(['-q', *sys.argv[1:]]))"
     )
-    command = [sys.executable, "-c", code]
-    alone = subprocess.run(
-        [*command, "test_other.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert "1 passed" in alone.stdout, alone.stdout + alone.stderr
-    missing = subprocess.run(
-        [*command, "test_case.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert missing.returncode != 0
-    assert "pip install 'purgatorio[spec]'" in missing.stdout + missing.stderr
+    told = subprocess.run(
+        [sys.executable, "-c", code, "--continue-on-collection-errors"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 passed, 1 error" in told.stdout, told.stdout + told.stderr
+    assert "pip install 'purgatorio[spec]'" in told.stdout
 
 
 def test_the_extra_spec_is_enough() -> None:

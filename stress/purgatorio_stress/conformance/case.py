@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.text import render
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance import (
     purgatory_program,
@@ -183,7 +184,8 @@ class Case:
             reasons.setdefault(found.verdict, found.reason)
         for program, judged in runs:
             if judged.recording.broken_off:
-                text = f"{self.clause}  cannot be judged: {judged.recording.broken_off}"
+                why = visible(judged.recording.broken_off, TEXT_LIMIT)
+                text = f"{self.clause}  cannot be judged: {why}"
                 return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
         if Verdict.SKIPPED in reasons:
             return Outcome(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])

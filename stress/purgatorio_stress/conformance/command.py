@@ -116,8 +116,8 @@ class CommandPlayer:
             player.__exit__(None, None, None)
 
     def _calls(self, program: Program) -> Iterator[Call]:
-        """The program as calls; then time goes on, tick by tick, until all that is waited for must have run: two ticks at
-        least, for a purgatory may purge when time passes."""
+        """The program as calls; then time goes on, tick by tick, until all that is waited for must have run, and two
+        ticks at least, for a purgatory may purge when time passes."""
         gauged = "gauge" in self._description.capabilities
         tick_ns = max(self._description.tick_ns or 1_000_000, self._description.unit_ns)
         now_ns = last_ns = 0

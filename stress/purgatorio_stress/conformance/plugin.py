@@ -80,10 +80,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not wanted:
         return
     _items().require_clauses(wanted)
-    left = [item for item in items if _clause_of(item) not in (None, *wanted)]
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        (kept if _clause_of(item) in (None, *wanted) else left).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
+        items[:] = kept
 
 
 @pytest.fixture
@@ -108,7 +111,7 @@ def pytest_runtest_makereport(
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many verdicts were UNKNOWN: a green run that knows little should not look like one that knows."""
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
-    unknown = [report for report in skipped if ("verdict", "UNKNOWN") in report.user_properties]
+    unknown = [report for report in skipped if dict(report.user_properties).get("verdict") == "UNKNOWN"]
     if unknown:
         terminalreporter.write_line(
             f"purgatorio: {len(unknown)} UNKNOWN, which is no pass; -rs shows why, --purgatorio-unknown=fail fails them"

@@ -26,6 +26,10 @@ NEVER_NS: Final = 1 << 50
 """A delay from here on (13 days) is not waited for."""
 
 
+MOST_FIRES: Final = 20_000
+"""A timer that runs more tasks in one program (which has some dozens) is stopped, if it lets itself be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Add:
     """A task is added. `then`: what it does when it runs: add another, cancel one, or raise."""
@@ -102,6 +106,7 @@ class _Drive:
         self.last_deadline_ns = 0
         """Of those that are waited for."""
         self.drains: list[int] = []
+        self.fires = 0
         self.counts = isinstance(timer, Counts) and "size" not in promise.lacks
         for lack, can, method in (
             ("cancel", isinstance(timer, Cancels), "cancel(handle)"),
@@ -137,6 +142,9 @@ class _Drive:
         self.recorder.ret("timer_add", c, task, deadline_t=deadline_t)
 
     def _fire(self, step: Add) -> None:
+        self.fires += 1
+        if self.fires > MOST_FIRES:
+            raise RuntimeError(f"more than {MOST_FIRES} tasks were run in one program")
         c = self.recorder.call("timer_fire", step.task)
         try:
             if step.then is not None:
