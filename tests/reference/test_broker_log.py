@@ -25,7 +25,8 @@ steps = st.one_of(
 
 def played(program: list[tuple[str, object]]) -> tuple[Log, list[int], int]:
     """A log after this program; the sizes and the start that it must have."""
-    log, sizes, start = Log(SEGMENT_BYTES, THREADS), [], 0
+    log, start = Log(SEGMENT_BYTES, THREADS), 0
+    sizes: list[int] = []
     for action, value in program:
         if action == "append" and isinstance(value, list):
             assert log.append(value, 1) == len(sizes)

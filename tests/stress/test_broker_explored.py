@@ -35,14 +35,13 @@ def first_broken(scenario: str, dialect: str) -> str:
     [
         ("broker-leadership", "pending-flag", "({} schedules in `pending-flag`,"),
         ("broker-leadership", "locked", " {} in `locked`)"),
-        ("group-coming-and-going", "locked", "({} schedules)"),
     ],
 )
 def test_the_page_says_how_many_schedules(scenario: str, dialect: str, said: str) -> None:
     """What docs/broker.md gives as figures, by a fresh run."""
     found = explore_bounded(ScenarioProgram(SCENARIOS[scenario], dialect), Limits(seconds=600, preemptions=1))
     assert (found.verdict, found.complete) == (Verdict.PASS, True)
-    assert said.format(f"{found.schedules:,}") in PAGE.read_text(encoding="utf-8")
+    assert said.format(f"{found.schedules:,}") in " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
 def test_a_missing_trigger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
