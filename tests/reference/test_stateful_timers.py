@@ -10,12 +10,13 @@ from hypothesis import given, settings
 
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.timer_machine import HASHED, HEAP, WHEEL, machine_for
+from purgatorio_stress.stateful.timer_machine import FLAT, HASHED, HEAP, WHEEL, machine_for
 from purgatorio_stress.stateful.timer_programs import Program, aligned_programs, run_program
 
 TestSystemTimer = machine_for(WHEEL).TestCase
 TestHeapTimer = machine_for(HEAP).TestCase
 TestHashedWheel = machine_for(HASHED).TestCase
+TestFlatTimer = machine_for(FLAT).TestCase
 TestReaperTimer = ReaperMachine.TestCase
 TestActionQueue = ActionQueueMachine.TestCase
 
@@ -25,3 +26,10 @@ TestActionQueue = ActionQueueMachine.TestCase
 def test_aligned_programs(program: Program) -> None:
     """Programs whose every time lies on the end of a level: the one place where `<=` for `<` in a level shows."""
     run_program(program)
+
+
+@settings(max_examples=500)
+@given(program=aligned_programs())
+def test_aligned_programs_on_the_wheel_for_use(program: Program) -> None:
+    """The same on its levels, of 2 and of 4 buckets."""
+    run_program(program, FLAT[1])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
+from purgatorio.timer import FlatTimer
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
 from purgatorio_stress.stateful.one_thread import (
@@ -26,6 +27,7 @@ from purgatorio_stress.stateful.one_thread import (
 )
 
 __all__ = [
+    "FLAT",
     "HASHED",
     "HEAP",
     "TIMERS",
@@ -106,10 +108,25 @@ def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
     )
 
 
+def _flat(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    """Its sizes are powers of two: the next one from `size` on."""
+    return FlatTimer(
+        "t",
+        tick_ms=tick_ms,
+        wheel_size=1 << (size - 1).bit_length(),
+        levels=1,
+        clock=parts.clock,
+        executor=parts.executor,
+        faults=parts.faults,
+        sync=parts.sync,
+    )
+
+
 WHEEL: Final = ("SystemTimer", _wheel)
 HEAP: Final = ("HeapTimer", _heap)
 HASHED: Final = ("HashedWheel", _hashed)
-TIMERS: Final = (WHEEL, HEAP, HASHED)
+FLAT: Final = ("FlatTimer", _flat)
+TIMERS: Final = (WHEEL, HEAP, HASHED, FLAT)
 
 
 class MachineTask(TimerTask):
