@@ -7,7 +7,7 @@ sits at a boundary of the very wheel that the subject declares.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from purgatorio_stress.protocol.message import (
@@ -108,13 +108,14 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
 
 
 def _of_purgatory(plan: Plan, description: Description) -> Iterator[Due]:
+    dice = random.Random(f"events/{plan.seed}")
     _, acts = purgatory_plan(plan, "command")
     for act in acts:
-        for call in _calls(act, description):
+        for call in _calls(act, description, dice):
             yield Due(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
 
 
-def _calls(act: Act, description: Description) -> list[Call]:
+def _calls(act: Act, description: Description, dice: random.Random) -> Sequence[Call]:
     operation = act.operation
     if act.what == "register":
         return [Register(operation.id, operation.keys, operation.delay_ns)]
@@ -122,4 +123,6 @@ def _calls(act: Act, description: Description) -> list[Call]:
         return [Force(operation.id)]
     if act.what == "cancel_key" and "cancel-key" in description.capabilities:
         return [CancelKey(act.key)]
-    return [Ready(operation.id), Check(act.key)]
+    # What is ready and not checked waits for a check of another, which then has several to complete.
+    both: list[Call] = [Ready(operation.id), Check(act.key)]
+    return dice.choice((both, both, both[:1], both[1:]))

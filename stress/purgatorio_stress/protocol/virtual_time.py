@@ -86,7 +86,7 @@ def drive_virtual(
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
         if manner == "steps":
-            run.advance_through(run.start_ns + due.at_ns)
+            run.advance_through(run.moment_of(due))
         elif run.dice.random() < 0.2:
             run.jump()
         run.make(due)
@@ -115,6 +115,14 @@ class _VirtualRun:
         self._moments: list[int] = []
         self._deadlines: list[int] = []
         self._last_ns = self.start_ns
+
+    def moment_of(self, due: Due) -> int:
+        """When it is due; every third call waits for the next tick, for a call just at a tick is a case of its own."""
+        moment_ns = self.start_ns + due.at_ns
+        on_tick_ns = moment_ns + -moment_ns % self._tick_ns
+        if on_tick_ns % self._unit_ns or self.dice.random() >= 1 / 3:
+            return moment_ns
+        return on_tick_ns
 
     def make(self, due: Due) -> None:
         """Make the call, unless it speaks of what was never added, and remember its deadline."""
