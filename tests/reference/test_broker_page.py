@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from purgatorio_spec.clause.public import broker_clauses
 from purgatorio_spec.table.catalogue import page
 
@@ -15,9 +17,10 @@ PAGE = ROOT / "docs" / "broker.md"
 NAMED = re.compile(r"`(test_broker_\w+\.py)::(test_\w+)`")
 
 
-def test_the_output_on_the_page_is_the_example_s() -> None:
+@pytest.mark.parametrize("example", ["broker_requests.py", "share_fetch.py"])
+def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
     """What a reader sees is what the program prints."""
-    command = [sys.executable, str(ROOT / "examples" / "broker_requests.py")]
+    command = [sys.executable, str(ROOT / "examples" / example)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed in PAGE.read_text()
 

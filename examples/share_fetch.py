@@ -1,0 +1,84 @@
+"""A share group's fetches, step by step, in virtual time: locks, a remote read, an answer that comes late, redelivery.
+
+    python examples/share_fetch.py
+
+Broker 0 leads partition t-0 alone. Of its log the first record is in the remote tier only. Two members share it; each
+may keep a record for 100 ms, and no record is given out more than twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from purgatorio.broker.deferred import Deferred
+from purgatorio.broker.delayed_share_fetch import ShareResult
+from purgatorio.broker.fetch_request import FetchParams
+from purgatorio.broker.key import TopicPartition
+from purgatorio.broker.log import Record
+from purgatorio.broker.partition import ReadRecords
+from purgatorio.broker.replica_manager import ReplicaManager
+from purgatorio.broker.runtime import VirtualRuntime
+from purgatorio.broker.share_fetches import ShareFetches
+from purgatorio.broker.share_log import ReplicaShareLog
+from purgatorio.broker.share_partition import Acknowledgement, ShareLimits
+
+PARTITION = TopicPartition("t", 0)
+FIRST = Record(0, 1, 60, 0, 0)
+
+
+def main() -> None:
+    """Play it, and say what happens."""
+    runtime = VirtualRuntime()
+    broker = ReplicaManager(runtime)
+    remote_reads: list[Deferred[ReadRecords]] = []
+
+    def tier(partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
+        remote_reads.append(Deferred(runtime.sync))
+        return remote_reads[-1]
+
+    log = ReplicaShareLog(broker.partition_or_raise, runtime.sync, tier=tier, local_start=lambda partition: 1)
+    limits = ShareLimits(lock_ms=100, max_deliveries=2)
+    group = ShareFetches(runtime, broker.actions, "g", [PARTITION], log, limits, remote_wait_ms=50)
+    broker.also_check(group.partition_moved)
+
+    def say(text: str) -> None:
+        locked = "locked" if group.share(PARTITION).is_locked() else "free"
+        print(f"{runtime.clock.now_ms():>3} ms  {text:<64} waiting: {group.waiting()}, fetch lock: {locked}")
+
+    def fetch(member: str, max_wait_ms: int) -> None:
+        def answered(answer: Mapping[TopicPartition, ShareResult]) -> None:
+            result = answer.get(PARTITION)
+            offsets = [] if result is None else [record.offset for record in result.records]
+            deliveries = () if result is None else result.deliveries
+            print(f"        -> {member}: offsets {offsets}, delivered {list(deliveries)} times")
+
+        group.fetch(member, FetchParams(max_wait_ms, 1, 1000), [PARTITION], answered)
+        broker.run_actions()
+
+    broker.become_leader(PARTITION, 1, (0,), (0,))
+    broker.append_records(0, 1, {PARTITION: (60, 60)}, lambda results: None)
+    broker.run_actions()
+    fetch("ann", 20)
+    say("ann fetches; offset 0 is in the tier only, so it is read there")
+    fetch("bob", 500)
+    say("bob fetches too, and waits for the fetch lock")
+    runtime.advance(20)
+    say("ann's time is over: completed, and not answered yet")
+    runtime.advance(10)
+    remote_reads[0].complete(ReadRecords((FIRST,), None, None))
+    say("the tier answers: so is ann, and bob may read what is here")
+    group.acknowledge("bob", PARTITION, [1], Acknowledgement.ACCEPT)
+    broker.run_actions()
+    fetch("bob", 500)
+    say("bob is done with offset 1, and fetches again")
+    runtime.advance(100)
+    say("ann has kept offset 0 for 100 ms: bob's fetch reads it")
+    remote_reads[1].complete(ReadRecords((FIRST,), None, None))
+    say("the tier answers")
+    group.acknowledge("bob", PARTITION, [0], Acknowledgement.RELEASE)
+    broker.run_actions()
+    say(f"bob cannot process it; delivered twice, it is archived: start {group.share(PARTITION).start()}")
+
+
+if __name__ == "__main__":
+    main()
