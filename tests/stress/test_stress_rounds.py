@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from purgatorio_pipeline.command.stress import command
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.harness.batch import Batch
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
 from purgatorio_stress.harness.hunt import INSTEAD, NEEDS_TIME, stress_hunt
-from purgatorio_stress.harness.outcome import Grade
+from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.round_trace import RoundTrace
+from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.seeds import SeedShare
+from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 PAIRS = chosen()
@@ -117,6 +126,34 @@ def test_a_trace_of_a_bug_says_so_too(tmp_path: Path) -> None:
     result = run_stress(plan)
     assert result.verdict is Verdict.VIOLATED
     assert check_files(result.traces).runs[0].clauses["O3"].violations > 0
+
+
+def test_a_file_has_a_bound_and_is_whole_all_the_same(tmp_path: Path) -> None:
+    """A soak must not fill the disk; what was left out is counted."""
+    scenario = SCENARIOS["force-against-force"]
+    trace = RoundTrace(tmp_path / "r.jsonl", scenario, "locked", 1, most_events=100)
+    table = OutcomeTable(scenario.name, frozenset(), None)
+    batch = Batch(scenario, "locked", 0, 1, Settings(1, 64, 0.005, 0, 0, 0, False, True), Stop())
+    assert batch.run(table, ScenarioProgram(scenario, "locked").histories, trace) is None
+    trace.close(whole=True)
+    run = check_files([trace.path]).runs[0]
+    assert run.verdict is Verdict.PASS
+    assert 100 <= run.events < 150
+    assert trace.left_out + run.clauses["O1"].occasions == table.recorded_rounds == 64
+
+
+def test_the_printed_command_reproduces() -> None:
+    """What a failure says to paste is pasted: the same scenario breaks the same clause."""
+    plan = StressPlan(
+        [("event-against-expiry", "pending-flag")], rounds=64, seed=5, yields=True, record_every=1, mutant=22
+    )
+    (found,) = forbidden(run_stress(plan), plan)
+    assert found.startswith("event-against-expiry/pending-flag: O3 ")
+    words = shlex.split(found.partition("again: purgatorio stress ")[2])
+    done = CliRunner().invoke(command, [*words, "--json"])
+    assert done.exit_code == 1
+    (outcome, *_) = json.loads(done.stdout)["scenarios"][0]["outcomes"]
+    assert (outcome["clause"], outcome["grade"]) == ("O3", "forbidden")
 
 
 def test_a_batch_can_be_run_alone() -> None:

@@ -145,6 +145,10 @@ def show_stress(result: StressResult, plan: StressPlan) -> None:
     )
     for path in result.traces:
         click.echo(f"trace: {path}")
+    if result.unwritten_rounds:
+        click.echo(
+            f"{result.unwritten_rounds:,} recorded rounds were judged and not written: files are bounded"
+        )
 
 
 def _show_table(table: OutcomeTable, plan: StressPlan) -> None:

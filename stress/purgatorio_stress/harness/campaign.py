@@ -38,6 +38,9 @@ RACED: Final[tuple[str, ...]] = tuple(
 RECORD_EVERY: Final = 7
 """Odd, so that batches with and without yields take turns at being recorded."""
 
+_HISTORIES: Final = 1_000
+"""Different histories of a scenario that are remembered, some kilobytes each: most rounds repeat one of few."""
+
 Tell = Callable[[str, int, float], None]
 """Told of each batch: the scenario, its rounds so far, and the share of the whole run that is done."""
 
@@ -102,6 +105,7 @@ class StressResult:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     traces: list[Path] = field(default_factory=list)
+    unwritten_rounds: int = 0
     subject: str = REFERENCE_SUBJECT.name
 
     @property
@@ -138,6 +142,7 @@ class StressResult:
             "stuck": None if self.stuck is None else self.stuck.as_json() | {"again": self.stuck_again},
             "problem": self.problem,
             "traces": [path.name for path in self.traces],
+            "unwritten_rounds": self.unwritten_rounds,
         }
 
 
@@ -216,6 +221,8 @@ def run_stress(
                     plan.subject.parts,
                 )
                 lane.batches += 1
+                if lane.histories.distinct > _HISTORIES:
+                    lane.histories = ScenarioProgram(lane.scenario, lane.dialect).histories
                 trace = _trace(plan, lane) if settings.recorded else None
                 result.stuck = batch.run(lane.table, lane.histories, trace)
                 if result.stuck is not None:
@@ -298,6 +305,7 @@ def _close(lanes: list[_Lane], result: StressResult, whole: bool) -> None:
         if lane.trace is None:
             continue
         result.traces.append(lane.trace.path)
+        result.unwritten_rounds += lane.trace.left_out
         try:
             lane.trace.close(whole)
         except OSError as problem:

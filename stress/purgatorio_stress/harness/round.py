@@ -84,8 +84,13 @@ class Round:
         if self.final is not None:
             broken += _looked_at(self.final)
         if self.log is not None:
-            broken += histories.judge(self.log.rows)
+            broken += [_by_cause(one) for one in histories.judge(self.log.rows)]
         return broken
+
+
+def _by_cause(one: Broken) -> Broken:
+    """The cause alone: what was seen names events of this one round, and one cause is one line of a table."""
+    return Broken(one.clause, one.subject, one.seen.partition(": ")[0])
 
 
 def _error(name: str, error: BaseException) -> Broken:

@@ -14,20 +14,30 @@ from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_stress.harness.stage import RoundLog
 from purgatorio_stress.scenario.contract import Scenario, header_of
 
-__all__ = ["RoundTrace"]
+__all__ = ["MOST_EVENTS", "RoundTrace"]
 
 _SPAN_NS: Final = 1_000_000_000
 """Of one round: longer than the virtual time that any scenario lets pass."""
 
+MOST_EVENTS: Final = 2_000_000
+"""Of one file, about 250 MB: a soak of a night must not fill the disk. Rounds beyond are judged, and not written."""
+
 
 class RoundTrace:
-    """Writes the rounds of one scenario. Raises OSError where the file cannot be written."""
+    """Writes the rounds of one scenario. Raises OSError where the file cannot be written.
 
-    def __init__(self, path: Path, scenario: Scenario, dialect: str, seed: int) -> None:
+    `left_out`: rounds that came when the file had `most_events`; what is in it is whole all the same.
+    """
+
+    def __init__(
+        self, path: Path, scenario: Scenario, dialect: str, seed: int, most_events: int = MOST_EVENTS
+    ) -> None:
         header = header_of(scenario, dialect)
         run = path.name.split(".", 1)[0]
         self.path = path
         self.dropped = 0
+        self.left_out = 0
+        self._most_events = most_events
         self._writer = TraceWriter(
             path, replace(header, run=run, params={"seed": seed, "rounds": "numbered"})
         )
@@ -41,6 +51,9 @@ class RoundTrace:
 
     def write(self, log: RoundLog) -> None:
         """Add a round; its threads have ended, or are given up."""
+        if self._writer.events >= self._most_events:
+            self.left_out += 1
+            return
         number, first_i = self._rounds, self._next_i
         self._rounds += 1
         self.dropped += log.dropped
