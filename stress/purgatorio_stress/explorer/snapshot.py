@@ -128,34 +128,51 @@ class Snapshot:
         return inside
 
     def _keep_object(self, one: object) -> Iterable[object]:
-        slots = slots_of(type(one))
-        by_name: dict[object, object] | None = getattr(one, "__dict__", None)
-        if any(_is_built_in(base) for base in type(one).__mro__):
-            raise CannotKeep(f"a {type(one).__name__} may change, and cannot be put back")
+        plan = _plan_of(type(one))
         inside: list[object] = []
         several: list[str] = []
-        for name in slots:
-            if not hasattr(one, name):
+        for name, value_of, is_bound_once in plan:
+            try:
+                value = value_of(one)
+            except AttributeError:
                 self._unbound.append((one, name))
                 continue
-            value = getattr(one, name)
             inside.append(value)
-            if _is_bound_once(type(one), name):
+            if is_bound_once:
                 continue
             if isinstance(value, _CONTAINERS):
                 # Another one that is equal now would not be put back when it changes.
-                self._single.append((one, attrgetter(name), name, value))
+                self._single.append((one, value_of, name, value))
             else:
                 several.append(name)
         if len(several) == 1:
-            self._single.append((one, attrgetter(*several), several[0], getattr(one, several[0])))
+            value_of = attrgetter(*several)
+            self._single.append((one, value_of, several[0], value_of(one)))
         elif several:
             values_of = attrgetter(*several)
             self._several.append((one, values_of, several, values_of(one)))
+        by_name: dict[object, object] | None = getattr(one, "__dict__", None)
         if by_name is not None:
             self._keep_mapping(by_name)
             inside += by_name.values()
         return inside
+
+
+_Plan = tuple[tuple[str, Callable[[object], object], bool], ...]
+
+_PLANS: Final[dict[type, _Plan]] = {}
+"""By class, as they were asked for: the slots, and which of them are bound once."""
+
+
+def _plan_of(kind: type) -> _Plan:
+    known = _PLANS.get(kind)
+    if known is None:
+        if any(_is_built_in(base) for base in kind.__mro__):
+            raise CannotKeep(f"a {kind.__name__} may change, and cannot be put back")
+        known = _PLANS[kind] = tuple(
+            (name, attrgetter(name), _is_bound_once(kind, name)) for name in slots_of(kind)
+        )
+    return known
 
 
 def _is_bound_once(kind: type, name: str) -> bool:
