@@ -306,6 +306,14 @@ def record_purgatory(arguments: Sequence[str], folder: Path) -> tuple[RunResult,
     return check_files([path]).runs[0], run
 
 
+def test_names_of_runs_are_fit_for_files() -> None:
+    """Whatever a program calls itself."""
+    names = [
+        command_subjects(WHEEL, time="virtual", label=label)[0].name for label in ("My Timer 1.0", "../..")
+    ]
+    assert names == ["my-timer-1-0-timer-virtual-steps", "subject-timer-virtual-steps"]
+
+
 def test_the_description_is_what_the_program_says() -> None:
     """Before any run."""
     said = describe_command(WHEEL)

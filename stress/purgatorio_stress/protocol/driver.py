@@ -45,7 +45,8 @@ _MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
     "real": ("real",),
     "all": ("virtual-steps", "virtual-jumps", "real"),
 }
-_UNFIT: Final = re.compile(r"[^a-z0-9._]+")
+_UNFIT: Final = re.compile(r"[^a-z0-9_]+")
+"""No dot either: a run is called by its file's name up to the first one."""
 
 
 def describe_command(command: Sequence[str], limits: ChildLimits | None = None) -> Description:
@@ -70,7 +71,7 @@ def command_subjects(
     name in the names of runs. Raises SubjectFailed, as well where nothing is left to drive.
     """
     description = describe_command(command, limits)
-    slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-.")[:40] or "subject"
+    slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
     found = [
         CommandSubject(tuple(command), description, part, mode, slug, limits, late_slack_ns, listener)
         for part in parts_of(description)

@@ -117,6 +117,7 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         self._conversation = Conversation(
             recorder, reported(description, script.part), virtual=True, first=self._conversation.calls
         )
+        self._conversation.description = self.description
         self._lines = []
         self._child.renew()
         talk = self._talk()
