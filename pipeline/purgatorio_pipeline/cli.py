@@ -34,6 +34,7 @@ COMMANDS: dict[str, Command] = {
         "stress",
     ),
     "check": Command("purgatorio_pipeline.command.check", "Judge recorded traces.", "spark"),
+    "watch": Command("purgatorio_pipeline.command.watch", "Judge traces as they arrive.", "spark"),
     "convert": Command(
         "purgatorio_pipeline.command.convert",
         "Convert a trace between JSON lines, gzip, zstd and Parquet.",

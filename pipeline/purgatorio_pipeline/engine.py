@@ -75,14 +75,15 @@ def check_traces(
     """Judge trace files on Spark and leave the tables under `out`. `keep_lines`: with the raw lines among them."""
     lake = Lake(out)
     lake.sweep()
-    ingested = ingest(spark, lake, sources(paths), keep_lines=keep_lines)
+    return judge_ingested(spark, lake, ingest(spark, lake, sources(paths), keep_lines=keep_lines), full=full)
+
+
+def judge_ingested(spark: SparkSession, lake: Lake, ingested: Ingested, *, full: bool = False) -> Checked:
+    """Judge runs whose events and facts are there already."""
     ingested.events.createOrReplaceTempView("events")
     blocks = read_blocks(spark)
     runs = _runs(ingested, blocks)
-    spark.createDataFrame(
-        [run_row(key, run) for key, run in runs.items()],
-        ", ".join(f"{name} {kind}" for name, kind in RUN_COLUMNS.items()),
-    ).createOrReplaceTempView("runs")
+    _show_runs(spark, runs)
     tallies: dict[int, RunTally] = defaultdict(RunTally)
     readings = find_readings(spark, runs, blocks) if runs else {}
     if runs:
@@ -96,6 +97,36 @@ def check_traces(
     results = [_conclude(ingested, key, runs, tallies) for key in sorted(ingested.facts)]
     result = CheckResult(tuple(results), len(ingested.broken), ingested.broken)
     return Checked(result, ingested.events, lake)
+
+
+def find_in_part(
+    spark: SparkSession, lake: Lake, events: DataFrame, runs: dict[int, Run], most: int
+) -> list[tuple[int, Violation]]:
+    """What the clauses of operations find in a part of the events of runs that still go on: run key and violation, at
+    most `most` of them. The part must hold all events of each of its operations up to now.
+
+    Not judged: the counts of checks and the readings of gauges, which need all operations of a run.
+    """
+    events.createOrReplaceTempView("events")
+    _show_runs(spark, runs)
+    found = _Full(spark, lake, runs).judge(frozenset())
+    rows = found.where("kind = 'violation' AND cause <> 'check-miscounted'").limit(most).collect()
+    return [
+        (
+            row["run_key"],
+            Violation(
+                row["clause"], row["subject"], row["cause"], tuple(row["events"]), row["allowed"], row["seen"]
+            ),
+        )
+        for row in sorted(rows, key=lambda row: (row["run_key"], row["events"][-1], row["clause"]))
+    ]
+
+
+def _show_runs(spark: SparkSession, runs: dict[int, Run]) -> None:
+    spark.createDataFrame(
+        [run_row(key, run) for key, run in runs.items()],
+        ", ".join(f"{name} {kind}" for name, kind in RUN_COLUMNS.items()),
+    ).createOrReplaceTempView("runs")
 
 
 def _runs(ingested: Ingested, blocks: Blocks) -> dict[int, Run]:

@@ -40,6 +40,8 @@ class TraceReader:
 
     path: Path
     name: str = ""
+    segment: bool = False
+    """The file is one of several of a run: the end record counts the events of all of them."""
     header: Header | None = None
     header_line: int = 0
     end: End | None = None
@@ -144,7 +146,7 @@ class TraceReader:
 
     def _check_count(self) -> None:
         end = self.end
-        if end is None or self.broken_count or end.events == self.events:
+        if end is None or self.segment or self.broken_count or end.events == self.events:
             return
         self._refuse_at(
             0,

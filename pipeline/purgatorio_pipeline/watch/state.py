@@ -1,0 +1,168 @@
+"""What a watch knows after a batch: the open runs, what was found in them so far, and the verdicts of the closed ones.
+
+One JSON file a batch, written beside its place and renamed, so a killed batch leaves the one before it; done again it
+writes the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from purgatorio_pipeline.watch.segments import Segment, header_of
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.judge.result import Json, subject_of
+from purgatorio_spec.trace.columns import fields_of
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Verdict, Violation
+
+MAX_SUBJECTS: Final = 100_000
+"""Broken operations of an open run that are told apart; beyond, the count stands still until the run is closed."""
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """A run whose end, or some of whose events, have not come yet.
+
+    `found`: by clause and cause the operations that broke it so far, each with the batch that told; `shown`: of each
+    cause the first operation, what was allowed and what was seen.
+    """
+
+    run: str
+    header: Header | None
+    file: str
+    first_batch: int
+    events: int = 0
+    broken: int = 0
+    first_broken: str = ""
+    dropped: int = 0
+    declared: int | None = None
+    last_t: int = -(1 << 62)
+    odd: str = ""
+    found: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    shown: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, segment: Segment) -> None:
+        """One more of its files."""
+        self.events += segment.events
+        self.broken += segment.broken
+        self.first_broken = self.first_broken or segment.first_broken
+        self.dropped += segment.dropped
+        self.last_t = max(self.last_t, segment.last_t)
+        if segment.declared is not None:
+            self.declared = segment.declared
+        if segment.header is not None and segment.header != self.header:
+            self.odd = self.odd or f"{segment.file} has another header than {self.file}"
+        if segment.cut:
+            self.odd = self.odd or f"{segment.file}: {segment.cut}"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the end has come and every event that it counts."""
+        return self.declared is not None and self.events + self.broken >= self.declared
+
+    def add(self, violation: Violation, batch: int) -> bool:
+        """Note a broken operation; False if it was known."""
+        causes = self.found.setdefault(violation.clause, {})
+        subjects = causes.setdefault(violation.cause, {})
+        if violation.subject in subjects or sum(map(len, causes.values())) >= MAX_SUBJECTS:
+            return False
+        if not subjects:
+            self.shown[f"{violation.clause} {violation.cause}"] = [
+                violation.subject, violation.allowed, violation.seen,
+            ]  # fmt: skip
+        subjects[violation.subject] = batch
+        return True
+
+    def as_json(self) -> Json:
+        """The public shape of a run, as `check` prints it, and that it is open."""
+        clauses: Json = {
+            name: {
+                "verdict": str(Verdict.VIOLATED if name in self.found else Verdict.UNKNOWN),
+                "violations": sum(map(len, self.found.get(name, {}).values())),
+                "occasions": 0,
+            }
+            for name in CLAUSES
+        }
+        waits = (
+            "no end record yet" if self.declared is None else f"{self.declared - self.events} events to come"
+        )
+        return {
+            "run": self.run,
+            "file": self.file,
+            "subject": "" if self.header is None else subject_of(self.header),
+            "profile": "" if self.header is None else self.header.profile,
+            "verdict": str(Verdict.VIOLATED if self.found else Verdict.UNKNOWN),
+            "events": self.events,
+            "clauses": clauses,
+            "problems": [f"open: {waits}", *([self.odd] if self.odd else [])],
+            "open": True,
+        }
+
+
+@dataclass(slots=True)
+class WatchState:
+    """After batch `batch` (-1: before the first): open runs by name, and what the closed ones came to, in order."""
+
+    batch: int = -1
+    carried: int = -1
+    """The batch whose tables hold the events carried over; -1: there are none."""
+    runs: dict[str, OpenRun] = field(default_factory=dict)
+    closed: list[Json] = field(default_factory=list)
+
+    def all_runs(self) -> Iterator[Json]:
+        """Every run in the public shape, the closed ones first."""
+        yield from self.closed
+        yield from (run.as_json() for run in self.runs.values())
+
+    def save(self, folder: Path) -> None:
+        """Write it down under its batch."""
+        folder.mkdir(parents=True, exist_ok=True)
+        runs = [
+            asdict(run) | {"header": None if run.header is None else fields_of(run.header)}
+            for run in self.runs.values()
+        ]
+        replace_file(
+            _place(folder, self.batch),
+            orjson.dumps({"batch": self.batch, "carried": self.carried, "runs": runs, "closed": self.closed}),
+        )
+
+
+def load_before(folder: Path, batch: int) -> WatchState:
+    """The state that batch `batch` starts from: that of the last one before it."""
+    earlier = [number for number in _batches(folder) if number < batch]
+    if not earlier:
+        return WatchState()
+    held = orjson.loads(_place(folder, max(earlier)).read_bytes())
+    runs = {one["run"]: OpenRun(**{**one, "header": header_of(one["header"])}) for one in held["runs"]}
+    return WatchState(held["batch"], held["carried"], runs, held["closed"])
+
+
+def forget_before(folder: Path, batch: int) -> None:
+    """Remove the states that no batch will start from any more."""
+    for number in _batches(folder):
+        if number < batch:
+            _place(folder, number).unlink(missing_ok=True)
+
+
+def replace_file(place: Path, content: bytes) -> None:
+    """Whole or not at all: written beside it, brought to disk, renamed."""
+    staged = place.with_name(f".staged-{place.name}")
+    with staged.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    staged.replace(place)
+
+
+def _place(folder: Path, batch: int) -> Path:
+    return folder / f"batch-{batch:09d}.json"
+
+
+def _batches(folder: Path) -> list[int]:
+    return [int(place.stem.removeprefix("batch-")) for place in folder.glob("batch-*.json")]

@@ -1,0 +1,51 @@
+"""The stream itself: new files of a folder in micro-batches, each handed to the watcher."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from purgatorio_pipeline.watch.batch import Watcher
+from purgatorio_spec.trace.lines import SUFFIXES
+
+MAX_FILES: Final = 64
+"""Files a batch: small enough that a violation is told soon, large enough that the cost of a batch is shared."""
+
+_SCHEMA: Final = "path string, modificationTime timestamp, length long, content binary"
+
+
+def start_watch(
+    spark: SparkSession,
+    folder: Path,
+    watcher: Watcher,
+    *,
+    every_s: float | None = None,
+    files_per_batch: int = MAX_FILES,
+) -> StreamingQuery:
+    """Watch `folder` and the folders in it; the checkpoint lies under `watcher.out`.
+
+    `every_s`: look for files this often; None takes in what is there and ends. A stream that is started again over the
+    same `out` goes on where the last one stopped; a batch that was cut off is done again and comes to the same.
+    """
+    files = (
+        spark.readStream.format("binaryFile")
+        .schema(_SCHEMA)
+        .option("maxFilesPerTrigger", files_per_batch)
+        .option("recursiveFileLookup", "true")
+        .option("pathGlobFilter", "[!.]*{" + ",".join(SUFFIXES) + "}")
+        .load(str(folder.resolve()))
+        .select("path")
+    )
+
+    def each(batch: DataFrame, number: int) -> None:
+        watcher.batch(batch, number)
+
+    writer = files.writeStream.foreachBatch(each).option(
+        "checkpointLocation", str(watcher.out / "checkpoint")
+    )
+    if every_s is None:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{every_s} seconds").start()

@@ -1,0 +1,170 @@
+"""`purgatorio watch`: segments in, verdicts as `check` gives them, nothing twice."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.segmented import write_segments
+from purgatorio_pipeline.watch.batch import News, Watcher
+from purgatorio_pipeline.watch.metrics import metrics_text
+from purgatorio_pipeline.watch.segments import Segment
+from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
+from purgatorio_pipeline.watch.stream import start_watch
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import Json
+from purgatorio_spec.verdict import Verdict, Violation
+from trace_builder import HEADER, MS, Trace
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "whole").mkdir()
+    return tmp_path
+
+
+def many(run: str, broken: bool) -> Trace:
+    """Forty operations, some completed, some expired; a broken one fires though it was completed (T4) early on."""
+    made = Trace()
+    made.header = replace(HEADER, run=run)
+    for number in range(40):
+        name = f"op-{number}"
+        made.register(name, [f"k{number % 3}"], delay_ns=10 * MS)
+        made.point("ready", name, th="c", back_ns=500)
+        made.check(f"k{number % 3}", name)
+        if broken and number == 10:
+            made.wait(20 * MS)
+            made.fire(name)
+        if number % 4 == 0:
+            made.register(f"late-{number}", ["z"], delay_ns=MS)
+            made.wait(2 * MS)
+            made.expire(f"late-{number}")
+        made.wait(100 * MS)
+    return made
+
+
+def watch(spark: SparkSession, place: Path, files: int = 64) -> list[News]:
+    """Take in what is there, and what each batch told."""
+    heard: list[News] = []
+    query = start_watch(
+        spark,
+        place / "in",
+        Watcher(spark, place / "lake", heard.append, place / "m.prom"),
+        files_per_batch=files,
+    )
+    query.awaitTermination()
+    return heard
+
+
+def by_run(state: WatchState) -> dict[str, Json]:
+    return {str(run["run"]): run for run in state.all_runs()}
+
+
+def counts(run: Json) -> dict[str, tuple[object, object]]:
+    clauses = run["clauses"]
+    assert isinstance(clauses, dict)
+    return {name: (one["verdict"], one["violations"]) for name, one in clauses.items()}
+
+
+def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
+    spark: SparkSession, place: Path
+) -> None:
+    """Half of each run's segments first, then a new stream over the same checkpoint for the rest."""
+    paths = {
+        name: many(name, name == "bad").write(place / "whole" / f"{name}.jsonl") for name in ("good", "bad")
+    }
+    parts = {name: write_segments(path, place / "whole", 200) for name, path in paths.items()}
+    for name in paths:
+        for part in parts[name][:2]:
+            shutil.copy(part, place / "in")
+    (place / "in" / "odd.jsonl").write_text("this is no trace\n")
+    first = watch(spark, place)
+    open_runs = by_run(first[-1].state)
+    assert {name: run["verdict"] for name, run in open_runs.items() if run["open"]} == {
+        "good": "UNKNOWN",
+        "bad": "VIOLATED",
+    }
+    assert [(run, one.clause, one.subject) for run, one in first[-1].found] == [("bad", "T4", "op-10")]
+    assert [run["verdict"] for run in first[-1].closed] == ["INVALID_TRACE"]
+
+    for name in paths:
+        for part in parts[name][2:]:
+            shutil.copy(part, place / "in")
+    second = watch(spark, place)
+    assert [one.found for one in second] == [[]], "what was told is not told again"
+    closed = by_run(second[-1].state)
+    assert not any(run["open"] for run in closed.values())
+    for name, path in paths.items():
+        (expected,) = check_files([path]).runs
+        assert closed[name]["verdict"] == expected.verdict
+        assert counts(closed[name]) == counts(expected.as_json())
+        assert closed[name]["events"] == expected.events
+    assert closed["bad"]["verdict"] == Verdict.VIOLATED
+    assert closed["good"]["verdict"] == Verdict.PASS
+    assert watch(spark, place) == [], "nothing new: no batch"
+    assert 'purgatorio_violations{run="bad",clause="T4"} 1' in (place / "m.prom").read_text()
+
+    # A run's name is used once, and a batch that is done again comes to the same.
+    shutil.copy(parts["good"][0], place / "in" / "again.jsonl")
+    (third,) = watch(spark, place)
+    assert "give every run a name of its own" in str(third.closed)
+    again = spark.createDataFrame([(str(place / "in" / "again.jsonl"),)], "path string")
+    Watcher(spark, place / "lake", lambda news: None).batch(again, third.batch)
+    assert load_before(place / "lake" / "state", third.batch + 1) == third.state
+
+
+def segment(run: str, events: int, **more: object) -> Segment:
+    values: dict[str, object] = {
+        "file": "f.jsonl", "run": run, "header": HEADER, "events": events, "broken": 0, "first_broken": "",
+        "dropped": 0, "declared": None, "cut": "", "last_t": 5,
+    }  # fmt: skip
+    return Segment(**{**values, **more})  # type: ignore[arg-type]  # the fields, by name
+
+
+def test_a_run_closes_when_all_that_its_end_counts_is_there() -> None:
+    """Segments may come in any order."""
+    run = OpenRun("r", HEADER, "f.jsonl", 0)
+    run.take(segment("r", 10, declared=30))
+    assert not run.closed
+    assert run.as_json()["problems"] == ["open: 20 events to come"]
+    run.take(segment("r", 19))
+    assert not run.closed
+    run.take(segment("r", 1))
+    assert run.closed
+
+
+def test_a_segment_with_another_header_is_a_problem() -> None:
+    run = OpenRun("r", HEADER, "f.jsonl", 0)
+    run.take(segment("r", 1, header=replace(HEADER, profile="pending-flag"), file="g.jsonl"))
+    assert run.odd == "g.jsonl has another header than f.jsonl"
+
+
+def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
+    """And what is forgotten is what no batch will start from."""
+    run = OpenRun("r", HEADER, "f.jsonl", 0)
+    run.take(segment("r", 10))
+    assert run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 0)
+    assert not run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 1)
+    for batch in range(3):
+        WatchState(
+            batch, -1, {"r": run}, [{"run": "old", "verdict": "PASS", "clauses": {}, "events": 3}]
+        ).save(tmp_path)
+    assert load_before(tmp_path, 3) == WatchState(2, -1, {"r": run}, load_before(tmp_path, 3).closed)
+    assert load_before(tmp_path, 2).batch == 1
+    forget_before(tmp_path, 2)
+    assert load_before(tmp_path, 2) == WatchState()
+
+
+def test_metrics_escape_what_comes_from_a_trace() -> None:
+    """A run's name is the producer's."""
+    run = OpenRun('a"b\\c\nd', HEADER, "f.jsonl", 0)
+    run.add(Violation("O1", "op-1", "completed-twice", (1,), "once", "twice"), 0)
+    text = metrics_text(WatchState(7, -1, {run.run: run}))
+    assert 'purgatorio_violations{run="a\\"b\\\\c\\nd",clause="O1"} 1\n' in text
+    assert 'purgatorio_runs{verdict="VIOLATED",open="true"} 1\n' in text
+    assert text.endswith("purgatorio_batch 7\n")
