@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import select
 import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +121,40 @@ def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
     again = spark.createDataFrame([(str(place / "in" / "again.jsonl"),)], "path string")
     Watcher(spark, place / "lake", lambda news: None).batch(again, third.batch)
     assert load_before(place / "lake" / "state", third.batch + 1) == third.state
+
+
+@pytest.mark.slow
+def test_a_watch_that_is_killed_goes_on_and_comes_to_the_same(place: Path) -> None:
+    """Killed without warning inside its third batch; what a watch that nobody disturbed says is said all the same."""
+    for name in ("good", "bad"):
+        path = many(name, name == "bad").write(place / "whole" / f"{name}.jsonl")
+        write_segments(path, place / "in", 150)
+    whole = finished(place, "calm")
+    killed = subprocess.Popen(command(place, "killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    third = place / "killed" / "silver" / "events-000000002"
+    while not third.exists() and killed.poll() is None:
+        select.select([], [], [], 0.05)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    state = load_before(place / "killed" / "state", 1 << 40)
+    assert 0 <= state.batch < int(str(whole["batch"]))
+    again = finished(place, "killed")
+    assert again["runs"] == whole["runs"]
+    assert again["verdict"] == whole["verdict"] == "VIOLATED"
+
+
+def command(place: Path, lake: str) -> list[str]:
+    """The watch of the folder in a process of its own, two files a batch."""
+    arguments = ["watch", str(place / "in"), "--out", str(place / lake), "--once", "--files", "2", "--json"]
+    return [str(Path(sys.executable).with_name("purgatorio")), *arguments]
+
+
+def finished(place: Path, lake: str) -> Json:
+    """What it prints when nobody kills it."""
+    done = subprocess.run(command(place, lake), capture_output=True, check=False)
+    found: Json = json.loads(done.stdout)
+    assert done.returncode == 1
+    return found
 
 
 def segment(run: str, events: int, **more: object) -> Segment:
