@@ -33,19 +33,27 @@ def assert_all_promises_kept(result: RunResult) -> None:
 
 
 def test_the_configurations_are_those_promised() -> None:
-    """Both dialects, tick 1 and 10, wheel sizes 2, 3 and 20, each under a name of its own."""
+    """Both dialects, tick 1 and 10, wheel sizes 2, 3 and 20, and the wheel for use, each under a name of its own."""
     subjects = reference_subjects()
-    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects} == {
+    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if not s.flat} == {
         (profile, tick, size)
         for profile in ("pending-flag", "locked")
         for tick in (1, 10)
         for size in (2, 3, 20)
     }
-    assert len({subject.name for subject in subjects}) == 12
+    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if s.flat} == {
+        (profile, *shape) for profile in ("pending-flag", "locked") for shape in ((1, 256), (10, 2))
+    }
+    assert len({subject.name for subject in subjects}) == 16
 
 
 @pytest.mark.parametrize(
-    "subject", [ReferenceSubject("locked", 10, 3), ReferenceSubject("pending-flag", 1, 20)]
+    "subject",
+    [
+        ReferenceSubject("locked", 10, 3),
+        ReferenceSubject("pending-flag", 1, 20),
+        ReferenceSubject("pending-flag", 1, 256, flat=True),
+    ],
 )
 def test_the_reference_keeps_its_promises(subject: ReferenceSubject, tmp_path: Path) -> None:
     """One configuration of each dialect; `verify` runs them all."""
@@ -56,7 +64,7 @@ def test_the_reference_keeps_its_promises(subject: ReferenceSubject, tmp_path: P
 @pytest.mark.parametrize("subject", reference_subjects(), ids=lambda subject: subject.name)
 @pytest.mark.parametrize("seed", [2, 3])
 def test_every_configuration_keeps_its_promises(subject: ReferenceSubject, seed: int, tmp_path: Path) -> None:
-    """All twelve, larger, with other seeds."""
+    """All of them, larger, with other seeds."""
     assert_all_promises_kept(judged(subject, tmp_path, 2_000, seed))
 
 

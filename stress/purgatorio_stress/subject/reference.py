@@ -22,6 +22,7 @@ from typing import Final
 
 from purgatorio import LOCKED, PENDING_FLAG, ActionTask, MonotonicClock, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
+from purgatorio.timer import FlatTimer, compiled
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.recorded import (
     NS_PER_MS,
@@ -57,17 +58,22 @@ _GAUGE_EVERY_S: Final = 0.1
 
 @dataclass(frozen=True)
 class ReferenceSubject:
-    """One configuration: a dialect (the name of its profile), a tick in milliseconds, a number of buckets."""
+    """One configuration: a dialect (the name of its profile), a tick in milliseconds, a number of buckets.
+
+    `flat`: over the wheel for use, in the build that is imported, instead of Kafka's classes.
+    """
 
     profile: str
     tick_ms: int
     wheel_size: int
     threads: int = 4
+    flat: bool = False
 
     @property
     def name(self) -> str:
-        """`reference-locked-tick10-wheel3`."""
-        return f"reference-{self.profile}-tick{self.tick_ms}-wheel{self.wheel_size}"
+        """`reference-locked-tick10-wheel3`, `reference-locked-tick1-flat256`."""
+        wheel = "flat" if self.flat else "wheel"
+        return f"reference-{self.profile}-tick{self.tick_ms}-{wheel}{self.wheel_size}"
 
     @property
     def version(self) -> str:
@@ -81,6 +87,10 @@ class ReferenceSubject:
     def tick_ns(self) -> int:
         """The lowest tick."""
         return self.tick_ms * NS_PER_MS
+
+    @property
+    def _language(self) -> str:
+        return "Python, compiled by mypyc" if compiled else "Python"
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`."""
@@ -100,7 +110,7 @@ class ReferenceSubject:
     def _write(self, plan: Plan, out_path: Path, recorder: Recorder, dropped: int | None) -> Path:
         header = Header(
             run=out_path.name.split(".", 1)[0],
-            implementation=Implementation("purgatorio reference", self.version, "Python"),
+            implementation=Implementation("purgatorio reference", self.version, self._language),
             profile=self.profile,
             timer=TimerConstants(
                 tick_ns=self.tick_ns,
@@ -117,13 +127,19 @@ class ReferenceSubject:
 
 
 def reference_subjects() -> list[ReferenceSubject]:
-    """Both dialects, tick 1 and 10, wheels of 2, 3 and 20 buckets."""
-    return [
+    """Both dialects, tick 1 and 10, wheels of 2, 3 and 20 buckets; the wheel for use with 256 and with 2."""
+    faithful = [
         ReferenceSubject(profile, tick_ms, wheel_size)
         for profile in DIALECTS
         for tick_ms in (1, 10)
         for wheel_size in (2, 3, 20)
     ]
+    flat = [
+        ReferenceSubject(profile, tick_ms, wheel_size, flat=True)
+        for profile in DIALECTS
+        for tick_ms, wheel_size in ((1, 256), (10, 2))
+    ]
+    return faithful + flat
 
 
 class _Run:
@@ -139,7 +155,8 @@ class _Run:
         self._given_back: list[RecordedOperation] = []
         planned, self._acts = purgatory_plan(plan, f"reference/{subject.name}")
         self._operations = {one.id: self._make_operation(one) for one in planned}
-        self._timer = SystemTimer(
+        kind = FlatTimer if subject.flat else SystemTimer
+        self._timer = kind(
             subject.name, tick_ms=subject.tick_ms, wheel_size=subject.wheel_size, clock=self._clock
         )
         self._purgatory = RecordedPurgatory(
