@@ -318,3 +318,28 @@ def test_the_description_is_what_the_program_says() -> None:
     """Before any run."""
     said = describe_command(WHEEL)
     assert (said.name, said.tick_ns, said.wheel_size, said.lanes) == ("toy-wheel", MS, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("TICK_NS = 1_000_000", "TICK_NS = 3_600_000_000_000"),
+        ("TICK_NS = 1_000_000", "TICK_NS = 1"),
+        ('"late_ns": TICK_NS', '"late_ns": 1 << 50'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "unit_ns": 7_000_000'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "unit_ns": 1_000_000_000'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "most_delay_ns": 1'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "least_delay_ns": 5_000_000_000'),
+        ('"late_ns": TICK_NS', '"late_ns": TICK_NS, "most_delay_ns": 2**63-1, "least_delay_ns": -2**63'),
+        ('"wheel_size": 8', '"wheel_size": 1 << 31'),
+    ],
+)
+def test_odd_constants_give_no_false_alarm(text: str, instead: str, tmp_path: Path) -> None:
+    """A tick of an hour or of a nanosecond, bounds of days, units that divide nothing: the wheel is as correct."""
+    source = (EXAMPLES / "toy_wheel.py").read_text(encoding="utf-8")
+    assert source.count(text) == 1
+    odd = tmp_path / "odd.py"
+    odd.write_text(source.replace(text, instead), encoding="utf-8")
+    _, runs = record([*PYTHON, str(odd)], tmp_path, 40)
+    assert [run.verdict for run in runs] == [Verdict.PASS, Verdict.PASS]
+    assert all(run.clauses["T2"].occasions > 20 for run in runs)

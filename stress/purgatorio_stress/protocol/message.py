@@ -82,6 +82,8 @@ REPORTABLE: Final = (
 
 _ID: Final = Text(100)
 _TIME: Final = Number(0)
+_HOUR_NS: Final = 3_600_000_000_000
+_BOUND: Final = Number(0, 1 << 50)
 _CALL_NUMBER: Final = Number(0, MAX_TIME_NS)
 
 
@@ -231,10 +233,10 @@ class Description:
     profile: Annotated[
         str | None, Text(100), "the promises it is held to; a plain timer may leave it out"
     ] = None
-    tick_ns: Annotated[int | None, Number(1), "its granularity"] = None
-    wheel_size: Annotated[int | None, Number(1), "buckets of one level"] = None
-    early_ns: Annotated[int | None, _TIME, "how much before its deadline a task may fire"] = None
-    late_ns: Annotated[int | None, _TIME, "how much after its deadline, if `advance` came at every tick"] = (
+    tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "its granularity"] = None
+    wheel_size: Annotated[int | None, Number(1, 1 << 31), "buckets of one level"] = None
+    early_ns: Annotated[int | None, _BOUND, "how much before its deadline a task may fire"] = None
+    late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
         None
     )
     purge_interval: Annotated[int | None, _TIME, "completed operations that may stay watched"] = None

@@ -52,14 +52,15 @@ def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape
         description.most_delay_ns,
     )
     ticks = 100 if virtual else 3
-    longest_ns = max(800 * MS, max(0, least_ns) + ticks * tick_ns)
+    # Half of what counts as huge: what is not huge is waited for.
+    longest_ns = min(max(800 * MS, max(0, least_ns) + ticks * tick_ns), HUGE_NS // 2)
     return PlanShape(
         unit_ns=description.unit_ns,
         least_ns=least_ns,
         most_ns=most_ns,
         # A purgatory's cancels in a plan are its events.
         cancels=part == "purgatory" or "cancel" in description.capabilities,
-        span_ns=max(1_500 * MS, 2 * ticks * tick_ns) if virtual else 1_500 * MS,
+        span_ns=min(max(1_500 * MS, 2 * ticks * tick_ns), HUGE_NS // 2) if virtual else 1_500 * MS,
         longest_ns=max(1, min(longest_ns if virtual else min(longest_ns, 10_000 * MS), most_ns)),
     )
 

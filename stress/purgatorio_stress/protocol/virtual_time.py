@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from purgatorio_stress.protocol.message import (
+    MAX_TIME_NS,
     Add,
     Advance,
     Description,
@@ -32,6 +33,9 @@ Manner = Literal["steps", "jumps"]
 
 _START_PLACES: Final = (0, 1, 999, 1_000_000_007, 8_640_000_000_000_000)
 """Where the clock starts, in nanoseconds and rounded to the unit; the last is a hundred days."""
+
+_ROOM_NS: Final = 100_000_000_000_000
+"""A day for delays and jumps."""
 
 _AFTERWARDS_NS: Final = 400 * MS
 """Time after the last deadline, for a purgatory that purges now and then."""
@@ -58,8 +62,10 @@ class VirtualClock:
 
 
 def start_of_clock(seed: int, description: Description) -> int:
-    """Where virtual time starts: anywhere, by the seed."""
-    place_ns = random.Random(f"clock/{seed}").choice(_START_PLACES)
+    """Where virtual time starts: anywhere, by the seed, but so that a run ends before `MAX_TIME_NS`."""
+    run_ns = 1_000 * (description.tick_ns or MS) + (description.late_ns or 0) + _ROOM_NS
+    places = [place_ns for place_ns in _START_PLACES if place_ns + run_ns <= MAX_TIME_NS]
+    place_ns = random.Random(f"clock/{seed}").choice(places)
     return place_ns - place_ns % description.unit_ns
 
 
@@ -196,7 +202,9 @@ class _VirtualRun:
         rest_ns += -rest_ns % self._unit_ns
         if manner == "steps":
             self.advance_through(rest_ns)
+        # A late bound of days is not gone through minute by minute.
+        step_ns = max(self._jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)
         while self._clock.now_ns < rest_ns:
-            self._advance(min(rest_ns, self._clock.now_ns + self._jump_ns))
+            self._advance(min(rest_ns, self._clock.now_ns + step_ns))
         afterwards = -(-_AFTERWARDS_NS // self._unit_ns) * self._unit_ns
         self._advance(self._clock.now_ns + afterwards)
