@@ -53,7 +53,8 @@ class Keeping(Protocol):
     """A program that need not be set up anew for every run."""
 
     def roots(self) -> Iterable[object]:
-        """Where all that it has set up can be reached from, the tasks' bodies aside; see `Snapshot`."""
+        """Where all that it has set up can be reached from, the tasks' bodies aside; see `Snapshot`. May raise
+        CannotKeep."""
 
 
 class Repetition:
@@ -78,9 +79,6 @@ class Repetition:
         self._track_state = track_state
         self._run: Run | None = None
         self._kept: Snapshot | None = None
-        self._tasks = 0
-        self._made = 0
-        self._named: dict[int, tuple[object, object]] = {}
         self._runs = 0
         self._collects = False
 
@@ -103,7 +101,7 @@ class Repetition:
         run = self._run
         if run is not None and self._kept is not None:
             self._kept.restore()
-            run.begin_anew(schedule, self._tasks, self._made, self._named)
+            run.begin_anew(schedule)
             run.execute()
             return run, _judged(self._program, run)
         run = Run(
@@ -117,25 +115,19 @@ class Repetition:
         self._program.set_up(run)
         if self._run is not None:
             self._run.close()
-        elif isinstance(self._program, Keeping) and run.now_ms == 0:
+        elif isinstance(self._program, Keeping):
             self._keep(run, self._program)
         self._run = run
         run.execute()
         return run, _judged(self._program, run)
 
     def _keep(self, run: Run, program: Keeping) -> None:
-        self._tasks = len(run.tasks)
-        self._made = run.current.made
         for shared in (run.objects or {}).values():
             name_of(run, shared.state())
-        self._named = dict(run.named)
-        roots = [
-            *program.roots(),
-            *(task.body for task in run.tasks),
-            *([run.objects] if run.objects else []),
-        ]
+        run.keep()
         with suppress(CannotKeep):
-            self._kept = Snapshot(roots)
+            objects = [] if run.objects is None else [run.objects]
+            self._kept = Snapshot([*program.roots(), *(task.body for task in run.tasks), *objects])
 
 
 def carry_out(

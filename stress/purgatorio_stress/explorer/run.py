@@ -88,6 +88,7 @@ class Run:
 
     __slots__ = (
         "_idle",
+        "_kept",
         "_main",
         "_none",
         "_until",
@@ -151,6 +152,7 @@ class Run:
         self.stop = _END
         self._main = greenlet.getcurrent()
         self._idle: list[greenlet.greenlet] = []
+        self._kept: tuple[int, int, int, dict[int, tuple[object, object]]] = (0, 0, 0, {})
         self._none = Task(0, "set-up", lambda: None, True, 0)
         self._none.finished = True
         self.current = self._none
@@ -177,18 +179,20 @@ class Run:
             worker.switch()
         return worker
 
-    def begin_anew(
-        self, schedule: list[int], tasks: int, made: int, named: dict[int, tuple[object, object]]
-    ) -> None:
-        """As it was after the set-up, with its first `tasks` tasks, `made` objects, and these names; what the tasks
-        share is put back by others."""
+    def keep(self) -> None:
+        """The set-up is done, and `begin_anew` is to come back to here."""
+        self._kept = len(self.tasks), self.current.made, self.now_ms, dict(self.named)
+
+    def begin_anew(self, schedule: list[int]) -> None:
+        """As it was at `keep`, for another run; what the tasks share is put back by others."""
+        tasks, made, now_ms, named = self._kept
         self.schedule = schedule
         self.known = len(schedule)
         self.in_vain.clear()
         self.free = False
         self.stretch_oids.clear()
         self.stretch_kinds.clear()
-        self.now_ms = 0
+        self.now_ms = now_ms
         self.stop = _END
         self.named = dict(named)
         self.changed.clear()

@@ -1,0 +1,139 @@
+"""Runs that follow one another on one set-up are the runs that a fresh set-up each would give."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from purgatorio.sync import Sync
+from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
+from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
+from purgatorio_stress.explorer.program import Repetition
+from purgatorio_stress.explorer.result import Exploration, Limits
+from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
+from stress.small_programs import Small
+
+Search = Callable[[ScenarioProgram, Limits], Exploration]
+
+
+class SetUpAnew(ScenarioProgram):
+    """Says that it cannot be put back."""
+
+    def roots(self) -> Iterable[object]:
+        raise CannotKeep("not this one")
+
+
+def figures(program: ScenarioProgram, search: Search) -> tuple[object, ...]:
+    """All that an exploration says but its time."""
+    done = search(program, Limits(schedules=150, violations=0))
+    return (
+        *(done.schedules, done.redundant, done.beyond, done.steps, done.states, done.complete, done.found),
+        *(program.marks, program.histories.distinct, program.histories.occasions, done.orders),
+    )
+
+
+@pytest.mark.parametrize("search", [explore_dpor, explore_bounded, explore_states])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two-events/pending-flag",
+        "two-groups/locked",
+        "cancel-against-flush/pending-flag",
+        "shutdown-against-registration/locked",
+    ],
+)
+def test_put_back_is_as_good_as_set_up_anew(name: str, search: Search) -> None:
+    """Same schedules, same steps, same histories."""
+    scenario, dialect = name.split("/")
+    kept, fresh = (kind(SCENARIOS[scenario], dialect) for kind in (ScenarioProgram, SetUpAnew))
+    assert figures(kept, search) == figures(fresh, search)
+
+
+def test_what_a_mutant_remembers_is_put_back_too() -> None:
+    """6 keeps its locks outside of the world."""
+    mutant = MUTANTS[6]
+    with mutant.applied():
+        kept = figures(
+            ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory), explore_dpor
+        )
+    with mutant.applied():
+        assert kept == figures(SetUpAnew(SCENARIOS[mutant.scenario], mutant.dialect), explore_dpor)
+
+
+@pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.threads > 1])
+def test_every_scenario_can_be_put_back(name: str) -> None:
+    """Else it would be searched at half the speed, and nobody would know."""
+    program = ScenarioProgram(SCENARIOS[name], SCENARIOS[name].dialects[0])
+    with Repetition(program, Dpor()) as repetition:
+        first, _ = repetition.carry_out([])
+        again, _ = repetition.carry_out([])
+        assert first is again
+
+
+class Plain:
+    """Something with attributes, in a slot and without."""
+
+    __slots__ = ("__dict__", "late", "values")
+
+    late: int
+
+    def __init__(self) -> None:
+        self.values = [1, 2]
+        self.other: object = 0
+
+
+def test_a_snapshot_puts_back_what_was_changed() -> None:
+    """Containers keep who they are; attributes, closures and what was not bound are as before."""
+    thing, queue, table, group = Plain(), deque([1]), {"a": [1]}, {1}
+    count = 0
+
+    def add() -> None:
+        nonlocal count
+        count += 1
+
+    values = thing.values
+    kept = Snapshot([thing, queue, table, group, add])
+    thing.values = [1, 2]
+    thing.values.append(3)
+    values.clear()
+    thing.other, thing.late = 1, 1
+    queue.append(2)
+    table["a"] = [1]
+    table["b"] = [2]
+    group.clear()
+    add()
+    kept.restore()
+    assert thing.values is values
+    assert (values, thing.other, hasattr(thing, "late")) == ([1, 2], 0, False)
+    assert (list(queue), table, group, count) == ([1], {"a": [1]}, {1}, 0)
+
+
+@pytest.mark.parametrize("hidden", [itertools.count(), (one for one in "ab"), random.Random(1), iter([1])])
+def test_what_cannot_be_looked_into_is_not_kept(hidden: object) -> None:
+    """A counter goes on counting: such a program is set up anew every time."""
+    with pytest.raises(CannotKeep):
+        Snapshot([{"a": hidden}])
+
+
+def test_greenlets_that_serve_many_runs_do_not_grow_deeper() -> None:
+    """Each takes its depth of calls from where it is started: hundreds of runs must not add up to a RecursionError."""
+    program = ScenarioProgram(SCENARIOS["earlier-against-sleep"], "pending-flag")
+    assert explore_bounded(program, Limits(violations=0)).schedules > 300
+
+
+@pytest.mark.parametrize(("threads", "reads"), [(2, 1), (2, 2), (3, 1), (3, 2)])
+def test_states_are_named_alike_whatever_the_way_to_them(threads: int, reads: int) -> None:
+    """Nobody changes anything: a state is how far each thread has come, before its start and at its end included."""
+
+    def build(sync: Sync) -> tuple[list[Callable[[], object]], Callable[[], bool]]:
+        shared = sync.atomic_int(0, "x")
+        return [lambda: [shared.get() for _ in range(reads)] for _ in range(threads)], lambda: True
+
+    assert explore_states(Small(build), Limits(violations=0)).states == (reads + 2) ** threads
