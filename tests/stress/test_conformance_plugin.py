@@ -124,6 +124,25 @@ def test_one_clause(toy: pytest.Pytester) -> None:
     wrong.stderr.fnmatch_lines(["*no clause T9; there are O1, *"])
 
 
+def test_parametrised_by_promise(toy: pytest.Pytester) -> None:
+    """Each promise has its own tests, by the name of its profile; two of one profile could not be told apart."""
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    two = source.replace("promises=[PROMISE]", "promises=[PROMISE, replace(PROMISE, profile='timer')]")
+    (toy.path / "test_toy_wheel.py").write_text(
+        two.replace("import pytest", "import pytest\nfrom dataclasses import replace")
+    )
+    result = toy.runpytest_inprocess("-q", "--collect-only", "-k", "T1 and boundaries and TestToyWheel")
+    named = [line for line in result.outlines if "::" in line]
+    assert [line.partition("[")[2] for line in named] == [
+        "netty-hashed-wheel-T1-boundaries]",
+        "timer-T1-boundaries]",
+    ]
+    (toy.path / "test_toy_wheel.py").write_text(
+        source.replace("promises=[PROMISE]", "promises=[PROMISE, PROMISE]")
+    )
+    toy.runpytest_inprocess("-q").stdout.fnmatch_lines(["*two promises of one profile: netty-hashed-wheel*"])
+
+
 def test_expected_failures_are_strict(toy: pytest.Pytester) -> None:
     """An expected failure that fails is expected; on the mended twin, where it passes, it is reported."""
     source = (toy.path / "test_toy_wheel.py").read_text()

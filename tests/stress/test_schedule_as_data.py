@@ -36,6 +36,18 @@ def test_the_reference_breaks_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "clause"), [(1, "O4"), (13, "P3"), (14, "O4"), (24, "O6")], ids=lambda value: str(value)
+)
+def test_other_races_are_found(number: int, clause: str) -> None:
+    """In the first few hundred programs, by the clause that names the mutant; not shrunk."""
+    mutant = MUTANTS[number]
+    with mutant.applied():
+        found = SEARCHES[f"scheduled-{mutant.dialect}"].hunt()
+    assert found is not None
+    assert found.clause == clause
+
+
+@pytest.mark.parametrize(
     ("number", "programs", "clauses", "acts"),
     [
         (11, purgatory_programs(), ("O4",), 4),

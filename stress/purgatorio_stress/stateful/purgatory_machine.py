@@ -118,6 +118,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
                 "p",
                 RecordedTimer(timer, recording_clock, self.recorder),
                 purge_interval=purge_interval,
+                shards=2,
                 reaper=False,
                 faults=self.parts.faults,
                 sync=self.sync,
@@ -140,7 +141,9 @@ class PurgatoryMachine(RuleBasedStateMachine):
     @rule(
         keys=st.lists(st.sampled_from(KEYS), min_size=1, max_size=3),
         then=st.tuples(st.sampled_from(ACTS), st.integers(0, 9)),
-        ready=st.sampled_from(("no", "no", "before", "on first try", "completed by another")),
+        ready=st.sampled_from(
+            ("no", "before", "on first try", "completed by another", "completed by another")
+        ),
         data=st.data(),
     )
     def register(self, keys: list[str], then: tuple[str, int], ready: str, data: st.DataObject) -> None:
