@@ -249,6 +249,18 @@ def test_real_time_is_recorded_by_the_machines_clock(tmp_path: Path) -> None:
     assert (str(result.verdict), result.clauses["T1"].occasions > 10) == ("PASS", True)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK is installed")
+def test_a_program_in_java_is_driven_by_the_same_lines(tmp_path: Path) -> None:
+    """The JDK's executor, in a file that `java` compiles as it starts it: slow, and otherwise like the others."""
+    program = ["java", str(EXAMPLES / "JdkExecutor.java")]
+    subject = command_subjects(program, time="real", late_slack_ns=PATIENCE_NS)[0]
+    plan = make_plan(3, 200, 1, MS, span_ns=100 * MS, longest_ns=80 * MS)
+    result = check_files([subject.run(plan, tmp_path / "run.jsonl", lambda *_: None)]).runs[0]
+    assert (str(result.verdict), result.subject.split()[0]) == ("PASS", "ScheduledThreadPoolExecutor")
+    assert {name for name in ("T1", "T3", "T4", "T5") if result.clauses[name].occasions == 0} == set()
+
+
 def test_a_task_that_is_lost_in_real_time_is_missed(tmp_path: Path) -> None:
     """The twin: the driver waits for the declared bound and its own slack, and then it is lost."""
     lossy = REAL_TIME.replace("if task not in cancelled:", "if int(task[2:]) % 2:")
