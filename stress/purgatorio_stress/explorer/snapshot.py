@@ -47,6 +47,7 @@ class Snapshot:
         self._seen: dict[int, object] = {}
         self._lists: list[tuple[list[object], list[object]]] = []
         self._mappings: list[tuple[dict[object, object], dict[object, object]]] = []
+        self._entries: list[tuple[dict[object, object], object, object]] = []
         self._others: list[tuple[Callable[[], None], Callable[[object], None], object]] = []
         self._unbound: list[tuple[object, str]] = []
         self._single: list[tuple[object, Callable[[object], object], str, object]] = []
@@ -64,6 +65,9 @@ class Snapshot:
             if mapping != kept_mapping:
                 mapping.clear()
                 mapping.update(kept_mapping)
+        for mapping, key, entry in self._entries:
+            if mapping[key] is not entry:
+                mapping[key] = entry
         for clear, refill, kept in self._others:
             clear()
             refill(kept)
@@ -110,11 +114,9 @@ class Snapshot:
         return self._keep_object(one)
 
     def _keep_mapping(self, one: dict[object, object]) -> None:
-        if any(isinstance(value, _CONTAINERS) for value in one.values()):
-            # As for attributes: equal is not enough.
-            self._others.append((one.clear, one.update, dict(one)))  # type: ignore[arg-type]  # fed what it held
-        else:
-            self._mappings.append((one, dict(one)))
+        self._mappings.append((one, dict(one)))
+        # As for attributes: equal is not enough.
+        self._entries += [(one, key, value) for key, value in one.items() if isinstance(value, _CONTAINERS)]
 
     def _keep_function(self, one: FunctionType) -> Iterable[object]:
         inside: list[object] = [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
@@ -176,10 +178,13 @@ def _plan_of(kind: type) -> _Plan:
 
 
 def _is_bound_once(kind: type, name: str) -> bool:
-    """Attributes of the reference's own classes, clocks aside, by its rules; and who a shared object is."""
+    """Attributes of the reference's own classes, by its rules, clocks and the wheel for use aside; and who a shared
+    object is."""
     home: type = getattr(kind, name).__objclass__
     return home is Shared or (
-        home.__module__.startswith("purgatorio.") and home.__module__ != "purgatorio.clock"
+        home.__module__.startswith("purgatorio.")
+        and home.__module__ != "purgatorio.clock"
+        and not home.__module__.startswith("purgatorio.timer.flat_")
     )
 
 

@@ -84,13 +84,14 @@ class Task:
         self.gate = None
         self.begun = False
         self.finished = False
-        self.place = ("", "start")
         self.error = None
-        self.held.clear()
-        self.loops.clear()
         self.wake_ms = None
         self.notified = False
         self.digest = 0
+        if self.held:
+            self.held.clear()
+        if self.loops:
+            self.loops.clear()
 
 
 @dataclass(frozen=True, slots=True)
