@@ -31,17 +31,24 @@ class GroupMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scene = GroupScene()
+        self.group = self.make_group()
         self.clients: dict[str, Client] = {}
         self.joins: list[Answers[JoinResult]] = []
         self.syncs: list[Answers[SyncResult]] = []
         self.generations: dict[int, set[str]] = {}
-        self.phase = (self.scene.group.state(), 0)
+        self.phase = (self.group.group.state(), 0)
         self.phase_began_ms = self.looked_ms = self.now_ms()
+
+    def make_group(self) -> GroupScene:
+        """On its own, or as a part of a broker."""
+        return GroupScene()
+
+    def request_ends(self) -> None:
+        """A member's request is over: the broker that it came to does what was put off."""
 
     def now_ms(self) -> int:
         """The present time."""
-        return self.scene.runtime.clock.now_ms()
+        return self.group.runtime.clock.now_ms()
 
     def collect(self) -> None:
         """Read the answers that have come."""
@@ -70,15 +77,17 @@ class GroupMachine(RuleBasedStateMachine):
     @rule()
     def come(self) -> None:
         """A new member joins."""
-        if len(self.scene.group.members()) < 4:
-            self.joins.append(self.scene.join())
+        if len(self.group.group.members()) < 4:
+            self.joins.append(self.group.join())
+        self.request_ends()
         self.collect()
 
     @precondition(lambda self: self.clients)
     @rule(number=st.integers(0, 3))
     def rejoin(self, number: int) -> None:
         """A member joins again."""
-        self.joins.append(self.scene.join(self.pick(number).member))
+        self.joins.append(self.group.join(self.pick(number).member))
+        self.request_ends()
         self.collect()
 
     @precondition(lambda self: self.clients)
@@ -86,10 +95,11 @@ class GroupMachine(RuleBasedStateMachine):
     def sync(self, number: int) -> None:
         """A member syncs."""
         client = self.pick(number)
-        box = self.scene.sync(JoinResult(Error.NONE, client.member, client.generation, members=client.leads))
+        box = self.group.sync(JoinResult(Error.NONE, client.member, client.generation, members=client.leads))
         if box.got and box.only().error is Error.NONE:
             client.heard_ms = self.now_ms()
         self.syncs.append(box)
+        self.request_ends()
         self.collect()
 
     @precondition(lambda self: self.clients)
@@ -97,7 +107,7 @@ class GroupMachine(RuleBasedStateMachine):
     def beat(self, number: int) -> None:
         """A member's heartbeat."""
         client = self.pick(number)
-        error = self.scene.coordinator.heartbeat("g", client.generation, client.member)
+        error = self.group.coordinator.heartbeat("g", client.generation, client.member)
         if error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
             client.heard_ms = self.now_ms()
         elif error is Error.UNKNOWN_MEMBER_ID:
@@ -108,8 +118,9 @@ class GroupMachine(RuleBasedStateMachine):
     def leave(self, number: int) -> None:
         """A member goes."""
         client = self.pick(number)
-        self.scene.coordinator.leave("g", client.member)
+        self.group.coordinator.leave("g", client.member)
         self.clients.pop(client.member, None)
+        self.request_ends()
         self.collect()
 
     @precondition(lambda self: self.clients)
@@ -117,9 +128,10 @@ class GroupMachine(RuleBasedStateMachine):
     def commit(self, number: int) -> None:
         """A member says how far it has read: as good as a heartbeat."""
         client = self.pick(number)
-        error = self.scene.coordinator.commit("g", client.generation, client.member, {P0: client.generation})
+        error = self.group.coordinator.commit("g", client.generation, client.member, {P0: client.generation})
         if error is Error.NONE:
             client.heard_ms = self.now_ms()
+        self.request_ends()
 
     @rule(by_ms=st.sampled_from((1, 20, 50, SESSION_MS - 1, SESSION_MS)))
     def pass_time(self, by_ms: int) -> None:
@@ -128,7 +140,7 @@ class GroupMachine(RuleBasedStateMachine):
         Besides its session only the end of a rebalance that it did not rejoin, or of a generation that it did not sync
         with, can remove a member; each comes a rebalance time-out after its beginning, so not before `phase_ends_ms`.
         """
-        group = self.scene.group
+        group = self.group.group
         settled = group.state() is GroupState.STABLE and not group.pending_sync()
         end_ms = self.now_ms() + by_ms
         phase_ends_ms = (self.now_ms() if settled else self.phase_began_ms) + REBALANCE_MS
@@ -137,7 +149,7 @@ class GroupMachine(RuleBasedStateMachine):
             for client in self.clients.values()
             if group.get(client.member) and client.heard_ms + SESSION_MS > end_ms
         ]
-        self.scene.advance(by_ms)
+        self.group.advance(by_ms)
         if end_ms < phase_ends_ms:
             assert all(group.get(member) is not None for member in safe), "expelled, though heard of in time"
         self.collect()
@@ -145,7 +157,7 @@ class GroupMachine(RuleBasedStateMachine):
     @invariant()
     def the_phase_is_noted(self) -> None:
         """When the present one began, at the earliest: after the last look, at which there was another."""
-        phase = (self.scene.group.state(), self.scene.group.generation())
+        phase = (self.group.group.state(), self.group.group.generation())
         if phase != self.phase:
             self.phase, self.phase_began_ms = phase, self.looked_ms
         self.looked_ms = self.now_ms()
@@ -154,21 +166,21 @@ class GroupMachine(RuleBasedStateMachine):
     def a_generation_has_all_its_members(self) -> None:
         """The leader is told exactly those that were answered; nobody of a generation is forgotten."""
         for client in self.clients.values():
-            if client.leads and self.scene.group.generation() == client.generation:
+            if client.leads and self.group.group.generation() == client.generation:
                 assert self.generations[client.generation] >= set(client.leads)
 
     @invariant()
-    def structures_are_sound(self) -> None:
+    def the_group_is_sound(self) -> None:
         """The coordinator's own invariants; nobody waits in vain."""
-        self.scene.coordinator.check()
-        group = self.scene.group
+        self.group.coordinator.check()
+        group = self.group.group
         waiting = [m for m in group.members() if m.awaiting_join is not None]
         assert not waiting or group.state() is GroupState.PREPARING
 
     def teardown(self) -> None:
         """Without a sign of life everybody goes in the end, and nobody waits for an answer."""
-        self.scene.advance(NEW_MEMBER_TIMEOUT_MS + 3 * REBALANCE_MS)
+        self.group.advance(NEW_MEMBER_TIMEOUT_MS + 3 * REBALANCE_MS)
         self.collect()
         assert (self.joins, self.syncs) == ([], []), "somebody waits for an answer"
-        assert self.scene.group.members() == [], "a silent member is left"
-        assert self.scene.coordinator.waiting() == (0, 0)
+        assert self.group.group.members() == [], "a silent member is left"
+        assert self.group.coordinator.waiting() == (0, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from purgatorio.broker.error import Error
 from purgatorio.broker.group import Group, JoinResult, SyncResult
 from purgatorio.broker.group_coordinator import GroupCoordinator
@@ -18,19 +20,31 @@ REBALANCE_MS = 200
 
 
 class GroupScene:
-    """Group "g": initial delay 30 ms, sessions 100 ms, rebalances 200 ms. Nothing starts at time 0."""
+    """Group "g": initial delay 30 ms, sessions 100 ms, rebalances 200 ms. Nothing starts at time 0. With a broker's
+    runtime and actions it is part of that broker; `store` is called whenever the group is stored."""
 
-    def __init__(self) -> None:
-        self.runtime = VirtualRuntime(13, faults=PROPAGATE)
+    def __init__(
+        self,
+        runtime: VirtualRuntime | None = None,
+        actions: ActionQueue | None = None,
+        store: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.runtime = runtime or VirtualRuntime(13, faults=PROPAGATE)
         self.stored: list[int] = []
-        self.actions = ActionQueue(faults=PROPAGATE)
+        self.store = store
+        self.actions = actions or ActionQueue(faults=PROPAGATE)
         self.coordinator = GroupCoordinator(
             self.runtime,
             self.actions,
             initial_delay_ms=INITIAL_MS,
-            persist=lambda group, generation: self.stored.append(generation),
+            persist=self.persist,
         )
         self.group: Group = self.coordinator.group("g")
+
+    def persist(self, group: str, generation: int) -> None:
+        """Under the group's lock."""
+        self.stored.append(generation)
+        self.store()
 
     def join(self, member: str = "", instance: str = "", id_required: bool = False) -> Answers[JoinResult]:
         """A member joins."""

@@ -21,12 +21,13 @@ from purgatorio.broker.replica_manager import ReplicaManager
 from purgatorio.broker.share_partition import SharePartition
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from reference.broker_machine import BrokerMachine
-from reference.broker_scene import P0
+from reference.broker_scene import P0, P1
 from reference.group_machine import GroupMachine
-from reference.group_scene import SESSION_MS
+from reference.group_scene import REBALANCE_MS, SESSION_MS
 from reference.share_machine import ShareMachine
+from reference.whole_machine import WholeMachine
 
-MACHINES = [BrokerMachine, GroupMachine, ShareMachine]
+MACHINES = [BrokerMachine, GroupMachine, WholeMachine, ShareMachine]
 
 
 def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixed: bool) -> None:
@@ -46,7 +47,7 @@ def run(machine: type[RuleBasedStateMachine], examples: int, steps: int, *, fixe
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
     """Answered exactly once and in time, nothing acknowledged or shown too early, nobody expelled who was in time."""
-    run(machine, 60, 30, fixed=True)
+    run(machine, 40, 30, fixed=True)
 
 
 def test_an_early_acknowledgement_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +174,32 @@ def test_a_heartbeat_that_counts_for_nothing_is_found(monkeypatch: pytest.Monkey
     day()
     monkeypatch.setattr(GroupCoordinator, "heartbeat", lambda self, group, generation, member: Error.NONE)
     with pytest.raises(AssertionError, match="expelled, though heard of in time"):
+        day()
+
+
+def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
+    """A twin (16): a rebalance ends at its time-out with nobody left, which is stored; a consumer waits for that."""
+
+    def day() -> None:
+        machine = WholeMachine()
+        machine.shrink(P1, (0,))
+        for _ in range(2):
+            machine.come()
+        machine.pass_time(SESSION_MS - 1)
+        for number in (1, 0):
+            machine.sync(number)
+        machine.leave(1)
+        machine.consume((P1,), 0, 1, 1000)
+        for _ in range(3):
+            machine.pass_time(REBALANCE_MS // 4)
+            machine.beat(0)
+        assert machine.fetches[0].answers.got == []
+        machine.pass_time(REBALANCE_MS // 4)
+        machine.a_fetch_waits_only_for_what_is_not_there()
+        assert machine.fetches == []
+
+    day()
+    with MUTANTS[16].applied(), pytest.raises(AssertionError, match="enough was there"):
         day()
 
 
