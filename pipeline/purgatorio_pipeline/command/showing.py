@@ -9,18 +9,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import click
 from rich.console import Console
 
 from purgatorio_pipeline.judging import Engine, Focus, Judged
+from purgatorio_pipeline.report.junit import junit
+from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_pipeline.report.whole_file import write_whole
 from purgatorio_spec.verdict import EXIT_STATUS
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_PATHS: Final = ("out", "report", "junit", "sarif", "markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +38,13 @@ class CheckOutput:
     verbose: bool
     out: Path | None
     report: Path | None
+    junit: Path | None = None
+    sarif: Path | None = None
+    markdown: Path | None = None
 
 
 def engine_options(function: Callable[P, R]) -> Callable[P, R]:
-    """The options of every command that judges; the four of output arrive as one `CheckOutput`."""
+    """The options of every command that judges; those of output arrive as one `CheckOutput`."""
 
     @click.option(
         "--engine",
@@ -54,16 +64,18 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
         "--out", type=click.Path(path_type=Path), help="Folder for the tables (bronze, silver, gold)."
     )
     @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML page.")
+    @click.option("--junit", type=_FILE, help="Write JUnit XML: a suite a run, a test case a clause.")
+    @click.option("--sarif", type=_FILE, help="Write SARIF 2.1.0, for code scanning.")
+    @click.option("--markdown", type=_FILE, help="Write a summary in Markdown, for the page of a CI job.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
     @click.option("--verbose", is_flag=True, help="Also say what was skipped, and why.")
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        report, out = kwargs.pop("report"), kwargs.pop("out")
+        paths = {name: kwargs.pop(name) for name in _PATHS}
         kwargs["output"] = CheckOutput(
             json=bool(kwargs.pop("as_json")),
             verbose=bool(kwargs.pop("verbose")),
-            out=out if isinstance(out, Path) else None,
-            report=report if isinstance(report, Path) else None,
+            **{name: path if isinstance(path, Path) else None for name, path in paths.items()},
         )
         return function(*args, **kwargs)
 
@@ -79,11 +91,16 @@ def note(what: str, output: CheckOutput) -> Iterator[None]:
 
 
 def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, object] | None = None) -> int:
-    """Print a check (or its JSON, with `more` fields), write its report if asked, and return the exit status."""
+    """Print a check (or its JSON, with `more` fields), write the files asked for, and return the exit status."""
     result = focus.of(judged.result)
     if output.report is not None:
-        output.report.parent.mkdir(parents=True, exist_ok=True)
         write_report(result, judged.examples, judged.lateness, output.report)
+    if output.junit is not None:
+        write_whole(output.junit, junit(result, judged.examples))
+    if output.sarif is not None:
+        write_whole(output.sarif, sarif(result, judged.examples))
+    if output.markdown is not None:
+        write_whole(output.markdown, markdown(result, judged.examples, judged.lateness))
     if output.json:
         click.echo(json.dumps({**result.as_json(), **(more or {})}, ensure_ascii=False))
     else:

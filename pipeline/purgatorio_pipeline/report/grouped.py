@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey, causes, noun
-from purgatorio_spec.verdict import Violation
+from purgatorio_spec.verdict import Verdict, Violation
 
 ExampleOf = Mapping[CauseKey, Counterexample]
+
+_ORDER: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS, Verdict.SKIPPED)
+
+
+def worst_first(runs: Iterable[RunResult]) -> list[RunResult]:
+    """The runs by verdict, else in their order: whoever shows only the first of them leaves out none that is worse."""
+    return sorted(runs, key=lambda run: _ORDER.index(run.verdict))
 
 
 @dataclass(slots=True)

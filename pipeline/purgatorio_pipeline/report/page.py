@@ -6,8 +6,6 @@ limits, and what is left out is said.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
@@ -19,6 +17,7 @@ from purgatorio_pipeline.report.histogram import histogram, in_words
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
+from purgatorio_pipeline.report.whole_file import write_whole
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
@@ -43,17 +42,7 @@ def write_report(
     path: Path,
 ) -> None:
     """Write the page of a check. The file appears whole or not at all; folders are made; an old page is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = page(result, counterexamples, lateness)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=False)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(path, page(result, counterexamples, lateness))
 
 
 def page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
@@ -12,7 +13,6 @@ from purgatorio_spec.verdict import Verdict
 RUNS_SHOWN: Final = 200
 """Runs in the table; the worst come first, and of the rest it says how many there are."""
 
-_ORDER: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS, Verdict.SKIPPED)
 _SIGN: Final = {
     Verdict.PASS: "✓",
     Verdict.VIOLATED: "✗",
@@ -50,7 +50,7 @@ def compact(count: int) -> str:
 
 def verdict_table(result: CheckResult) -> Markup:
     """Table, legend and what is left out."""
-    runs = sorted(result.runs, key=lambda run: _ORDER.index(run.verdict))
+    runs = worst_first(result.runs)
     shown = runs[:RUNS_SHOWN]
     head = tag(
         "tr",

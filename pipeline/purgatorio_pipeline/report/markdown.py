@@ -1,0 +1,176 @@
+"""A check as a Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness.
+
+Text out of a trace can become neither markup nor a link nor a mention: in the flow of the page it stands in `<code>`
+with every special character as a number, in listings behind a fence longer than any that it holds. Size is bounded
+(the systems that show it cut at 1 MiB), and what is left out is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.result import CheckResult, ClauseResult
+from purgatorio_spec.show.event_words import duration
+from purgatorio_spec.show.text import render
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.verdict import Verdict, worst
+
+SUBJECTS_SHOWN: Final = 100
+GROUPS_SHOWN: Final = 20
+LATENESS_SHOWN: Final = 60
+PROBLEMS_SHOWN: Final = 20
+
+_SPECIAL: Final = re.compile(r"[^0-9A-Za-z \-,()=/.\u0080-\U0010ffff]|(?<=[Ww]{3})\.")
+
+
+def text(said: str, limit: int = TEXT_LIMIT) -> str:
+    """A stranger's text as Markdown that shows it and does nothing else. One line, as `visible` makes it."""
+    return f"<code>{plain(said, limit)}</code>"
+
+
+def plain(said: str, limit: int = TEXT_LIMIT) -> str:
+    """The same without the frame, for sentences of our own that quote a trace."""
+    return _SPECIAL.sub(lambda one: f"&#{ord(one[0])};", visible(said, limit))
+
+
+def fenced(listing: str) -> str:
+    """Lines as a listing; the fence is longer than any row of backticks in it."""
+    longest = max((len(found) for found in re.findall(r"`+", listing)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{listing.rstrip()}\n{fence}\n"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table out of cells that are Markdown already."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def left_out(total: int, limit: int, noun: str) -> str:
+    """The sentence that says it; nothing if nothing is."""
+    return f"\n{total - limit:,} more {noun} are left out.\n" if total > limit else ""
+
+
+def markdown(result: CheckResult, examples: ExampleOf, lateness: Sequence[Lateness]) -> str:
+    """The whole summary."""
+    groups = grouped(result, examples)
+    parts = [
+        _head(result, groups),
+        _subjects(result),
+        *_examples(groups),
+        _lateness(lateness),
+        _problems(result),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _head(result: CheckResult, groups: Sequence[Group]) -> str:
+    counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in Verdict]
+    runs = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
+    said = f"{runs}; {sum(run.events for run in result.runs):,} events"
+    if groups:
+        said += f"; {sum(group.count for group in groups):,} violations, {len(groups):,} causes"
+    return f"## Purgatorio: {result.verdict}\n\n{said}\n"
+
+
+@dataclass(slots=True)
+class _Sum:
+    """A clause over the runs of one subject."""
+
+    verdicts: set[Verdict] = field(default_factory=set)
+    occasions: int = 0
+    violations: int = 0
+
+    def add(self, clause: ClauseResult) -> None:
+        self.verdicts.add(clause.verdict)
+        self.occasions += clause.occasions
+        self.violations += clause.violations
+
+    def cell(self) -> str:
+        verdict = worst(self.verdicts)
+        if verdict is Verdict.VIOLATED:
+            return f"**VIOLATED** {self.violations:,} of {self.occasions:,}"
+        if verdict is Verdict.PASS:
+            return f"PASS {self.occasions:,}"
+        return str(verdict)
+
+
+def _subjects(result: CheckResult) -> str:
+    """A row for each subject and profile, a column for each clause that one of them judges."""
+    sums: dict[tuple[str, str], dict[str, _Sum]] = {}
+    runs: dict[tuple[str, str], list[Verdict]] = {}
+    for run in worst_first(result.runs):
+        place = (run.subject, run.profile)
+        runs.setdefault(place, []).append(run.verdict)
+        for name, clause in run.clauses.items():
+            sums.setdefault(place, {}).setdefault(name, _Sum()).add(clause)
+    judged = [
+        name
+        for name in CLAUSES
+        if any(one[name].verdicts != {Verdict.SKIPPED} for one in sums.values() if name in one)
+    ]
+    rows = [
+        [
+            text(" ".join(place).strip() or "?"), f"{len(verdicts):,}", str(worst(verdicts)),
+            *(sums[place][name].cell() if name in sums.get(place, {}) else "" for name in judged),
+        ]
+        for place, verdicts in islice(runs.items(), SUBJECTS_SHOWN)
+    ]  # fmt: skip
+    if not rows:
+        return ""
+    note = "\nPASS with the number of occasions to break it; PASS 0 says nothing.\n"
+    return (
+        table(["subject", "runs", "verdict", *judged], rows)
+        + note
+        + left_out(len(runs), SUBJECTS_SHOWN, "subjects")
+    )
+
+
+def _examples(groups: Sequence[Group]) -> Iterator[str]:
+    for group in groups[:GROUPS_SHOWN]:
+        title = f"{group.clause} {group.cause}: {group.counted} of {group.subject}"
+        yield f"### {plain(title)}\n\n{plain(CLAUSES[group.clause].promise)}\n\n{fenced(_shown(group))}"
+    if len(groups) > GROUPS_SHOWN:
+        yield left_out(len(groups), GROUPS_SHOWN, "causes").strip() + "\n"
+
+
+def _shown(group: Group) -> str:
+    if group.example is not None:
+        return render(group.example)
+    return (
+        f"{visible(group.violation.subject)}\nallowed  {visible(group.violation.allowed, TEXT_LIMIT)}\n"
+        f"seen     {visible(group.violation.seen, TEXT_LIMIT)}\n"
+    )
+
+
+def _lateness(lateness: Sequence[Lateness]) -> str:
+    if not lateness:
+        return ""
+    rows = [
+        [
+            text(one.run), f"{one.count:,}", f"{one.early:,}",
+            *(duration(value) for value in (one.p50_ns, one.p90_ns, one.p99_ns, one.max_ns)),
+        ]
+        for one in lateness[:LATENESS_SHOWN]
+    ]  # fmt: skip
+    head = ["lateness of run", "tasks", "early", "p50", "p90", "p99", "max"]
+    return table(head, rows) + left_out(len(lateness), LATENESS_SHOWN, "runs")
+
+
+def _problems(result: CheckResult) -> str:
+    said = [f"{run.file}: {problem}" for run in result.runs for problem in run.problems]
+    said += [f"quarantined: {line}" for line in result.broken]
+    hidden = result.quarantined - len(result.broken)
+    if not said:
+        return ""
+    lines = "".join(f"- {text(one)}\n" for one in said[:PROBLEMS_SHOWN])
+    return f"### Problems with the traces\n\n{lines}" + left_out(
+        len(said) + max(hidden, 0), PROBLEMS_SHOWN, "problems"
+    )

@@ -1,0 +1,195 @@
+"""A check as SARIF 2.1.0 (OASIS), for code scanning: the clauses as rules, a result a cause in a run.
+
+    VIOLATED        a result of kind `fail`, level `error`, at the file and line at which the promise is broken, with
+                    the shortest prefix as a code flow: one thread flow a thread, steps in the recorder's order
+    UNKNOWN         a result of kind `open`, level `none`, with the reason
+    INVALID_TRACE   a notification of level `error`; so is a subject that misbehaved, and each quarantined line
+    PASS, SKIPPED   nothing: SARIF is about what needs a look
+
+Line numbers are of the trace file as text, after decompression. A row of a Parquet file is no line: there the number
+stands in the message. Size is bounded: `RESULTS_SHOWN` results and `NOTES_SHOWN` notifications, and it says what is
+left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import PurePath
+from typing import Final
+from urllib.parse import quote
+
+from purgatorio_pipeline.report.grouped import ExampleOf, worst_first
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
+from purgatorio_spec.show.event_words import line_of
+from purgatorio_spec.show.selection import CauseKey, noun
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+RESULTS_SHOWN: Final = 1_000
+FLOWS_SHOWN: Final = 200
+NOTES_SHOWN: Final = 100
+_MOST_URI: Final = 2_000
+
+Json = dict[str, object]
+_RULES: Final = tuple(CLAUSES)
+
+
+def sarif(result: CheckResult, examples: ExampleOf) -> str:
+    """The document. The same check gives the same text."""
+    runs = worst_first(result.runs)
+    found = [one for run in runs for one in _results(run, examples)]
+    shown = found[:RESULTS_SHOWN]
+    for one in shown[FLOWS_SHOWN:]:
+        one.pop("codeFlows", None)
+    notes = list(_notes(result, runs))
+    left = len(notes) - NOTES_SHOWN
+    more = [_note("note", f"{left:,} more problems are left out")] if left > 0 else []
+    if len(found) > RESULTS_SHOWN:
+        more.append(_note("note", f"{len(found) - RESULTS_SHOWN:,} more results are left out"))
+    status = EXIT_STATUS[result.verdict]
+    document: Json = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": _driver()},
+                "columnKind": "unicodeCodePoints",
+                "invocations": [
+                    {
+                        "executionSuccessful": status != EXIT_STATUS[Verdict.INVALID_TRACE],
+                        "exitCode": status,
+                        "toolExecutionNotifications": [*notes[:NOTES_SHOWN], *more],
+                    }
+                ],
+                "results": shown,
+            }
+        ],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _driver() -> Json:
+    try:
+        found = version("purgatorio")
+    except PackageNotFoundError:
+        found = "0"
+    rules = [
+        {
+            "id": name,
+            "shortDescription": {"text": clause.promise},
+            "defaultConfiguration": {"level": "error"},
+        }
+        for name, clause in CLAUSES.items()
+    ]
+    return {"name": "purgatorio", "version": found, "rules": rules}
+
+
+def _results(run: RunResult, examples: ExampleOf) -> Iterator[Json]:
+    for clause in run.clauses.values():
+        if clause.verdict is Verdict.UNKNOWN:
+            yield _open(run, clause)
+        for name, cause in clause.causes.items():
+            if cause.examples:
+                key = CauseKey(run.file, run.run, clause.clause, name)
+                yield _fail(run, key, cause.count, cause.examples[0], examples.get(key))
+
+
+def _open(run: RunResult, clause: ClauseResult) -> Json:
+    said = f"{clause.clause} is unknown in run {visible(run.run)}: {visible(clause.reason, TEXT_LIMIT)}"
+    return _result(run, clause.clause, clause.reason, said) | {"kind": "open", "level": "none"}
+
+
+def _fail(
+    run: RunResult, key: CauseKey, count: int, first: Violation, example: Counterexample | None
+) -> Json:
+    violation = first if example is None else example.violation
+    at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]
+    parts = [
+        f"{visible(key.cause)}: {visible(violation.subject)} of run {visible(run.run)}",
+        f"{noun(key.clause, key.cause, count)} in all",
+        f"allowed: {visible(violation.allowed, TEXT_LIMIT)}",
+        f"seen: {visible(violation.seen, TEXT_LIMIT)}",
+    ]
+    if at is not None and not _has_lines(run.file):
+        parts.append(f"row {at.line} of the file")
+    if example is not None:
+        parts.append(f"replay: {' '.join(example.replay)[:_MOST_URI]}")
+    shape = _result(run, key.clause, key.cause, "\n".join(parts), at)
+    shape |= {"kind": "fail", "level": "error", "occurrenceCount": max(count, 1)}
+    if example is not None and example.rows:
+        shape["codeFlows"] = [_flow(run.file, example)]
+    return shape
+
+
+def _result(run: RunResult, rule: str, cause: str, said: str, at: ShownEvent | None = None) -> Json:
+    """What every result has. The fingerprint stays the same from one check to the next: it names clause, cause,
+    subject and run, no file, line or operation."""
+    print_of = "\n".join((rule, cause, run.subject, run.run)).encode("utf-8", "surrogatepass")
+    return {
+        "ruleId": rule,
+        "ruleIndex": _RULES.index(rule),
+        "message": {"text": said},
+        "locations": [_location(run.file, at)],
+        "partialFingerprints": {"purgatorioCause/v1": hashlib.sha256(print_of).hexdigest()},
+    }
+
+
+def _flow(file: str, example: Counterexample) -> Json:
+    flows: dict[str, list[Json]] = {}
+    for order, row in enumerate(example.rows, 1):
+        said = line_of(row, example.violation.subject, example.start_t)
+        step: Json = {
+            "location": _location(file, row) | {"message": {"text": said}},
+            "executionOrder": order,
+            "nestingLevel": row.depth,
+        }
+        if row.witness:
+            step["importance"] = "essential"
+        flows.setdefault(row.th, []).append(step)
+    return {
+        "threadFlows": [
+            {"id": visible(thread), "locations": steps} for thread, steps in flows.items()
+        ]
+    }  # fmt: skip
+
+
+def _location(file: str, at: ShownEvent | None = None) -> Json:
+    place: Json = {"artifactLocation": {"uri": _uri(file)}}
+    if at is not None and at.line > 0 and _has_lines(file):
+        place["region"] = {"startLine": at.line}
+    return {"physicalLocation": place}
+
+
+def _has_lines(file: str) -> bool:
+    return not file.endswith(".parquet")
+
+
+def _uri(file: str) -> str:
+    """A relative path as a relative reference (from where the check ran), an absolute one as a file URI."""
+    path = PurePath(visible(file, _MOST_URI))
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def _notes(result: CheckResult, runs: list[RunResult]) -> Iterator[Json]:
+    for run in runs:
+        bad = run.verdict is Verdict.INVALID_TRACE or bool(run.failure)
+        for problem in islice(run.problems, NOTES_SHOWN):
+            yield _note(
+                "error" if bad else "warning", f"{visible(run.run)}: {visible(problem, TEXT_LIMIT)}", run.file
+            )
+    for line in result.broken:
+        yield _note("error", visible(str(line), TEXT_LIMIT), line.file)
+    if result.quarantined > len(result.broken):
+        yield _note("error", f"{result.quarantined - len(result.broken):,} more quarantined lines")
+
+
+def _note(level: str, text: str, file: str | None = None) -> Json:
+    note: Json = {"level": level, "message": {"text": text}}
+    return note if file is None else note | {"locations": [_location(file)]}

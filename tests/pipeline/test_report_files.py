@@ -1,0 +1,313 @@
+"""JUnit XML, SARIF and Markdown: what CI systems read is well-formed, says every verdict, and stays small."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+
+from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from pipeline.sarif_form import SARIF_FORM
+from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.report.junit import junit
+from purgatorio_pipeline.report.markdown import markdown
+from purgatorio_pipeline.report.sarif import sarif
+from purgatorio_pipeline.report.whole_file import write_whole
+from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
+from purgatorio_spec.show.visible import visible
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.verdict import Verdict
+from spec.shown_trace import HandMade, fired_early, garbage_kept, lost_with_a_flag, miscounted
+
+TRACE = (
+    '{"kind":"header","format":"purgatorio-trace/1","run":"r","implementation":{"name":"x","version":"1",'
+    '"language":"C"},"profile":"asyncio","timer":{"early_ns":0},"recorded":["timer_add","timer_fire","timer_cancel"]}\n'
+    '{"kind":"event","i":0,"th":"a","t":0,"ph":"call","f":"timer_add","id":"t","delay_ns":5}\n'
+    '{"kind":"event","i":1,"th":"a","t":1,"ph":"ret","f":"timer_add","id":"t","c":0,"deadline_t":5}\n'
+    '{"kind":"event","i":2,"th":"a","t":4,"ph":"at","f":"timer_fire","id":"t"}\n'
+)
+
+
+def suites(text: str) -> list[ElementTree.Element]:
+    """The suites of a JUnit document, its sums checked."""
+    root = ElementTree.fromstring(text.encode())
+    assert root.tag == "testsuites"
+    for suite in root:
+        cases = suite.findall("testcase")
+        assert suite.get("tests") == str(len(cases))
+        for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+            assert suite.get(name) == str(len(suite.findall(f"testcase/{kind}")))
+        assert {child.tag for child in suite} <= {"properties", "testcase"}
+        for case in cases:
+            assert case.get("name")
+            assert case.get("classname")
+            assert sum(child.tag in ("failure", "error", "skipped") for child in case) <= 1
+    for name in ("tests", "failures", "errors"):
+        assert root.get(name) == str(sum(int(suite.get(name, "")) for suite in root))
+    return list(root)
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The one run of a SARIF document, held to the form of the standard."""
+    document: dict[str, Any] = json.loads(text)
+    jsonschema.Draft202012Validator(SARIF_FORM).validate(document)
+    (run,) = document["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+        assert result["kind"] == "fail" or result["level"] == "none"
+    found: dict[str, Any] = run
+    return found
+
+
+class Tags(HTMLParser):
+    """What a browser would make of rendered Markdown."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(MarkdownIt("commonmark").enable("table").render(text))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+
+def every_verdict() -> CheckResult:
+    """Runs that pass, are broken, unknown, skipped in part, invalid, and misbehaved; and a broken line."""
+    made = HandMade()
+    made.register("worker-0", "op-1", "k1", 50)
+    good = made.judge()
+    unknown = replace(good.clauses["O5"], verdict=Verdict.UNKNOWN, reason="the trace is not whole")
+    return CheckResult(
+        (
+            good,
+            fired_early().judge(),
+            replace(good, run="cut", clauses={**good.clauses, "O5": unknown}, verdict=Verdict.UNKNOWN),
+            RunResult("bad", "bad.jsonl", "", "", Verdict.INVALID_TRACE, 0, {}, ("no usable header",)),
+            broken_off(replace(good, run="died"), "died", "it ended with status 9"),
+        ),
+        1,
+        (BrokenLine("bad.jsonl", 1, "kind", "is missing", "add it", "{}"),),
+    )
+
+
+def test_junit_says_every_verdict() -> None:
+    """A failure, an error or a skipped case each with its reason; what passed says how many occasions there were."""
+    by_name = {
+        suite.get("name", ""): suite for suite in suites(junit(every_verdict(), fired_early().examples()))
+    }
+    failure = by_name["early-fire"].find("testcase/failure")
+    assert failure is not None
+    assert failure.get("type") == "T1"
+    assert "2995000 ns early" in failure.get("message", "")
+    for word in (
+        "allowed  fires at t >=",
+        "seen     fired at t =",
+        "replay   purgatorio check",
+        "T1 is broken here",
+    ):
+        assert word in (failure.text or "")
+    skipped = [one.get("message", "") for one in by_name["cut"].findall("testcase/skipped")]
+    assert "UNKNOWN: the trace is not whole" in skipped
+    error = by_name["bad"].find("testcase/error")
+    assert error is not None
+    assert error.get("message") == "no usable header"
+    died = by_name["died"].find("testcase/error")
+    assert died is not None
+    assert died.get("type") == "died"
+    out = [one.text for one in by_name["hand-made"].findall("testcase/system-out")]
+    assert "occasions: 1" in out
+    assert "occasions: 0" in out
+    assert "bad.jsonl:1" in "".join(by_name["quarantine"].itertext())
+
+
+def test_sarif_says_where_and_how() -> None:
+    """File, line, code flow by thread; UNKNOWN is open; broken traces are notifications."""
+    made = fired_early()
+    run = parsed(sarif(every_verdict(), made.examples()))
+    failed = [one for one in run["results"] if one["kind"] == "fail"]
+    (result,) = failed
+    place = result["locations"][0]["physicalLocation"]
+    example = made.example("T1")
+    assert example.illegal_row is not None
+    assert place == {
+        "artifactLocation": {"uri": "hand-made.jsonl"},
+        "region": {"startLine": example.rows[example.illegal_row].line},
+    }
+    flows = result["codeFlows"][0]["threadFlows"]
+    assert [flow["id"] for flow in flows] == list(example.threads)
+    orders = sorted(step["executionOrder"] for flow in flows for step in flow["locations"])
+    assert orders == list(range(1, len(example.rows) + 1))
+    assert {one["ruleId"] for one in run["results"] if one["kind"] == "open"} == {"O5"}
+    invocation = run["invocations"][0]
+    assert invocation["exitCode"] == 1
+    notes = [one["message"]["text"] for one in invocation["toolExecutionNotifications"]]
+    assert any("no usable header" in note for note in notes)
+    assert any("field 'kind'" in note for note in notes)
+
+
+def test_sarif_has_no_line_for_a_row_of_parquet() -> None:
+    """A row number is no line: a code viewer would point somewhere else."""
+    made = fired_early()
+    made.file = "runs/a b.parquet"
+    (result,) = parsed(sarif(made.result(), made.examples()))["results"]
+    assert result["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "runs/a%20b.parquet"}}}]
+    assert re.search(r"row \d+ of the file", result["message"]["text"])
+
+
+def test_a_finding_keeps_its_fingerprint() -> None:
+    """The next run of the same subject finds the same cause elsewhere: it is the same finding."""
+    one, other = (
+        parsed(sarif(made.result(), made.examples()))["results"][0]["partialFingerprints"]
+        for made in (fired_early("op-13"), fired_early("op-99"))
+    )
+    assert one == other
+
+
+def test_a_field_that_sarif_does_not_know_would_be_caught() -> None:
+    """The twin that must fail: the form of these tests refuses a foreign property, a line 0, and an unknown level."""
+    made = fired_early()
+    good = sarif(made.result(), made.examples())
+    for before, after in (
+        ('"ruleId"', '"ruleName"'),
+        ('"level": "error"', '"level": "bad"'),
+        ('"uri"', '"url"'),
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            parsed(good.replace(before, after, 1))
+    with pytest.raises(jsonschema.ValidationError):
+        parsed(re.sub(r'"startLine": \d+', '"startLine": 0', good))
+
+
+def test_markdown_says_subjects_causes_and_problems() -> None:
+    """The table of subjects with occasions, each cause as text, and what is wrong with the traces."""
+    made = lost_with_a_flag()
+    result = CheckResult((*every_verdict().runs, made.judge()))
+    read = Tags(markdown(result, made.examples(), []))
+    assert read.tags >= {"h2", "table", "pre"}
+    assert "Purgatorio: VIOLATED" in read.text
+    assert "O4 is broken here" in read.text
+    assert "VIOLATED 1 of 1" in read.text
+    assert "no usable header" in read.text
+
+
+@pytest.mark.parametrize(
+    "hostile", [*HOSTILE, "`` ``` ````", "| a | b |", "@somebody #1 www.example.org", "*b* _i_"]
+)
+def test_text_of_a_trace_stays_text_everywhere(hostile: str) -> None:
+    """Wherever a stranger's text stands, in XML, JSON and Markdown, it is only text."""
+    result, examples, late = hostile_check(hostile)
+    shown = visible(hostile, 400)
+    words = "".join(
+        " ".join([*suite.itertext(), *suite.attrib.values()]) for suite in suites(junit(result, examples))
+    )
+    assert shown in words
+    assert any(shown in one["message"]["text"] for one in parsed(sarif(result, examples))["results"])
+    text = markdown(result, examples, late)
+    read = Tags(text)
+    assert read.tags <= {
+        "h2",
+        "h3",
+        "p",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "code",
+        "pre",
+        "ul",
+        "li",
+        "strong",
+    }
+    assert read.attributes <= {"class"}
+    assert read.text.count(shown) >= 4
+    outside = re.sub(r"(`{3,})text\n.*?\n\1\n", "", text, flags=re.S)
+    assert "@somebody" not in outside
+    assert "http:" not in outside
+    assert "www." not in outside
+
+
+@pytest.mark.parametrize("make", [fired_early, garbage_kept, miscounted])
+def test_kinds_of_causes_are_written(make: Callable[[], HandMade]) -> None:
+    """A task, a reading, a check: each has its place in all three."""
+    made = make()
+    result, examples = made.result(), made.examples()
+    assert any(suite.find("testcase/failure") is not None for suite in suites(junit(result, examples)))
+    assert any(one["kind"] == "fail" for one in parsed(sarif(result, examples))["results"])
+    assert "is broken here" in markdown(result, examples, [])
+
+
+def test_many_runs_and_violations_make_bounded_files() -> None:
+    """10,000 broken runs of one cause, 10,000 broken lines: each file can still be opened, and says what is missing."""
+    made = fired_early()
+    (run,) = made.result().runs
+    runs = tuple(replace(run, run=f"run-{at}", file=f"{at}.jsonl", problems=("cut",)) for at in range(10_000))
+    good = replace(run, run="good", verdict=Verdict.PASS, clauses={})
+    result = CheckResult((good, *runs), 10_000)
+    (example,) = made.examples().values()
+    examples = {replace(example, file=one.file, run=one.run).key: example for one in runs}
+    xml, document, summary = junit(result, examples), sarif(result, examples), markdown(result, examples, [])
+    assert len(xml) < 5_000_000
+    assert len(document) < 8_000_000
+    assert len(summary) < 100_000
+    assert len(suites(xml)) == 1002
+    assert "9,001 more runs, none worse than these, are left out" in xml
+    assert 'name="good"' not in xml
+    assert len(parsed(document)["results"]) == 1000
+    assert "9,000 more results are left out" in document
+    assert "10,000 tasks" in summary
+    assert "19,980 more problems are left out" in summary
+
+
+def test_no_runs_and_many_violations_of_one_cause() -> None:
+    """The two ends: nothing at all, and 10,000 of one kind."""
+    nothing = CheckResult(())
+    assert suites(junit(nothing, {})) == []
+    assert parsed(sarif(nothing, {}))["results"] == []
+    assert "no runs" in markdown(nothing, {}, [])
+    many = many_violations(10_000)
+    assert parsed(sarif(many, {}))["results"][0]["occurrenceCount"] == 10_000
+    assert "10,000 tasks" in junit(many, {})
+    assert "10,000 tasks" in markdown(many, {}, [])
+
+
+def test_check_writes_them_all(tmp_path: Path) -> None:
+    """One check, three files, the exit status of the verdict; folders are made."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(TRACE + '{"kind":"end","events":3,"dropped":0}\n')
+    names = {"--junit": "ci/j.xml", "--sarif": "ci/s.sarif", "--markdown": "ci/m.md"}
+    options = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    done = CliRunner().invoke(purgatorio, ["check", str(path), "--engine", "process", *options])
+    assert done.exit_code == 1
+    assert suites((tmp_path / "ci/j.xml").read_text())[0].get("failures") == "1"
+    (result,) = parsed((tmp_path / "ci/s.sarif").read_text())["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+    assert (tmp_path / "ci/m.md").read_text().startswith("## Purgatorio: VIOLATED")
+
+
+def test_what_is_no_file_is_written_to_in_place() -> None:
+    """`--markdown /dev/stdout` must not put a file where the device was."""
+    write_whole(Path("/dev/null"), "x")
+    assert not Path("/dev/null").is_file()
