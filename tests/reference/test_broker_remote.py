@@ -133,6 +133,21 @@ def test_leadership_lost_while_the_tier_is_asked() -> None:
     assert [answer_of(result) for result in answers.only().values()] == [Answer.LOCAL, Answer.LOCAL]
 
 
+def test_the_manager_tells_of_what_it_loses() -> None:
+    """Named to it once, the purgatories of remote reads are checked with its own: by the queue, as they are."""
+    made, remote = scene()
+    made.manager.also_check(remote.partition_moved)
+    _, answers = waiting_reads(remote)
+    listed: Answers[Listed] = Answers()
+    remote.list_offsets(70, (OffsetLookup(P1, future=Deferred(THREADS)),), listed)
+    made.manager.stop_replica(P1)
+    assert not answers
+    assert not listed
+    made.manager.run_actions()
+    assert [answer_of(result) for result in answers.only().values()] == [Answer.LOCAL, Answer.LOCAL]
+    assert listed.only()["t"][1].error is Error.NOT_LEADER_OR_FOLLOWER
+
+
 def test_a_remote_fetch_that_expires() -> None:
     """Answered first, then what is unfinished is cancelled; what is done is not; one mark for the request."""
     made, remote = scene()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import product
 
 from purgatorio.broker.deferred import Cancelled, Deferred
@@ -207,7 +208,7 @@ def test_a_threshold_is_reached_by_its_own_value() -> None:
     futures = [purgatory.await_threshold(value, 100) for value in (2, 1, 3, 1)]
     order: list[int] = []
     for number, future in enumerate(futures):
-        future.when_done(lambda number=number: order.append(number))  # type: ignore[misc]  # binds the loop's number
+        future.when_done(partial(order.append, number))
     assert purgatory.maybe_complete(0) == 0
     assert purgatory.maybe_complete(1) == 2
     assert (order, purgatory.num_waiting()) == ([1, 3], 2)
