@@ -300,3 +300,77 @@ def test_a_command_that_dies_is_a_failure_of_its_run(commanded: pytest.Pytester)
     result = commanded.runpytest_inprocess("-q", "-k", "T3 and boundaries and clean")
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(["*T3  cannot be judged: *died*"])
+
+
+STUB = """
+    import pytest
+    from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants
+    from purgatorio_stress.conformance.contract import Promise
+    from purgatorio_stress.subject.contract import SubjectFailed
+    from purgatorio_stress.trace_file import write_run
+
+    class Stub:
+        name, version, profile, threads, tick_ns = "stub", "1", "timer", 1, 1_000_000
+
+        def __init__(self, late_ns, dies=False):
+            self.late_ns, self.dies = late_ns, dies
+
+        def run(self, plan, out_path, progress):
+            header = Header(
+                out_path.stem, Implementation("stub", "1", "Python"), self.profile,
+                TimerConstants(tick_ns=1, early_ns=0, late_ns=10), recorded=("timer_add", "timer_fire", "timer_cancel"),
+            )
+            events = []
+            for number in range(plan.timers):
+                i = 4 * number
+                events += [
+                    Event(i, "main", i, "call", "timer_add", f"t-{number}", delay_ns=1),
+                    Event(i + 1, "main", i, "ret", "timer_add", f"t-{number}", c=i, deadline_t=i + 1),
+                    Event(i + 2, "main", i + 1 + self.late_ns, "call", "timer_fire", f"t-{number}"),
+                    Event(i + 3, "main", i + 1 + self.late_ns, "ret", "timer_fire", f"t-{number}", c=i + 2),
+                ]
+            if self.dies:
+                raise SubjectFailed(self.name, "died", "as meant", write_run(out_path, header, events, None))
+            return write_run(out_path, header, events, 0)
+
+    PROMISES = [Promise("timer", tick_ns=1_000_000)]
+
+    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, seeds=(1, 2), timers=20)
+    class TestOnTime:
+        @pytest.fixture
+        def purgatorio_subject(self):
+            return lambda promise: Stub(0)
+        def test_it(self, purgatorio_case):
+            purgatorio_case.check()
+
+    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
+    class TestLate:
+        @pytest.fixture
+        def purgatorio_subject(self):
+            return lambda promise: Stub(11)
+        def test_it(self, purgatorio_case):
+            purgatorio_case.check()
+
+    @pytest.mark.purgatorio(kind="subject", promises=PROMISES, timers=20)
+    class TestDying:
+        @pytest.fixture
+        def purgatorio_subject(self):
+            return lambda promise: Stub(0, dies=True)
+        def test_it(self, purgatorio_case):
+            purgatorio_case.check()
+"""
+
+
+def test_a_subject_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
+    """It records itself; here one that pretends. Late is T2, and a run that broke off passes nowhere."""
+    pytester.makepyfile(STUB)
+    result = pytester.runpytest_inprocess("-q", "-rA")
+    passed = [line for line in result.outlines if line.startswith("PASSED")]
+    failed = [line for line in result.outlines if line.startswith("FAILED")]
+    assert any("TestOnTime" in line and "T2-plan" in line for line in passed)
+    assert not any("TestOnTime" in line for line in failed)
+    assert [line.split("[")[1].split("]")[0] for line in failed if "TestLate" in line] == ["timer-T2-plan"]
+    assert not any("TestDying" in line for line in passed)
+    result.stdout.fnmatch_lines(
+        ["program  make_plan(seed=1, timers=20) of *", "*cannot be judged: stub: died: as meant*"]
+    )

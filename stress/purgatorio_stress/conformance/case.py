@@ -25,7 +25,14 @@ from purgatorio_stress.conformance import (
 from purgatorio_stress.conformance.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_stress.conformance.purgatory_program import PurgatoryProgram
 from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS, PurgatoryScenario
-from purgatorio_stress.conformance.recording import Judged, Recording, judge
+from purgatorio_stress.conformance.real_time import (
+    PlanProgram,
+    PlanScenario,
+    SubjectFactory,
+    plan_scenario,
+    run_plan,
+)
+from purgatorio_stress.conformance.recording import Judged, judge
 from purgatorio_stress.conformance.timer_program import TimerProgram
 from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS, TimerScenario
 from purgatorio_stress.stateful.profiles import CI
@@ -45,7 +52,7 @@ __all__ = [
 DRAWN_EXAMPLES: Final = 60
 """Programs that Hypothesis draws for one clause."""
 
-Kind = Literal["timer", "purgatory"]
+Kind = Literal["timer", "purgatory", "subject"]
 
 CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
     "timer": {"T4": "cancel", "T5": "size"},
@@ -53,11 +60,12 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
         "O3": "expiry", "O5": "expiry", "P1": "gauges", "P2": "gauges", "T1": "timer", "T2": "timer", "T3": "timer",
         "T4": "timer", "T5": "gauges",
     },
+    "subject": {},
 }  # fmt: skip
 """The lack that leaves a clause nothing to judge."""
 
-Program = TimerProgram | PurgatoryProgram
-Scenario = TimerScenario | PurgatoryScenario
+Program = TimerProgram | PurgatoryProgram | PlanProgram
+Scenario = TimerScenario | PurgatoryScenario | PlanScenario
 
 
 @dataclass
@@ -65,23 +73,23 @@ class Subject:
     """A subject under one promise, and its runs so far: each program is carried out once, whatever asks for it."""
 
     promise: Promise
-    carry_out: Callable[[Program], Recording]
+    carry_out: Callable[[Program], Judged]
     drawn: st.SearchStrategy[Program]
     runs: dict[Program, Judged] = field(default_factory=dict)
 
     def run(self, program: Program) -> Judged:
-        """Carried out, recorded and judged."""
+        """Carried out, recorded and judged, once."""
         if program not in self.runs:
-            self.runs[program] = judge(self.carry_out(program))
+            self.runs[program] = self.carry_out(program)
         return self.runs[program]
 
 
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
     """A timer."""
 
-    def carry_out(program: Program) -> Recording:
+    def carry_out(program: Program) -> Judged:
         assert isinstance(program, TimerProgram), "timers get programs for timers"
-        return timer_program.carry_out(program, promise, factory)
+        return judge(timer_program.carry_out(program, promise, factory))
 
     return Subject(promise, carry_out, timer_scenarios.drawn_programs(promise))
 
@@ -89,11 +97,21 @@ def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
 def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
     """A purgatory."""
 
-    def carry_out(program: Program) -> Recording:
+    def carry_out(program: Program) -> Judged:
         assert isinstance(program, PurgatoryProgram), "purgatories get programs for purgatories"
-        return purgatory_program.carry_out(program, promise, factory)
+        return judge(purgatory_program.carry_out(program, promise, factory))
 
     return Subject(promise, carry_out, purgatory_scenarios.drawn_programs(promise))
+
+
+def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -> Subject:
+    """A subject with a clock of its own; its traces go to `folder`."""
+
+    def carry_out(program: Program) -> Judged:
+        assert isinstance(program, PlanProgram), "subjects get plans"
+        return run_plan(program, promise, factory, folder)
+
+    return Subject(promise, carry_out, st.nothing())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,7 @@ class Outcome:
         """The failure: clause, shortest prefix, allowed and seen, how to repeat it. Writes the trace to `file`."""
         if self.judged is None or self.program is None:
             return self.text
-        self.judged.recording.write(file)
+        self.judged.write(file)
         lines = [self.text] if self.text else [render(self.judged.example(clause, str(file))).rstrip("\n")]
         lines += _folded("program", self.program.lines())
         lines.append(f"again    {again}")
@@ -175,16 +193,16 @@ class Case:
         for program, judged in runs:
             found = judged.result.clauses.get(self.clause)
             if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
-                return Outcome(
-                    Verdict.INVALID_TRACE, occasions, "; ".join(judged.result.problems), judged, program
-                )
+                why = judged.broken_off or "; ".join(judged.result.problems)
+                text = f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
+                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
             occasions += found.occasions
             if found.verdict is Verdict.VIOLATED:
                 return Outcome(Verdict.VIOLATED, occasions, "", judged, program)
             reasons.setdefault(found.verdict, found.reason)
         for program, judged in runs:
-            if judged.recording.broken_off:
-                why = visible(judged.recording.broken_off, TEXT_LIMIT)
+            if judged.broken_off:
+                why = visible(judged.broken_off, TEXT_LIMIT)
                 text = f"{self.clause}  cannot be judged: {why}"
                 return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
         if Verdict.SKIPPED in reasons:
@@ -230,3 +248,9 @@ def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
         for scenario in scenarios
         if clause in scenario.clauses
     ]
+
+
+def plan_cases(promise: Promise, seeds: tuple[int, ...], timers: int) -> list[Case]:
+    """The clauses of the profile, over a run in real time for each seed."""
+    scenario = plan_scenario(promise, seeds, timers)
+    return [Case("subject", promise, scenario, clause) for clause in scenario.clauses]

@@ -15,9 +15,10 @@ from purgatorio_stress.conformance import purgatory_program, timer_program
 from purgatorio_stress.conformance.case import Kind, Program, Subject
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.purgatory_scenarios import drawn_programs as drawn_for_purgatories
-from purgatorio_stress.conformance.recording import Recording
+from purgatorio_stress.conformance.real_time import PlanProgram
+from purgatorio_stress.conformance.recording import Judged, Recording, judge
 from purgatorio_stress.conformance.timer_scenarios import drawn_programs as drawn_for_timers
-from purgatorio_stress.protocol.describe import header_of, profile_of
+from purgatorio_stress.protocol.describe import Part, header_of, profile_of
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -85,18 +86,22 @@ class CommandPlayer:
     def __init__(self, command: Sequence[str], description: Description, kind: Kind) -> None:
         self._command = tuple(command)
         self._description = description
-        self._kind = kind
+        self._part: Part = "purgatory" if kind == "purgatory" else "timer"
         self._player: ScriptPlayer | None = None
 
     def subject(self, promise: Promise) -> Subject:
         """For the cases."""
-        if self._kind == "timer":
+        if self._part == "timer":
             return Subject(promise, self.carry_out, drawn_for_timers(promise))
         return Subject(promise, self.carry_out, drawn_for_purgatories(promise))
 
-    def carry_out(self, program: Program) -> Recording:
+    def carry_out(self, program: Program) -> Judged:
+        """Play and judge it."""
+        return judge(self._played(program))
+
+    def _played(self, program: Program) -> Recording:
         """Play it; what the child does wrong is in `broken_off`."""
-        script = Script(self._kind, 0, tuple(self._calls(program)))
+        script = Script(self._part, 0, tuple(self._calls(program)))
         try:
             if self._player is None:
                 self._player = ScriptPlayer(self._command)
@@ -104,7 +109,7 @@ class CommandPlayer:
         except SubjectFailed as failure:
             self.close()
             header = header_of(
-                self._description, self._kind, run=program.name, virtual=True, late_slack_ns=0, params={}
+                self._description, self._part, run=program.name, virtual=True, late_slack_ns=0, params={}
             )
             return Recording(header, (), str(failure))
         return Recording(replace(played.header, run=program.name), played.events)
@@ -122,6 +127,7 @@ class CommandPlayer:
         tick_ns = max(self._description.tick_ns or 1_000_000, self._description.unit_ns)
         now_ns = last_ns = 0
         added: set[str] = set()
+        assert not isinstance(program, PlanProgram), "a command gets programs"
         for step in program.steps:
             if isinstance(step, timer_program.Pass | purgatory_program.Pass):
                 for _ in range(step.times):

@@ -18,7 +18,9 @@ from purgatorio_stress.conformance.case import (
     Case,
     Subject,
     cases,
+    plan_cases,
     purgatory_subject,
+    real_time_subject,
     timer_subject,
 )
 from purgatorio_stress.conformance.command import CommandPlayer, command_promise
@@ -29,7 +31,7 @@ from purgatorio_stress.subject.contract import SubjectFailed
 
 __all__ = ["BoundCase", "BrokenPromise", "bound", "parameters", "require_clauses"]
 
-KINDS: Final = ("timer", "purgatory")
+KINDS: Final = ("timer", "purgatory", "subject")
 
 _SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()
 
@@ -54,10 +56,17 @@ def parameters(marker: pytest.Mark) -> Sequence[object]:
         raise pytest.UsageError(f"two promises of one profile: {', '.join(names)}; use two test functions")
     found: list[object] = []
     for promise in promises:
-        of_promise = cases(kind, promise)
+        of_promise = _plans(marker, promise) if kind == "subject" else cases(kind, promise)
         _require_known(promise, of_promise)
         found += [_parameter(case) for case in of_promise]
     return found
+
+
+def _plans(marker: pytest.Mark, promise: Promise) -> list[Case]:
+    seeds, timers = tuple(marker.kwargs.get("seeds", (1,))), marker.kwargs.get("timers", 500)
+    if not seeds or not all(isinstance(number, int) and number >= 0 for number in (*seeds, timers)):
+        raise pytest.UsageError("@pytest.mark.purgatorio(kind='subject', seeds=(1, ...), timers=500)")
+    return plan_cases(promise, seeds, timers)
 
 
 def _command_parameters(marker: pytest.Mark) -> Sequence[object]:
@@ -173,6 +182,9 @@ def bound(request: pytest.FixtureRequest) -> BoundCase:
         return BoundCase(case, subjects[key], request)
     # A fixture's value is asked for in every test, so that pytest keeps its own order of set-up and teardown.
     factory = request.getfixturevalue(f"purgatorio_{case.kind}")
+    if key not in subjects and case.kind == "subject":
+        folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        subjects[key] = real_time_subject(case.promise, factory, folder.mktemp("purgatorio"))
     if key not in subjects:
         make = timer_subject if case.kind == "timer" else purgatory_subject
         subjects[key] = make(case.promise, factory)

@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(promises, kind='timer', command=None): what a subject promises; see docs/conformance-suite.md",
+        f"{MARKER}(promises, kind='timer'): what a subject promises; or (command); see docs/conformance-suite.md",
     )
 
 

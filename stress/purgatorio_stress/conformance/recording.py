@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from purgatorio_spec.history.run import Run, run_of
-from purgatorio_spec.judge.process import judge_run
+from purgatorio_spec.judge.process import judge_run, judge_table
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Event, Header
+from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["Judged", "Recording", "judge"]
+__all__ = ["Judged", "Recording", "judge", "judge_file"]
 
 FIRST_EVENT_LINE = 2
 """Line 1 of a trace is its header."""
@@ -38,18 +43,18 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A recording, and what the specification says of it."""
+    """A run, and what the specification says of it. `write` leaves its trace in a file."""
 
-    recording: Recording
+    broken_off: str
+    write: Callable[[Path], None]
     result: RunResult
     table: pa.Table
 
     def example(self, clause: str, file: str) -> Counterexample:
-        """The earliest violation of a clause that was violated, as it reads once the recording is in `file`."""
+        """The earliest violation of a clause that was violated, as it reads once the trace is in `file`."""
         causes = self.result.clauses[clause].causes
         cause = min(causes.values(), key=lambda one: one.examples[0].events[-1])
-        run = self.recording.header.run
-        return counterexample(file, run, cause.examples[0], self.table, cause.count)
+        return counterexample(file, self.result.run, cause.examples[0], self.table, cause.count)
 
 
 def judge(recording: Recording) -> Judged:
@@ -64,7 +69,26 @@ def judge(recording: Recording) -> Judged:
         has_end=not recording.broken_off,
     )
     run = _run(recording)
-    return Judged(recording, conclude(facts, run, judge_run(run, table)), table)
+    result = conclude(facts, run, judge_run(run, table))
+    return Judged(recording.broken_off, recording.write, result, table)
+
+
+def judge_file(path: Path | None, name: str, broken_off: str = "") -> Judged:
+    """A run that recorded itself; without a file, one of which nothing is left."""
+    if path is None:
+        result = RunResult(name, name, "", "", Verdict.INVALID_TRACE, 0, {})
+        return Judged(broken_off, _nothing_to_write, result, EVENT_SCHEMA.empty_table())
+    reader = TraceReader(path)
+    table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
+    return Judged(broken_off, partial(_copy, path), judge_table(reader, table), table)
+
+
+def _copy(source: Path, path: Path) -> None:
+    shutil.copyfile(source, path)
+
+
+def _nothing_to_write(path: Path) -> None:
+    """There is no trace."""
 
 
 def _run(recording: Recording) -> Run:
