@@ -4,10 +4,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.recorded import RecordedPurgatory
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.world import Operation, World
 
 __all__ = ["COMPLETION"]
+
+
+def _one_waiting(world: World) -> tuple[RecordedPurgatory, Operation]:
+    """A purgatory, and an operation that waits in it under `k`."""
+    purgatory = world.purgatory()
+    operation = world.operation("op", "k")
+    purgatory.register(operation)
+    return purgatory, operation
 
 
 def _registration_against_event(world: World) -> Final_:
@@ -34,9 +43,7 @@ def _registration_against_event(world: World) -> Final_:
 
 
 def _two_events(world: World) -> Final_:
-    purgatory = world.purgatory()
-    operation = world.operation("op", "k")
-    purgatory.register(operation)
+    purgatory, operation = _one_waiting(world)
     completed: dict[str, int] = {}
 
     def early() -> None:
@@ -57,9 +64,7 @@ def _two_events(world: World) -> Final_:
 
 
 def _three_events(world: World) -> Final_:
-    purgatory = world.purgatory()
-    operation = world.operation("op", "k")
-    purgatory.register(operation)
+    purgatory, operation = _one_waiting(world)
     completed: dict[str, int] = {}
     for name in ("early", "earlier"):
 
@@ -81,9 +86,7 @@ def _three_events(world: World) -> Final_:
 
 
 def _not_completable(world: World) -> Final_:
-    purgatory = world.purgatory()
-    operation = world.operation("op", "k")
-    purgatory.register(operation)
+    purgatory, operation = _one_waiting(world)
     for name in ("one", "two"):
         world.task(name, lambda: purgatory.check("k"))
 
@@ -95,9 +98,7 @@ def _not_completable(world: World) -> Final_:
 
 
 def _force_against_force(world: World) -> Final_:
-    purgatory = world.purgatory()
-    operation = world.operation("op", "k")
-    purgatory.register(operation)
+    _, operation = _one_waiting(world)
     won: dict[str, bool] = {}
     for name in ("one", "two"):
 
@@ -193,9 +194,7 @@ def _purge_against_watch(world: World) -> Final_:
 
 
 def _key_cancel_against_completion(world: World) -> Final_:
-    purgatory = world.purgatory()
-    operation = world.operation("op", "k")
-    purgatory.register(operation)
+    purgatory, operation = _one_waiting(world)
     given_back: list[Operation] = []
 
     def cancel() -> None:

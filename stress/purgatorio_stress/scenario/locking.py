@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from purgatorio import ActionQueue
+from purgatorio.sync import Lock
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.recorded import RecordedPurgatory
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.world import World
 
@@ -64,6 +66,20 @@ def _two_groups(world: World) -> Final_:
     return final
 
 
+def _check_after_and_beside(
+    world: World, group: Lock, purgatory: RecordedPurgatory, actions: ActionQueue
+) -> None:
+    """A thread that wants the key checked while it has the group's lock, and puts it off; another that has no lock."""
+
+    def act() -> None:
+        with group:
+            actions.add(lambda: purgatory.check("k"))
+        actions.run_all()
+
+    world.task("under-group", act)
+    world.task("event", lambda: purgatory.check("k"))
+
+
 def _callback_needs_group(world: World) -> Final_:
     """Callbacks take the other group's lock: allowed only where no lock is held when completing."""
     purgatory = world.purgatory()
@@ -79,13 +95,7 @@ def _callback_needs_group(world: World) -> Final_:
     purgatory.register(operation)
     operation.become_ready(world.log.now_ns())
 
-    def act() -> None:
-        with group:
-            actions.add(lambda: purgatory.check("k"))
-        actions.run_all()
-
-    world.task("under-group", act)
-    world.task("event", lambda: purgatory.check("k"))
+    _check_after_and_beside(world, group, purgatory, actions)
 
     def final() -> Iterator[Broken]:
         actions.run_all()
@@ -134,13 +144,7 @@ def _try_needs_group(world: World) -> Final_:
     purgatory.register(operation)
     operation.become_ready(world.log.now_ns())
 
-    def act() -> None:
-        with group:
-            actions.add(lambda: purgatory.check("k"))
-        actions.run_all()
-
-    world.task("under-group", act)
-    world.task("event", lambda: purgatory.check("k"))
+    _check_after_and_beside(world, group, purgatory, actions)
 
     def final() -> Iterator[Broken]:
         actions.run_all()
