@@ -10,13 +10,18 @@ from typing import Generic, TypeVar
 
 import pytest
 
+from purgatorio.broker.deferred import Deferred
 from purgatorio.broker.delayed_produce import ProduceResult
+from purgatorio.broker.delayed_share_fetch import ShareResult
 from purgatorio.broker.error import Error
 from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
+from purgatorio.broker.partition import Isolation, ReadRecords
 from purgatorio.broker.replica_manager import ReplicaManager
 from purgatorio.broker.runtime import Runtime
+from purgatorio.broker.share_fetches import ShareFetches
+from purgatorio.broker.share_log import ReplicaShareLog
+from purgatorio.broker.share_partition import ShareLimits
 from purgatorio.broker.threshold_purgatory import ThresholdPurgatory
 from purgatorio.delayed.dialect import Dialect
 from reference.broker_scene import DIALECTS, P0, P1
@@ -184,3 +189,43 @@ def test_a_timer_of_its_own_in_real_time() -> None:
     future.when_done(expired.set)
     assert expired.wait(PATIENCE_S)
     timer.close()
+
+
+def test_a_share_group_in_real_time() -> None:
+    """A read on a thread of its own; a record that is kept too long; an answer that comes late, from the timer."""
+    runtime = Runtime()
+    manager = ReplicaManager(runtime)
+    manager.become_leader(P0, 1, (0,), (0,))
+    manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
+    manager.run_actions()
+    reads = runtime.sync.executor("reads")
+    tiered: list[TopicPartition] = []
+
+    def tier(partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
+        tiered.append(partition)
+        return Deferred(runtime.sync)
+
+    log = ReplicaShareLog(
+        manager.partition_or_raise, runtime.sync, executor=reads, tier=tier, local_start=lambda partition: 2 * len(late)
+    )  # fmt: skip
+    late: list[int] = []
+    group = ShareFetches(
+        runtime, manager.actions, "g", [P0], log, ShareLimits(lock_ms=10, max_deliveries=2), remote_wait_ms=20
+    )  # fmt: skip
+    manager.also_check(group.partition_moved)
+    deliveries = []
+    for member in ("m", "n"):
+        call: Call[Mapping[TopicPartition, ShareResult]] = Call()
+        group.fetch(member, FetchParams(LONG_MS, 1, 100), [P0], call)
+        deliveries.append(call.wait()[P0].deliveries)
+    assert deliveries == [(1,), (2,)], "the second member got what the first had kept too long"
+    late.append(1)
+    manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
+    call = Call()
+    group.fetch("m", FetchParams(1, 1, 100), [P0], call)
+    assert call.wait() == {}
+    assert tiered == [P0]
+    group.shutdown()
+    reads.shutdown()
+    assert reads.await_termination(round(PATIENCE_S * 1000))
+    assert len(call.answers) == 1
