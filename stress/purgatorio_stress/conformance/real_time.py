@@ -1,0 +1,81 @@
+"""A subject with a clock of its own, as `purgatorio verify` drives it: seeded plans in real time, on several threads.
+
+It is the protocol of the built-in subjects (`purgatorio_stress.subject.contract.Subject`): the subject carries out the
+plan and records itself. A run takes a few seconds, mostly asleep. What it shows depends on the machine too, so what is
+late by less than the declared bound is nobody's fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.profile import PROFILES
+from purgatorio_stress.conformance.contract import BadPromise, Promise
+from purgatorio_stress.conformance.recording import Judged, judge_file
+from purgatorio_stress.subject.contract import Subject
+from purgatorio_stress.subject.registry import record_runs
+
+__all__ = ["PLAN", "PlanProgram", "PlanScenario", "SubjectFactory", "plan_scenario", "run_plan"]
+
+PLAN: Final = "plan"
+
+SubjectFactory = Callable[[Promise], Subject]
+"""Makes a subject for each run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProgram:
+    """The plan of this seed, with so many timers or operations."""
+
+    name: str
+    seed: int
+    timers: int
+
+    def lines(self) -> Iterator[str]:
+        """Too long to print: how it is made."""
+        yield f"make_plan(seed={self.seed}, timers={self.timers}) of purgatorio_stress.subject.plan"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanScenario:
+    """As `TimerScenario`; nothing rules it out."""
+
+    name: str
+    about: str
+    clauses: tuple[str, ...]
+    programs: Callable[[Promise], Iterator[PlanProgram]]
+
+    def ruled_out(self, promise: Promise) -> str | None:
+        """Never."""
+        return None
+
+
+def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> PlanScenario:
+    """A run for each seed, for all clauses of the profile that traces are judged by."""
+    promised = PROFILES[promise.profile].clauses
+    clauses = tuple(clause for clause in CLAUSES if clause in promised)
+    return PlanScenario(PLAN, "seeded plans in real time", clauses, partial(_programs, seeds, timers))
+
+
+def _programs(seeds: tuple[int, ...], timers: int, promise: Promise) -> Iterator[PlanProgram]:
+    for seed in seeds:
+        yield PlanProgram(f"{PLAN}-{seed}", seed, timers)
+
+
+def run_plan(program: PlanProgram, promise: Promise, factory: SubjectFactory, folder: Path) -> Judged:
+    """Record it to `folder`, and judge the trace. What the subject does wrong is in `broken_off`.
+
+    Raises BadPromise where it holds itself to another profile.
+    """
+    subject = factory(promise)
+    if subject.profile != promise.profile:
+        raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
+    (record,) = record_runs([subject], folder, program.seed, program.timers, workers=1, suffix=".jsonl")
+    failure = record.failure
+    path = record.path if failure is None else failure.trace
+    return judge_file(path, record.run, "" if failure is None else str(failure))
