@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
+from purgatorio import ReaperTimer, SystemTimer
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio_stress.harness.noise import Lane, Noise
-from purgatorio_stress.harness.seam import NoisySync, RoundStopped, RoundSync, Stop
+from purgatorio_stress.harness.seam import NoisySync, OwnThread, RoundStopped, RoundSync, Stop
 
 
 def seams() -> list[RoundSync]:
@@ -117,6 +118,12 @@ def test_a_run_that_is_given_up_breaks_marked_loops(sync: RoundSync) -> None:
         given_up.loop_head()
     assert not issubclass(RoundStopped, Exception)
     sync.loop_head()
+
+
+def test_a_round_starts_no_thread_of_its_own(sync: RoundSync) -> None:
+    """A reaper a round, for thousands of rounds, each polling for ever: the machine would be busy with nothing else."""
+    with pytest.raises(OwnThread, match="reaper"):
+        ReaperTimer("reaper", SystemTimer("t", sync=sync), sync=sync)
 
 
 def test_a_thread_yields_where_its_plan_says_and_nobody_else_does() -> None:

@@ -14,13 +14,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.harness.campaign import (
-    NOT_RACED,
-    RACED,
     RECORD_EVERY,
+    SEVERAL,
     StressPlan,
     StressResult,
     chosen,
     run_stress,
+    why_not_raced,
 )
 from purgatorio_stress.harness.outcome import Grade, OutcomeTable
 from purgatorio_stress.harness.subject import subject_named
@@ -109,10 +109,14 @@ def command(
 
 
 def _list() -> None:
-    for name in RACED:
-        click.echo(f"{name:30} {SCENARIOS[name].threads} threads  {SCENARIOS[name].about}")
-    for name, why in NOT_RACED.items():
-        click.echo(f"{name:30} not raced: {why}")
+    for name in SEVERAL:
+        why = why_not_raced(name)
+        about = (
+            f"{SCENARIOS[name].threads} threads  {SCENARIOS[name].about}"
+            if why is None
+            else f"not raced: {why}"
+        )
+        click.echo(f"{name:30} {about}")
 
 
 def _run(plan: StressPlan, quiet: bool) -> StressResult:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, dice_of
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
-from purgatorio_stress.harness.seam import Stop
+from purgatorio_stress.harness.seam import OwnThread, Stop
 from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
 from purgatorio_stress.harness.watchdog import Stuck
@@ -21,19 +22,15 @@ from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["NOT_RACED", "RACED", "RECORD_EVERY", "StressPlan", "StressResult", "chosen", "run_stress"]
+__all__ = ["RECORD_EVERY", "SEVERAL", "StressPlan", "StressResult", "chosen", "run_stress", "why_not_raced"]
+
+SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
+"""Scenarios of several threads."""
 
 NOT_RACED: Final[dict[str, str]] = {
-    "add-against-sleep": "the reaper sleeps by the clock, which stands still in a race: see offer-against-poll",
-    "earlier-against-sleep": "the same: see earlier-offer-against-poll",
     "share-begin-against-read": "its reader has nothing to do before the other task has: see share-read-against-force",
 }
-"""Scenarios of several threads that make no sense here, and why."""
-
-RACED: Final[tuple[str, ...]] = tuple(
-    name for name, scenario in SCENARIOS.items() if scenario.threads > 1 and name not in NOT_RACED
-)
-"""Scenarios for real threads."""
+"""Those of them that make no sense here, and why; besides those that need a thread of their own (`why_not_raced`)."""
 
 RECORD_EVERY: Final = 7
 """Odd, so that batches with and without yields take turns at being recorded."""
@@ -146,6 +143,17 @@ class StressResult:
         }
 
 
+@cache
+def why_not_raced(name: str) -> str | None:
+    """Why this scenario cannot be raced; None where it can."""
+    scenario = SCENARIOS[name]
+    try:
+        RoundMaker(scenario, scenario.dialects[0], Stop()).make(recorded=False)
+    except OwnThread as thread:
+        return f"it has {thread}"
+    return NOT_RACED.get(name)
+
+
 def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT) -> list[tuple[str, str]]:
     """Scenarios by `NAME` or `NAME/DIALECT`; by default all that are about the subject.
 
@@ -154,10 +162,10 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
     found: list[tuple[str, str]] = []
     for text in names or _about(subject):
         name, _, dialect = text.partition("/")
-        if name in NOT_RACED:
-            raise KeyError(f"{name} is not for threads: {NOT_RACED[name]}")
-        if name not in RACED:
-            raise KeyError(f"no scenario {name!r} of several threads; there are: {', '.join(RACED)}")
+        if name not in SEVERAL:
+            raise KeyError(f"no scenario {name!r} of several threads; there are: {', '.join(SEVERAL)}")
+        if (why := why_not_raced(name)) is not None:
+            raise KeyError(f"{name} is not for threads: {why}")
         dialects = SCENARIOS[name].dialects
         if dialect and dialect not in dialects:
             raise KeyError(f"{name} has the dialects {', '.join(dialects)}, not {dialect!r}")
@@ -169,8 +177,9 @@ def _about(subject: StressSubject) -> list[str]:
     """The scenarios that build anything from the subject's parts."""
     return [
         name
-        for name in RACED
-        if subject.is_asked_for(
+        for name in SEVERAL
+        if why_not_raced(name) is None
+        and subject.is_asked_for(
             RoundMaker(SCENARIOS[name], SCENARIOS[name].dialects[0], Stop(), parts=subject.parts)
             .make(recorded=False)
             .world

@@ -10,7 +10,7 @@ are shorter than one; a yield that falls into a window opens it for good. Its lo
 
 import re
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Generic, TypeVar
@@ -25,11 +25,12 @@ from purgatorio.sync import (
     QueueNode,
     ReadWriteLock,
     SharedQueue,
+    Worker,
 )
 from purgatorio.threads import ThreadingSync
 from purgatorio_stress.harness.noise import Noise
 
-__all__ = ["HeldLock", "NoisySync", "RoundStopped", "RoundSync", "Stop"]
+__all__ = ["HeldLock", "NoisySync", "OwnThread", "RoundStopped", "RoundSync", "Stop"]
 
 T = TypeVar("T")
 
@@ -38,6 +39,10 @@ _OWNER: Final = re.compile(r"owner=(\d+)")
 
 class RoundStopped(BaseException):
     """The run has been given up; raised out of the loops of the code under test, which contains any `Exception`."""
+
+
+class OwnThread(RuntimeError):
+    """A round wanted a thread besides its crew's: it would wait by a clock that stands still, and outlive the round."""
 
 
 @dataclass(slots=True)
@@ -73,6 +78,12 @@ class RoundSync(ThreadingSync):
         made = threading.RLock()
         self._made.append((name, made))
         return made
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        """Refused: OwnThread."""
+        raise OwnThread(
+            f"a thread of its own, {name!r}, which would wait by a clock that stands still in a race"
+        )
 
     def loop_head(self, loop: Hashable = None) -> None:
         if self._stop.asked:
