@@ -22,6 +22,9 @@ The locks are the trouble of this operation: whoever took them must give them ba
 * The checks of other members' operations are queued, not called: their completion would check again, as deep as the
   members are many (KAFKA-17509).
 
+Not promised: that a fetch which waits for a lock is told when that is given back without records. Two that both want
+more than there is would wake each other for ever; the next event tells them.
+
 Clauses B921 to B949.
 """
 
