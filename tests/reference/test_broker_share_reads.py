@@ -115,6 +115,19 @@ def test_nothing_is_remembered_of_a_read_that_was_not_enough() -> None:
     assert made.log.reads_later == [(P0,)]
 
 
+def test_known_limit_a_lock_given_back_without_records_tells_nobody() -> None:
+    """B929: the second fetch wants less, and would go; the next event tells it."""
+    made = ShareScene(later=True)
+    made.bring(P0, Share.SOME)
+    _, first = made.fetch(PARAMS, P0)
+    _, second = made.fetch(FetchParams(30, 5, 1000), P0, member="n")
+    made.executor.run_all()
+    assert made.locked() == NONE
+    assert (bool(first), bool(second)) == (False, False)
+    made.fetches.partition_moved(P0)
+    assert (bool(first), offsets(second.only())) == (False, [0])
+
+
 def test_what_was_read_later_and_what_is_read_now_are_one_answer() -> None:
     """The place of P0 is known, that of P1 is not: P1 is read by the look, P0 on completion."""
     made = ShareScene(later=True)
