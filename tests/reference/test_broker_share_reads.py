@@ -116,7 +116,7 @@ def test_nothing_is_remembered_of_a_read_that_was_not_enough() -> None:
 
 
 def test_known_limit_a_lock_given_back_without_records_tells_nobody() -> None:
-    """B929: the fetch that came first wants less, and would go; it has been looked at before the lock was given back."""
+    """B929: the fetch that came first wants less, and would go; it was looked at before the lock was given back."""
     made = ShareScene(later=True)
     _, patient = made.fetch(FetchParams(30, 5, 1000), P0, member="n")
     made.executor.run_all()
