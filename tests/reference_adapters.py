@@ -18,11 +18,22 @@ from purgatorio import (
     TimerTask,
 )
 from purgatorio.faults import ContainFaults
+from purgatorio.timer import FlatTimer
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.scenario.world import DIALECTS
 
-__all__ = ["HASHED", "HEAP", "PURGATORIES", "WHEEL", "hashed_wheel", "heap_timer", "purgatory", "wheel"]
+__all__ = [
+    "HASHED",
+    "HEAP",
+    "PURGATORIES",
+    "WHEEL",
+    "flat_timer",
+    "hashed_wheel",
+    "heap_timer",
+    "purgatory",
+    "wheel",
+]
 
 NS_PER_MS: Final = 1_000_000
 IN_MS: Final = {"between-ticks": "it counts in milliseconds"}
@@ -79,6 +90,13 @@ def hashed_wheel(promise: Promise) -> AnyTimer:
     clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
     tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
     timer = HashedWheel("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
+    return AnyTimer(timer, clock, executor)
+
+
+def flat_timer(promise: Promise) -> AnyTimer:
+    clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
+    tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
+    timer = FlatTimer("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
     return AnyTimer(timer, clock, executor)
 
 

@@ -94,6 +94,8 @@ def _names(owner: object, dialect: str) -> tuple[str, ...]:
     module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
     if module.startswith("purgatorio.broker"):
         return ()
+    if module.startswith("purgatorio.timer.flat"):
+        return ("flat-timer",)
     if module.startswith("purgatorio.timer"):
         return ("system-timer", "aligned-programs", "reaper")
     return (f"purgatory-{dialect}",)
