@@ -14,7 +14,7 @@ from purgatorio_stress.scenario.contract import Final_, one_thread
 from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import Task, World
 
-__all__ = ["WALKS"]
+__all__ = ["WALKS", "walks"]
 
 
 @dataclass
@@ -70,14 +70,15 @@ class _Walk:
             yield Broken("CHECK", "timer", self.broken_structure)
 
 
-def _walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExecutor]]) -> Final_:
-    walks: list[_Walk] = []
+def walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExecutor]]) -> Final_:
+    """What `make` makes of tick and size, walked over the ends of its levels."""
+    walked: list[_Walk] = []
 
     def walk() -> None:
         for tick_ms, size in ((1, 2), (1, 3), (3, 2), (3, 3)):
             timer, executor = make(tick_ms, size)
             one = _Walk(world, timer, executor, tick_ms)
-            walks.append(one)
+            walked.append(one)
             interval_ms = tick_ms * size
             one.add(
                 *range(interval_ms * 2 + 2), tick_ms, interval_ms, interval_ms * size, interval_ms * size + 1
@@ -102,8 +103,8 @@ def _walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedEx
     world.task("walker", walk)
 
     def final() -> Iterator[Broken]:
-        world.mark("all fired", all(task.fired_at_ms for one in walks for task, _, _ in one.added))
-        for one in walks:
+        world.mark("all fired", all(task.fired_at_ms for one in walked for task, _, _ in one.added))
+        for one in walked:
             yield from one.wrong()
             if one.timer.size():
                 yield Broken("T5", "timer", f"size() is {one.timer.size()} when everything has fired")
@@ -116,7 +117,7 @@ def _wheel_walk(world: World) -> Final_:
         executor = QueuedExecutor(sync=world.sync)
         return world.timer(tick_ms, size, executor), executor
 
-    return _walks(world, make)
+    return walks(world, make)
 
 
 def _hashed_walk(world: World) -> Final_:
@@ -133,7 +134,7 @@ def _hashed_walk(world: World) -> Final_:
         )
         return wheel, executor
 
-    return _walks(world, make)
+    return walks(world, make)
 
 
 def _inclusive(world: World) -> Final_:

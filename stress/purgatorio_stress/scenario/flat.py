@@ -1,0 +1,325 @@
+"""The wheel for use under threads and over boundaries.
+
+Its state is in plain attributes, of which the explorer sees nothing but the lock that guards them all: by the rule of
+`tests/reference/test_flat_rules.py` that is enough, for what happens between two steps of one lock cannot be told
+apart. The one attribute that is read without the lock is a task's home; here it is an atomic reference, so that each
+use of it is a step. (States are not compared in these scenarios: they would leave the plain attributes out.)
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
+from purgatorio.sync import AtomicRef
+from purgatorio.timer import FlatTask, FlatTimer
+from purgatorio.timer.flat_task import Home
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
+from purgatorio_stress.scenario.timing import walk
+from purgatorio_stress.scenario.walks import walks
+from purgatorio_stress.scenario.world import Task, World
+
+__all__ = ["FLAT"]
+
+
+class _HomeInSteps:
+    """Stands for the slot `_home` of a task: each use is a step."""
+
+    __objclass__ = FlatTask
+
+    def __get__(self, task: "FlatRecorded | None", kind: type | None = None) -> object:
+        return self if task is None else task.home_steps.get()
+
+    def __set__(self, task: "FlatRecorded", home: Home | None) -> None:
+        task.home_steps.set(home)
+
+
+class FlatRecorded(Task):
+    """A recorded task whose home the explorer sees."""
+
+    def __init__(self, world: World, id: str, delay_ms: int) -> None:  # noqa: A002 - as in `Task`
+        self.home_steps: AtomicRef[Home | None] = world.sync.atomic_ref(None, "task.home")
+        super().__init__(world, id, delay_ms)
+
+
+# A class has attributes of its type as the type checker sees them; this one is put in behind its back.
+setattr(FlatRecorded, "_home", _HomeInSteps())  # noqa: B010 - see above
+
+
+def _timer(
+    world: World, wheel_size: int = 2, tick_ms: int = 1, name: str = "timer"
+) -> tuple[FlatTimer, QueuedExecutor]:
+    executor = QueuedExecutor(sync=world.sync)
+    timer = FlatTimer(
+        name,
+        tick_ms=tick_ms,
+        wheel_size=wheel_size,
+        levels=1,
+        clock=world.clock,
+        executor=executor,
+        faults=world.faults,
+        sync=world.sync,
+    )
+    return timer, executor
+
+
+def _fired_once(*tasks: Task) -> Iterator[Broken]:
+    for task in tasks:
+        if len(task.fired_at_ms) != 1:
+            yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
+
+
+def _size_is(size: int, *timers: FlatTimer) -> Iterator[Broken]:
+    sizes = [timer.size() for timer in timers]
+    if sum(sizes) != size:
+        yield Broken("T5", "timer", f"size() is {sizes}, and {size} tasks wait")
+
+
+def _cancel_against_drain(world: World) -> Final_:
+    """At 2 ms the task moves from the upper level to the lower one, where it is due at 3 ms."""
+    timer, executor = _timer(world)
+    task = FlatRecorded(world, "task", 3)
+    task.add_to(timer)
+    world.virtual.advance(2)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("cancel", task.cancel_recorded)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        yield from _size_is(0, timer)
+        walk(world, timer, executor, 8)
+        world.mark("did not fire", not task.fired_at_ms)
+        if task.fired_at_ms:
+            yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
+
+    return final
+
+
+def _cancel_against_add(world: World) -> Final_:
+    """The first add of a task, and its cancel: it waits and fires, or it does neither."""
+    timer, executor = _timer(world)
+    task = FlatRecorded(world, "task", 3)
+    world.task("add", lambda: task.add_to(timer))
+    world.task("cancel", task.cancel_recorded)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        cancelled = task.is_cancelled()
+        yield from _size_is(0 if cancelled else 1, timer)
+        walk(world, timer, executor, 8)
+        world.mark("cancelled first", not cancelled)
+        world.mark("added first", cancelled)
+        if len(task.fired_at_ms) != (0 if cancelled else 1):
+            yield Broken("T4", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
+
+    return final
+
+
+def _add_against_drain(world: World) -> Final_:
+    timer, executor = _timer(world)
+    due, later = FlatRecorded(world, "due", 1), FlatRecorded(world, "later", 1)
+    due.add_to(timer)
+    world.virtual.advance(1)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("add", lambda: later.add_to(timer))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        executor.run_all()
+        walk(world, timer, executor, 6)
+        world.mark("both fired", bool(due.fired_at_ms and later.fired_at_ms))
+        yield from _fired_once(due, later)
+        yield from _size_is(0, timer)
+
+    return final
+
+
+def _moved_twice(world: World) -> Final_:
+    """A waiting task is added again by two threads: it moves, and is there once."""
+    timer, executor = _timer(world, 4)
+    task = FlatRecorded(world, "task", 2)
+    timer.add(task)
+    for name in ("one", "two"):
+        world.task(name, lambda: timer.add(task))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        yield from _size_is(1, timer)
+        walk(world, timer, executor, 6)
+        world.mark("fired", bool(task.fired_at_ms))
+        yield from _fired_once(task)
+
+    return final
+
+
+def _two_timers(world: World) -> Final_:
+    """A task that waits in one timer is added to another, while a third thread cancels it."""
+    first, executor = _timer(world, 4, name="first")
+    second, other = _timer(world, 4, name="second")
+    task, stays = FlatRecorded(world, "task", 2), FlatRecorded(world, "stays", 2)
+    first.add(task)
+    first.add(stays)
+    world.task("move", lambda: second.add(task))
+    world.task("cancel", task.cancel)
+
+    def final() -> Iterator[Broken]:
+        first.check()
+        second.check()
+        cancelled = task.is_cancelled()
+        yield from _size_is(1 if cancelled else 2, first, second)
+        world.virtual.advance(3)
+        for timer, own in ((first, executor), (second, other)):
+            timer.advance_clock(0)
+            own.run_all()
+        world.mark("moved", not cancelled)
+        world.mark("cancelled", cancelled)
+        if len(task.fired_at_ms) != (0 if cancelled else 1):
+            yield Broken("T3", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
+        yield from _fired_once(stays)
+
+    return final
+
+
+def _close_against_add(world: World) -> Final_:
+    timer, _ = _timer(world)
+    task = FlatRecorded(world, "task", 3)
+    refused: list[str] = []
+
+    def add() -> None:
+        try:
+            timer.add(task)
+        except TimerClosed:
+            refused.append(task.id)
+
+    world.task("add", add)
+    world.task("close", timer.close)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        world.mark("refused", bool(refused))
+        world.mark("dropped", not refused)
+        if not task.is_cancelled():
+            yield Broken("T5", "task", "waits in a timer that is closed")
+        yield from _size_is(0, timer)
+
+    return final
+
+
+def _against_sleep(delays_ms: tuple[int, ...], world: World) -> Final_:
+    """The reaper goes to sleep for 200 ms, or for what waits already, when a task comes that is due in 2."""
+    timer = FlatTimer(
+        "timer", wheel_size=16, levels=1, clock=world.clock, faults=world.faults, sync=world.sync
+    )
+    waiting = [FlatRecorded(world, f"waits-{delay_ms}", delay_ms) for delay_ms in delays_ms]
+    for one in waiting:
+        timer.add(one)
+    ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
+    task = FlatRecorded(world, "task", 2)
+    world.task("add", lambda: task.add_to(timer))
+
+    def final() -> Iterator[Broken]:
+        world.mark("fired", bool(task.fired_at_ms))
+        for one in (*waiting, task):
+            if one.fired_at_ms != [one.delay_ms]:
+                yield Broken("T2", one.id, f"due at {one.delay_ms} ms, fired at {one.fired_at_ms} ms")
+
+    return final
+
+
+def _flat_walk(world: World) -> Final_:
+    """Powers of two: 3 becomes 4."""
+
+    def make(tick_ms: int, size: int) -> tuple[FlatTimer, QueuedExecutor]:
+        return _timer(world, 1 << (size - 1).bit_length(), tick_ms)
+
+    return walks(world, make)
+
+
+def _two(
+    name: str,
+    about: str,
+    clauses: tuple[str, ...],
+    build: Callable[[World], Final_],
+    *marks: str,
+    horizon_ms: int = 8,
+) -> Scenario:
+    return Scenario(
+        f"flat-{name}", about, 2, clauses, build, dialects=_ONE, marks=marks, horizon_ms=horizon_ms
+    )
+
+
+_ONE: Final = ("pending-flag",)
+
+FLAT: Final = (
+    _two(
+        "cancel-against-drain",
+        "wheel for use: a task is cancelled while it moves between levels",
+        ("T4", "T5"),
+        _cancel_against_drain,
+        "did not fire",
+    ),
+    _two(
+        "cancel-against-add",
+        "wheel for use: a task is cancelled while it is first added",
+        ("T4", "T5"),
+        _cancel_against_add,
+        "cancelled first",
+        "added first",
+    ),
+    _two(
+        "add-against-drain",
+        "wheel for use: a task is added while the timer is drained",
+        ("T3", "T5"),
+        _add_against_drain,
+        "both fired",
+    ),
+    _two(
+        "moved-twice",
+        "wheel for use: a waiting task is added again by two threads",
+        ("T3", "T5"),
+        _moved_twice,
+        "fired",
+    ),
+    _two(
+        "two-timers",
+        "wheel for use: a waiting task is added to another timer, and cancelled",
+        ("T3", "T5"),
+        _two_timers,
+        "moved",
+        "cancelled",
+    ),
+    _two(
+        "close-against-add",
+        "wheel for use: a task is added while the timer closes",
+        ("T5",),
+        _close_against_add,
+        "refused",
+        "dropped",
+    ),
+    *(
+        Scenario(
+            f"flat-{name}",
+            f"wheel for use: {about}",
+            3,
+            ("T2", "P3"),
+            partial(_against_sleep, delays_ms),
+            dialects=_ONE,
+            marks=("fired",),
+            strategy="bounded",
+            horizon_ms=20,
+        )
+        for name, about, delays_ms in (
+            ("add-against-sleep", "a task comes while the reaper goes to sleep", ()),
+            ("earlier-against-sleep", "a task comes that is due before the one the reaper sleeps for", (9,)),
+        )
+    ),
+    one_thread(
+        "flat-walk",
+        "wheel for use: delays on the boundaries of levels",
+        ("T1", "T2", "T3", "T5"),
+        _flat_walk,
+        "all fired",
+    ),
+)
+"""Scenarios of the wheel for use."""
