@@ -330,9 +330,12 @@ class Run:
 
     def let_time_pass(self) -> bool:
         """Leap to the earliest end of a wait, up to the horizon; False, with `stop` set, where there is none."""
-        waiting = [task for task in self.tasks if not task.finished and task.wake_ms is not None]
+        going = [task for task in self.tasks if not task.finished]
+        if not going:
+            return False
+        busy = any(not task.daemon for task in going)
+        waiting = [task for task in going if task.wake_ms is not None]
         wakes = [task.wake_ms for task in waiting if task.wake_ms is not None]
-        busy = any(not task.finished and not task.daemon for task in self.tasks)
         if wakes and (busy or min(wakes) <= self.horizon_ms):
             self.now_ms = max(self.now_ms, min(wakes))
             for task in waiting:

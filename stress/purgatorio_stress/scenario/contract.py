@@ -1,7 +1,7 @@
 """A scenario, and the program that the explorer makes of it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +12,7 @@ from purgatorio_spec.trace.record import Header, Implementation, TimerConstants,
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.task import Task
 from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import Explored, World
 
@@ -119,8 +120,9 @@ class ScenarioProgram:
         assert world is not None, "a run is judged after its set-up"
         broken: list[Broken] = []
         if run.stop.kind == "end":
-            if any(task.error for task in run.tasks):
-                broken += _errors(run)
+            for task in run.tasks:
+                if task.error is not None:
+                    broken.append(_error(task, task.error))
             if self._final is not None:
                 broken += _looked_at(self._final)
             broken += self.histories.judge(world.log.rows)
@@ -129,12 +131,10 @@ class ScenarioProgram:
         return broken
 
 
-def _errors(run: Run) -> Iterator[Broken]:
-    for task in run.tasks:
-        if isinstance(task.error, InvariantBroken):
-            yield Broken("CHECK", task.name, str(task.error))
-        elif task.error is not None:
-            yield Broken("O8", task.name, f"ended by {type(task.error).__name__}: {task.error}")
+def _error(task: Task, error: BaseException) -> Broken:
+    if isinstance(error, InvariantBroken):
+        return Broken("CHECK", task.name, str(error))
+    return Broken("O8", task.name, f"ended by {type(error).__name__}: {error}")
 
 
 def _looked_at(final: Final_) -> list[Broken]:
