@@ -307,7 +307,9 @@ def test_joins_that_are_refused() -> None:
     assert (scene.group.state(), len(scene.group.members())) == (GroupState.STABLE, 1)
     answers = Answers()
     scene.coordinator.join("g", member.member, ("sticky",), answers)
-    assert (answers.only().generation, answers.only().protocol) == (2, "sticky"), "alone it may change its mind"
+    assert (answers.only().generation, answers.only().protocol) == (2, "sticky"), (
+        "alone it may change its mind"
+    )
 
 
 def test_the_protocol_is_the_leader_s_first_that_all_have() -> None:
