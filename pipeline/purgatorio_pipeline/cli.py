@@ -50,6 +50,11 @@ COMMANDS: dict[str, Command] = {
         "Race real threads over the reference, with outcome tables.",
         "stress",
     ),
+    "campaign": Command(
+        "purgatorio_pipeline.command.campaign",
+        "Many explorer and stress jobs over Spark, resumable.",
+        "spark",
+    ),
     "mutants": Command(
         "purgatorio_pipeline.command.mutants",
         "The kill matrix: every known bug against every layer.",

@@ -1,0 +1,84 @@
+"""The table of jobs: what is to be run, as values that name themselves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+SAMPLED: Final = ("pct", "random")
+"""Strategies that a seed makes different; the others cover the same whatever the seed."""
+
+
+class NoJob(Exception):
+    """What was asked for names no job, and what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One process to be run. `kind`: `explore` or `stress`; `size`: schedules or rounds at most; `strategy`: the
+    explorer's, nothing for stress; `mutant`: a known bug to be put into the code, 0 for none."""
+
+    kind: str
+    scenario: str
+    strategy: str
+    seed: int
+    size: int
+    mutant: int = 0
+    preemptions: int = 2
+
+    @property
+    def id(self) -> str:
+        """The same for the same job, whoever plans it, so that a campaign goes on where it stopped."""
+        return hashlib.sha256(orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)).hexdigest()[:20]
+
+    def arguments(self, traces: Path) -> list[str]:
+        """What `purgatorio` is called with; a stress job leaves its recorded rounds in `traces`."""
+        named = ["--mutant", str(self.mutant)] if self.mutant else []
+        if self.kind == "stress":
+            own = ["--scenario", self.scenario, "--rounds", str(self.size), "--traces", str(traces)]
+            return ["stress", *own, "--seed", str(self.seed), *named, "--json"]
+        own = [self.scenario, "--strategy", self.strategy, "--schedules", str(self.size)]
+        return [
+            "explore", *own, "--seed", str(self.seed), "--preemptions", str(self.preemptions), "--seconds", "1e9",
+            *named, "--json",
+        ]  # fmt: skip
+
+
+def plan(
+    scenarios: Sequence[str],
+    strategies: Iterable[str],
+    seeds: range,
+    size: int,
+    *,
+    stress_rounds: int = 0,
+    mutant: int = 0,
+    preemptions: int = 2,
+) -> list[Job]:
+    """Every scenario (`NAME/DIALECT`) by every strategy, the sampled ones with every seed; `stress_rounds` above 0 adds
+    stress jobs of so many rounds. In the order of seeds, so that a budget that ends early has seen every scenario.
+
+    Raises `NoJob` for an empty plan.
+    """
+    jobs = [
+        Job("explore", scenario, strategy, seed, size, mutant, preemptions)
+        for seed in seeds
+        for strategy in strategies
+        for scenario in scenarios
+        if strategy in SAMPLED or seed == seeds.start
+    ]
+    if stress_rounds:
+        jobs += [Job("stress", one, "", seed, stress_rounds, mutant) for seed in seeds for one in scenarios]
+    if not jobs:
+        raise NoJob("no jobs: name scenarios, strategies and a range of seeds that is not empty")
+    return jobs
+
+
+def job_of(text: bytes) -> Job:
+    """The job that `asdict` wrote down."""
+    held = orjson.loads(text)
+    return Job(**{one.name: held[one.name] for one in fields(Job)})

@@ -1,0 +1,152 @@
+"""`purgatorio campaign`: many explorer and stress jobs over Spark's executors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from purgatorio_pipeline.campaign.job import Job, NoJob, plan
+from purgatorio_pipeline.campaign.outcome import Outcome, causes
+from purgatorio_spec.verdict import EXIT_STATUS
+from purgatorio_stress.scenario.campaign import STRATEGIES
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+EPILOG = """
+\b
+  purgatorio campaign --out nightly --seeds 0-99 --strategy random --strategy pct --schedules 2000
+  purgatorio campaign two-events --out soak --stress-rounds 20000 --seeds 0-499 --minutes 60
+  purgatorio campaign --out hunt --mutant 11 --first
+
+Each job is a process of its own with a time limit: one that crashes or hangs becomes a row. A job is done when its row
+is committed; started again over the same --out, only the others are run.
+
+Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jobs left).
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder of verdicts, traces and tables."
+)
+@click.option(
+    "--strategy", "strategies", multiple=True, type=click.Choice(STRATEGIES), help="Default: random; several."
+)
+@click.option("--seeds", default="0-9", show_default=True, help="FIRST-LAST, for sampling and stress.")
+@click.option(
+    "--schedules", type=click.IntRange(1), default=1000, show_default=True, help="Of each explorer job."
+)
+@click.option(
+    "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
+)
+@click.option(
+    "--stress-rounds", type=click.IntRange(0), default=0, help="Stress jobs of so many rounds as well."
+)
+@click.option("--mutant", type=int, default=0, help="Put this known bug into the code first.")
+@click.option("--limit", "limit_s", default=300.0, show_default=True, help="Seconds for one job.")
+@click.option("--budget", type=click.IntRange(1), help="End after so many schedules and rounds in all.")
+@click.option("--minutes", type=float, help="End after so long.")
+@click.option("--first", is_flag=True, help="End at the first violation.")
+@click.option("--master", help="Spark master; default local[*] or spark-submit's.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+def command(
+    scenarios: tuple[str, ...],
+    out: Path,
+    strategies: tuple[str, ...],
+    seeds: str,
+    schedules: int,
+    preemptions: int,
+    stress_rounds: int,
+    mutant: int,
+    limit_s: float,
+    budget: int | None,
+    minutes: float | None,
+    first: bool,
+    master: str | None,
+    as_json: bool,
+) -> None:
+    """Explore and stress many scenarios with many seeds, resumably."""
+    from purgatorio_pipeline.campaign.fan import Budget, run_campaign
+    from purgatorio_pipeline.campaign.runner import Runner
+    from purgatorio_pipeline.session import start_session
+
+    jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
+    spark = start_session(master, quick=True)
+    console = Console(stderr=True, quiet=as_json and not sys.stderr.isatty())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("jobs", total=len(jobs))
+
+        def tell(outcome: Outcome) -> None:
+            progress.advance(bar)
+            if outcome.broken or outcome.failure:
+                progress.console.print(escape(_line(outcome)))
+
+        runner = Runner(out.resolve(), limit_s, first)
+        campaign = run_campaign(spark, jobs, runner, budget=Budget(budget, minutes, first), tell=tell)
+    if as_json:
+        click.echo(json.dumps(campaign.as_json(), ensure_ascii=False))
+    else:
+        for one, count in causes(campaign.outcomes):
+            click.echo(f"{one.clause} {one.scenario}, {count} time(s): {one.seen}\n  {one.repeat}")
+        runs = sum(one.runs for one in campaign.outcomes)
+        click.echo(
+            f"{campaign.verdict}: {len(campaign.outcomes):,} jobs ({campaign.resumed:,} done before), "
+            f"{runs:,} schedules and rounds, {sum(bool(one.failure) for one in campaign.outcomes):,} failed"
+            + (f"; {campaign.left:,} left: {campaign.why}" if campaign.left else "")
+        )
+        click.echo(f"tables: {out}")
+    sys.exit(EXIT_STATUS[campaign.verdict])
+
+
+def _line(outcome: Outcome) -> str:
+    job = outcome.job
+    what = outcome.failure or ", ".join(f"{one.clause}: {one.seen}" for one in outcome.broken)
+    return f"{outcome.verdict} {job.kind} {job.scenario} {job.strategy} seed {job.seed}: {what}"
+
+
+def _jobs(
+    names: tuple[str, ...],
+    strategies: tuple[str, ...],
+    seeds: range,
+    schedules: int,
+    stress_rounds: int,
+    mutant: int,
+    preemptions: int,
+) -> list[Job]:
+    from purgatorio_stress.mutant.catalogue import MUTANTS
+
+    if mutant and mutant not in MUTANTS:
+        raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
+    own = f"{MUTANTS[mutant].scenario}/{MUTANTS[mutant].dialect}" if mutant else ""
+    chosen = [one for name in names or ((own,) if own else tuple(SCENARIOS)) for one in _dialects(name)]
+    try:
+        return plan(
+            chosen, strategies or ("random",), seeds, schedules,
+            stress_rounds=stress_rounds, mutant=mutant, preemptions=preemptions,
+        )  # fmt: skip
+    except NoJob as nothing:
+        raise click.UsageError(str(nothing)) from None
+
+
+def _dialects(text: str) -> list[str]:
+    name, _, dialect = text.partition("/")
+    if name not in SCENARIOS:
+        raise click.UsageError(f"no scenario {name!r}; see `purgatorio explore --list`")
+    known = SCENARIOS[name].dialects
+    if dialect and dialect not in known:
+        raise click.UsageError(f"{name} has the dialects {', '.join(known)}, not {dialect!r}")
+    return [f"{name}/{one}" for one in ((dialect,) if dialect else known)]
+
+
+def _range(text: str) -> range:
+    first, dash, last = text.partition("-")
+    if not first.isdigit() or (dash and not last.isdigit()):
+        raise click.UsageError(f"--seeds {text!r}: write FIRST-LAST, such as 0-99")
+    return range(int(first), int(last if dash else first) + 1)
