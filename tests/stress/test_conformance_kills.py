@@ -5,6 +5,7 @@ Through the adapters that a user would write, and by the clauses alone: no model
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +13,9 @@ import pytest
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance.case import Outcome, Subject, cases, purgatory_subject, timer_subject
+from purgatorio_stress.conformance.contract import Promise
+from purgatorio_stress.conformance.recording import judge
+from purgatorio_stress.conformance.timer_program import Add, Pass, TimerProgram, carry_out
 from purgatorio_stress.conformance.timer_scenarios import DRAWN
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from reference_adapters import (
@@ -91,3 +95,40 @@ def test_a_known_bug_fails_its_clause(number: int, name: str, clause: str) -> No
     with MUTANTS[number].applied():
         found = outcomes(name, (clause,))
     assert any(outcome.verdict is Verdict.VIOLATED for outcome in found.values())
+
+
+class Lazy:
+    """Runs what is due inside `advance` only; `wakes` says at which readings of its clock it does."""
+
+    def __init__(self, wakes: Callable[[int], bool]) -> None:
+        self.wakes = wakes
+        self.now_ns = 0
+        self.waiting: list[tuple[int, Callable[[], None]]] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
+        self.waiting.append((self.now_ns + delay_ns, task))
+        return None
+
+    def advance(self, by_ns: int) -> None:
+        self.now_ns += by_ns
+        if self.wakes(self.now_ns):
+            due = [task for deadline_ns, task in self.waiting if deadline_ns <= self.now_ns]
+            self.waiting = [one for one in self.waiting if one[0] > self.now_ns]
+            for task in due:
+                task()
+
+
+@pytest.mark.parametrize(
+    ("wakes", "verdict"),
+    [(lambda now_ns: True, Verdict.PASS), (lambda now_ns: now_ns % (2 * NS_PER_MS) == 0, Verdict.VIOLATED)],
+    ids=["every-tick", "every-other-tick"],
+)
+def test_late_counts_from_the_first_chance(wakes: Callable[[int], bool], verdict: Verdict) -> None:
+    """A delay of zero, added when time has passed, may wait for the next `advance`; not for the one after it."""
+    lacks = {"cancel": "none", "size": "none"}
+    promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
+    program = TimerProgram(
+        "late", (Pass(NS_PER_MS, 8), Add("zero", 0), Pass(NS_PER_MS), Add("one", NS_PER_MS))
+    )
+    recording = carry_out(program, promise, lambda promise: Lazy(wakes))
+    assert judge(recording).result.clauses["T2"].verdict is verdict

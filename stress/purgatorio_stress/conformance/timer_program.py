@@ -103,6 +103,9 @@ class _Drive:
         self.recorder = Recorder(lambda: self.now_ns)
         self.handles: dict[str, object] = {}
         self.deadlines: dict[str, int] = {}
+        self.added_t: dict[str, int] = {}
+        self.drains_before: dict[str, int] = {}
+        """Of each task, how many drains there had been when it was added."""
         self.last_deadline_ns = 0
         """Of those that are waited for."""
         self.drains: list[int] = []
@@ -131,6 +134,8 @@ class _Drive:
         if task in self.deadlines:
             return
         self.deadlines[task] = deadline_t = in_range(self.now_ns + step.delay_ns)
+        self.drains_before[task] = len(self.drains)
+        self.added_t[task] = self.now_ns
         if step.delay_ns < NEVER_NS:
             self.last_deadline_ns = max(self.last_deadline_ns, deadline_t)
         c = self.recorder.call("timer_add", task, delay_ns=in_range(step.delay_ns))
@@ -208,8 +213,10 @@ class _Drive:
         if late_ns is None:
             return None
         worst_ns = late_ns
-        for deadline_t in self.deadlines.values():
-            first = next((drain for drain in self.drains if drain >= deadline_t + late_ns), None)
+        for task, deadline_t in self.deadlines.items():
+            drains = self.drains[self.drains_before[task] :]
+            first = next((drain for drain in drains if drain >= deadline_t + late_ns), None)
             if first is not None:
-                worst_ns = max(worst_ns, first - deadline_t)
+                # Of one that was due when it was added, lateness counts from the add (T2).
+                worst_ns = max(worst_ns, first - max(deadline_t, self.added_t[task]))
         return worst_ns
