@@ -9,6 +9,7 @@ from typing import Final
 
 from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
 from purgatorio_stress.conformance.contract import BadPromise, Promise, PurgatoryFactory, PurgatoryUnderTest
+from purgatorio_stress.conformance.late_bound import LateBound
 from purgatorio_stress.conformance.probe import Probe, in_range, in_words
 from purgatorio_stress.conformance.recording import Recording
 from purgatorio_stress.recorder import Recorder
@@ -153,6 +154,7 @@ class _Drive:
         self.recorder = Recorder(lambda: self.now_ns)
         self.probes: dict[str, Probe] = {}
         self.deadlines: list[int] = []
+        self.late = LateBound(promise.late_ns)
         self.expires = "expiry" not in promise.lacks
         self.gauged = "gauges" not in promise.lacks
         self._do: dict[type, Callable[..., None]] = {
@@ -179,6 +181,7 @@ class _Drive:
             probe.in_the_window = partial(self._check, Check(step.keys[0]))
         if self.expires and step.delay_ns < NEVER_NS:
             self.deadlines.append(self.now_ns + step.delay_ns)
+            self.late.add(self.now_ns, self.now_ns + step.delay_ns)
         delay_ns = in_range(step.delay_ns) if self.expires else None
         c = self.recorder.call("try_complete_else_watch", probe.id, keys=probe.keys, delay_ns=delay_ns)
         done = self.purgatory.register(probe)
@@ -219,6 +222,7 @@ class _Drive:
     def _pass(self, step: Pass) -> None:
         for _ in range(step.times):
             self.now_ns += step.by_ns
+            self.late.drain(self.now_ns)
             self.purgatory.advance(step.by_ns)
         self._look()
 
@@ -245,12 +249,11 @@ class _Drive:
         if not self.gauged:
             recorded.remove("quiesce")
         promise = self.promise
-        late_ns = None if promise.late_ns is None else promise.late_ns + promise.tick_ns
         header = Header(
             run=run,
             implementation=Implementation(promise.subject, promise.version, promise.language),
             profile=promise.profile,
-            timer=TimerConstants(promise.tick_ns, promise.wheel_size, promise.early_ns, late_ns),
+            timer=TimerConstants(promise.tick_ns, promise.wheel_size, promise.early_ns, self.late.of_run()),
             purge_interval=promise.purge_interval,
             clock=TraceClock("manual"),
             recorded=tuple(recorded),

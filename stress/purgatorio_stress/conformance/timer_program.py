@@ -16,6 +16,7 @@ from purgatorio_stress.conformance.contract import (
     TimerFactory,
     TimerUnderTest,
 )
+from purgatorio_stress.conformance.late_bound import LateBound
 from purgatorio_stress.conformance.probe import in_range, in_words
 from purgatorio_stress.conformance.recording import Recording
 from purgatorio_stress.recorder import Recorder
@@ -103,12 +104,9 @@ class _Drive:
         self.recorder = Recorder(lambda: self.now_ns)
         self.handles: dict[str, object] = {}
         self.deadlines: dict[str, int] = {}
-        self.added_t: dict[str, int] = {}
-        self.drains_before: dict[str, int] = {}
-        """Of each task, how many drains there had been when it was added."""
+        self.late = LateBound(promise.late_ns)
         self.last_deadline_ns = 0
         """Of those that are waited for."""
-        self.drains: list[int] = []
         self.fires = 0
         self.counts = isinstance(timer, Counts) and "size" not in promise.lacks
         for lack, can, method in (
@@ -134,8 +132,7 @@ class _Drive:
         if task in self.deadlines:
             return
         self.deadlines[task] = deadline_t = in_range(self.now_ns + step.delay_ns)
-        self.drains_before[task] = len(self.drains)
-        self.added_t[task] = self.now_ns
+        self.late.add(self.now_ns, deadline_t)
         if step.delay_ns < NEVER_NS:
             self.last_deadline_ns = max(self.last_deadline_ns, deadline_t)
         c = self.recorder.call("timer_add", task, delay_ns=in_range(step.delay_ns))
@@ -172,7 +169,7 @@ class _Drive:
 
     def _pass(self, by_ns: int) -> None:
         self.now_ns += by_ns
-        self.drains.append(self.now_ns)
+        self.late.drain(self.now_ns)
         self.timer.advance(by_ns)
         self._look()
 
@@ -200,23 +197,8 @@ class _Drive:
             run=run,
             implementation=Implementation(promise.subject, promise.version, promise.language),
             profile=promise.profile,
-            timer=TimerConstants(promise.tick_ns, promise.wheel_size, promise.early_ns, self._late_ns()),
+            timer=TimerConstants(promise.tick_ns, promise.wheel_size, promise.early_ns, self.late.of_run()),
             clock=TraceClock("manual"),
             recorded=tuple(recorded),
         )
         return Recording(header, tuple(self.recorder.drain(last=True)), broken_off)
-
-    def _late_ns(self) -> int | None:
-        """What is promised, and what comes to it because time was moved in steps: a task runs in the first drain at
-        or after its deadline plus the late bound."""
-        late_ns = self.promise.late_ns
-        if late_ns is None:
-            return None
-        worst_ns = late_ns
-        for task, deadline_t in self.deadlines.items():
-            drains = self.drains[self.drains_before[task] :]
-            first = next((drain for drain in drains if drain >= deadline_t + late_ns), None)
-            if first is not None:
-                # Of one that was due when it was added, lateness counts from the add (T2).
-                worst_ns = max(worst_ns, first - max(deadline_t, self.added_t[task]))
-        return worst_ns
