@@ -28,14 +28,11 @@ from purgatorio_stress.protocol.virtual_time import (
 )
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, LineChild
-from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording
 
-__all__ = ["LATE_SLACK_NS", "CommandSubject", "Mode", "TimeChoice", "command_subjects", "describe_command"]
-
-LATE_SLACK_NS: Final = 2_000_000_000
-"""Real time: added to a declared late bound for what is the machine's and the pipes'."""
+__all__ = ["CommandSubject", "Mode", "TimeChoice", "command_subjects", "describe_command"]
 
 Mode = Literal["virtual-steps", "virtual-jumps", "real"]
 TimeChoice = Literal["virtual", "real", "all"]

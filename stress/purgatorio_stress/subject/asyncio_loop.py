@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 from purgatorio_spec.trace.record import TimerConstants
-from purgatorio_stress.subject.loop_timer import LATE_SLACK_NS, LoopSubject
+from purgatorio_stress.subject.contract import LATE_SLACK_NS
+from purgatorio_stress.subject.loop_timer import LoopSubject
 from purgatorio_stress.subject.plan import Plan
 
 __all__ = ["asyncio_loop", "early_bound_ns"]

@@ -21,15 +21,12 @@ from purgatorio_spec.trace.parse import Refusal, parse_fields
 from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.java_home import JavaHome, JavaNotFound, find_java
 from purgatorio_stress.subject.child import ChildLimits, LineChild
-from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
 from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark_jars
 from purgatorio_stress.subject.plan import Plan, PlanShape
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["LATE_SLACK_NS", "JvmSubject", "java_version"]
-
-LATE_SLACK_NS: Final = 2_000_000_000
-"""Added to the tick for the lateness that is the machine's (scheduler, JVM pauses); declared in the header."""
+__all__ = ["JvmSubject", "java_version"]
 
 _RECORDED: Final = ("quiesce", "timer_add", "timer_cancel", "timer_fire")
 _PROBES: Final = 2

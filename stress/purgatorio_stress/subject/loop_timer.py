@@ -15,15 +15,12 @@ from typing import Final, Protocol
 
 from purgatorio_spec.trace.record import Event, Header, Implementation, State, TimerConstants, TraceClock
 from purgatorio_stress.recorder import Recorder
-from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
 from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["LATE_SLACK_NS", "LoopSubject", "LoopTimer"]
-
-LATE_SLACK_NS: Final = 2_000_000_000
-"""The lateness that is the machine's and the other threads' (one GIL); declared in the header."""
+__all__ = ["LoopSubject", "LoopTimer"]
 
 _GIVE_UP_S: Final = 2 * LATE_SLACK_NS / 1e9
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_stress.subject.child import ChildLimits
-from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, SubjectFailed
 from purgatorio_stress.subject.java_build import Jars, debian_jar, pyspark_jars
-from purgatorio_stress.subject.jvm import LATE_SLACK_NS, JvmSubject
+from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.plan import MS, PlanShape
 
 __all__ = ["debian_netty_wheel", "netty_wheel"]
