@@ -192,7 +192,7 @@ def _legend() -> list[str]:
         "  the rounds that reported it. It differs from run to run and is not compared.",
         "* **trace**: the clauses that the engine for traces finds in the recorded history of the counterexample.",
         "",
-        '"-" alone: not a bug of the kind that the layer looks for; with a number: it looked so often, and in vain.',
+        '"-": nothing was found, or the bug is of no kind that the layer looks for; with a number: it looked so often.',
     ]
 
 
