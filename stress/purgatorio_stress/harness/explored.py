@@ -75,3 +75,9 @@ def reachable_source(names: Iterable[str], limits: Limits) -> str:
             outcomes = "".join(f'            "{outcome}",\n' for outcome in sorted(seen))
             lines.append(f'    "{name}": frozenset(\n        {{\n{outcomes}        }}\n    ),\n')
     return "".join(lines)
+
+
+if __name__ == "__main__":
+    from purgatorio_stress.harness.reachable import REACHABLE
+
+    print(reachable_source(REACHABLE, Limits(seconds=300)), end="")
