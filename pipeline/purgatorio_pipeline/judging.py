@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from purgatorio_spec.history.gauge_series import GaugeSeries, gauge_series
 from purgatorio_spec.history.lateness import Lateness, lateness
 from purgatorio_spec.judge.process import judge_table
 from purgatorio_spec.judge.result import CheckResult, RunResult
@@ -34,11 +35,13 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A check with what is needed to show it: each cause's first violation event by event, and the lateness of runs."""
+    """A check with what is needed to show it: each cause's first violation event by event, the lateness of runs,
+    and what their gauges read over time."""
 
     result: CheckResult
     examples: Mapping[CauseKey, Counterexample]
     lateness: Sequence[Lateness]
+    gauges: Sequence[GaugeSeries] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
     quarantined = 0
     examples: dict[CauseKey, Counterexample] = {}
     late: list[Lateness] = []
+    gauges: list[GaugeSeries] = []
     for path in paths:
         reader = TraceReader(path)
         table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
@@ -82,7 +86,9 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
             examples[key] = counterexample(key.file, key.run, violation, events, count)
         measured = lateness(run.run, table)
         late += [] if measured is None else [measured]
-    return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late)
+        read = gauge_series(run.run, table)
+        gauges += [] if read is None else [read]
+    return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, gauges)
 
 
 def judge_on_spark(
@@ -97,6 +103,7 @@ def judge_on_spark(
     # Spark is imported only here: the process engine must do without it.
     from purgatorio_pipeline.engine import check_traces
     from purgatorio_pipeline.examples import fetch_examples
+    from purgatorio_pipeline.gauges import measure_gauges
     from purgatorio_pipeline.gold import measure_lateness, write_gold
     from purgatorio_pipeline.session import start_session
 
@@ -108,6 +115,7 @@ def judge_on_spark(
         judged = any(run.clauses for run in checked.result.runs)
         names = {key: run.run for key, run in enumerate(checked.result.runs)}
         late = measure_lateness(spark, names) if judged else []
+        gauges = measure_gauges(spark, names) if judged else []
         violations = spark.table("violations") if judged else None
         if out is not None:
             write_gold(checked.lake, checked.result, violations, late)
@@ -117,7 +125,7 @@ def judge_on_spark(
             for key, _, count, violation in causes(checked.result)
             if key in events
         }
-        return Judged(checked.result, examples, late)
+        return Judged(checked.result, examples, late, gauges)
     finally:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -1,10 +1,13 @@
 """The page in a real browser, where there is one: nothing of a trace runs, and no width makes the page scroll sideways.
 
-Chromium runs headless with the page's own protection (its content policy) taken out, so that escaping alone is tested.
+Chromium runs headless with the page's own protection (its content policy) taken out, so that escaping alone is tested;
+the policy is tested by itself.
 """
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import shutil
 import subprocess
@@ -28,10 +31,26 @@ MEASURE = """<script>addEventListener('load', () => {
 })</script>"""
 
 
-def dom(text: str, folder: Path, width: int) -> str:
-    """The page as the browser has it after loading."""
+KEYS = """<script>addEventListener('load', () => {
+  const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+  const said = () => document.querySelector('output.fields').textContent.replaceAll('\\n', '; ');
+  const rows = document.querySelectorAll('rect.hit');
+  const seen = [said()];
+  rows[0].focus(); seen.push(said());
+  press('ArrowDown'); seen.push(said());
+  press('End'); seen.push(said());
+  press('ArrowDown'); seen.push(said());
+  rows[1].dispatchEvent(new Event('pointerenter')); seen.push(said());
+  const count = (what) => document.querySelectorAll(what).length;
+  const tab = count('[tabindex="0"].hit');
+  document.title = JSON.stringify({seen, chosen: count('.hit.chosen'), tab, bars: count('[data-bar].chosen')});
+})</script>"""
+
+
+def dom(text: str, folder: Path, width: int, *, policy: bool = False) -> str:
+    """The page as the browser has it after loading, with its content policy or without."""
     source = folder / "page.html"
-    source.write_text(re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
+    source.write_text(text if policy else re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
     found = subprocess.run(
         [
             BROWSER or "", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}",
@@ -56,6 +75,30 @@ def test_the_browser_would_run_what_is_not_escaped(tmp_path: Path) -> None:
     """The twin that must fail: a script in the page does change its title here."""
     text = page(*hostile_check("x")).replace("<main>", f"<main>{HOSTILE[0]}")
     assert "<title>pwned</title>" in dom(text, tmp_path, 1280)
+
+
+def test_the_policy_lets_our_script_run_and_no_other(tmp_path: Path) -> None:
+    """A script that got in unescaped does not run; ours has written its hint."""
+    text = page(*hostile_check("x")).replace("<main>", f"<main>{HOSTILE[0]}")
+    seen = dom(text, tmp_path, 1280, policy=True)
+    assert "<title>VIOLATED: purgatorio report</title>" in seen
+    assert "for its fields; or Tab" in seen
+
+
+def test_a_drawing_answers_to_keys_and_pointer(tmp_path: Path) -> None:
+    """Fields of the first row, the next, the last (and no further), and of the one pointed at; one stop for Tab."""
+    made = lost_with_a_flag()
+    examples = made.examples()
+    (example,) = examples.values()
+    seen = dom(page(made.result(), examples, []) + KEYS, tmp_path, 1280)
+    title = re.search(r"<title>(\{.*?\})</title>", seen)
+    assert title is not None
+    told = json.loads(html.unescape(title[1]))
+    rows = example.rows
+    wanted = [rows[0], rows[1], rows[-1], rows[-1], rows[1]]
+    assert "Point at a row" in told["seen"][0]
+    assert [f"i: {row.i};" in said for row, said in zip(wanted, told["seen"][1:], strict=True)] == [True] * 5
+    assert (told["chosen"], told["tab"], told["bars"]) == (1, 1, 1)
 
 
 def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:

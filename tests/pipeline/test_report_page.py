@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_pipeline.report.gauge_chart import gauge_chart
 from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page, write_report
 from purgatorio_pipeline.report.timeline import timeline
+from purgatorio_spec.history.gauge_series import POINTS_SHOWN, GaugePoint, GaugeSeries, gauge_series
 from purgatorio_spec.history.lateness import lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
-from spec.shown_trace import HandMade, completed_twice, fired_early, lost_with_a_flag, miscounted
+from spec.shown_trace import (
+    MS,
+    HandMade,
+    completed_twice,
+    fired_early,
+    garbage_kept,
+    lost_with_a_flag,
+    miscounted,
+)
 
 ELEMENTS = set(
     "html head meta title style body main header section article h1 h2 h3 p dl dt dd div span table thead tbody tr th "
-    "td a ul li code pre details summary figure figcaption svg line rect text circle".split()
+    "td a ul li code pre details summary figure figcaption svg line polyline rect text circle output script".split()
 )
-"""All that the page is made of: nothing that loads or runs."""
+"""All that the page is made of: nothing that loads, and one script."""
 
 
 class Reader(HTMLParser):
@@ -68,6 +81,13 @@ def alone(text: str) -> Reader:
     assert style is not None
     assert "url(" not in style[1]
     assert "@import" not in style[1]
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, re.S)
+    assert len(scripts) == 1
+    script = scripts[0]
+    assert script == files("purgatorio_pipeline.report").joinpath("timeline.js").read_text(encoding="utf-8")
+    hashes = [b64encode(sha256(part.encode()).digest()).decode() for part in (style[1], script)]
+    policy = f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in text
     return read
 
 
@@ -143,6 +163,9 @@ def test_the_drawing_has_a_lane_a_thread_and_one_illegal_point() -> None:
     assert drawn.count('<circle class="illegal"') == 1
     assert drawn.count('class="hit"') == len(example.rows)
     assert "t_call: " in drawn
+    assert drawn.count('tabindex="0"') == 1
+    bars = set(re.findall(r'data-bar="(\d+)"', drawn))
+    assert bars == set(re.findall(r'data-call="(\d+)"', drawn))
 
 
 def test_ten_thousand_violations_of_one_cause_are_one_article() -> None:
@@ -169,6 +192,45 @@ def test_ten_thousand_runs_make_a_bounded_page() -> None:
     assert text.count("<article") == 1
     assert "9,800 more runs" in text
     assert "and 9,990 more runs" in text
+
+
+def test_gauges_and_bounds_are_drawn() -> None:
+    """Garbage and pending over time with their highest values; lateness beside the bounds that the header declares."""
+    made = garbage_kept()
+    made.gauge("main", 5, 3)
+    (run,) = made.result().runs
+    read_of = gauge_series(run.run, made.table())
+    assert read_of is not None
+    timed = fired_early()
+    (late_run,) = timed.result().runs
+    assert late_run.header is not None
+    bounded = replace(
+        late_run.header, timer=replace(late_run.header.timer, early_ns=9 * MS, late_ns=2_000 * MS)
+    )
+    found = lateness(late_run.run, timed.table())
+    assert found is not None
+    result = CheckResult((run, replace(late_run, header=bounded)))
+    text = page(result, {}, [found], [read_of])
+    said = "".join(alone(text).text)
+    assert "garbage (entries of completed operations) 5" in said
+    assert "tasks in the timer 3" in said
+    assert text.count('class="gauge watched"') == text.count('class="gauge delayed"') == 2
+    assert "early bound 9 ms · late bound 2 s" in said
+    assert text.count('<line class="bound"') == 2
+    without = page(CheckResult((run, late_run)), {}, [found], [])
+    assert "early bound 0 · late bound not declared" in without
+    assert '<line class="bound"' not in without
+    assert "Garbage and pending" not in without
+
+
+def test_long_series_are_drawn_whole() -> None:
+    """A row of coordinates is longer than any text may be, and must not be cut like one."""
+    points = tuple(GaugePoint(i, i * MS, i % 7, None) for i in range(POINTS_SHOWN))
+    drawn = gauge_chart(GaugeSeries("run", points, 10_000))
+    coordinates = re.search(r'points="([^"]+)"', drawn)
+    assert coordinates is not None
+    assert len(coordinates[1].split()) == POINTS_SHOWN
+    assert len(coordinates[1]) > 2_000
 
 
 def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, o
     """Print a check (or its JSON, with `more` fields), write the files asked for, and return the exit status."""
     result = focus.of(judged.result)
     if output.report is not None:
-        write_report(result, judged.examples, judged.lateness, output.report)
+        write_report(result, judged.examples, judged.lateness, output.report, judged.gauges)
     if output.junit is not None:
         write_whole(output.junit, junit(result, judged.examples))
     if output.sarif is not None:

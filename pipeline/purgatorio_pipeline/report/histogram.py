@@ -1,23 +1,32 @@
-"""A lateness histogram drawn as SVG, 360 units wide whatever it holds: fits a phone, and many stand side by side."""
+"""A lateness histogram drawn as SVG, 360 units wide whatever it holds: fits a phone, and many stand side by side.
+
+The bounds that the header declares are lines in it; where none is declared there is none.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, TypeAlias
 
 from purgatorio_pipeline.report.markup import Markup, joined, tag
-from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.history.lateness import EDGES_NS, Lateness
 from purgatorio_spec.show.event_words import duration
+from purgatorio_spec.trace.record import TimerConstants
+
+Bins: TypeAlias = tuple[tuple[int, int, int], ...]
 
 _WIDTH: Final = 360
 _LEFT: Final = 8.0
-_TOP: Final = 40.0
+_TOP: Final = 52.0
 _PLOT: Final = 100.0
 _AXIS: Final = _TOP + _PLOT
 
 
-def histogram(lateness: Lateness) -> Markup:
-    """Bars by bin (each an equal step, so the scale is nearly logarithmic), early ones in another colour and hatched by
-    their sign on the axis, and the percentiles as lines."""
+def histogram(counted: Lateness, timer: TimerConstants) -> Markup:
+    """Bars by bin (each an equal step, so the scale is nearly logarithmic), early ones in another colour and left of
+    zero, the percentiles and the bounds as lines."""
+    lateness = replace(counted, bins=_reaching(counted.bins, _bounds(timer)))
     bins = lateness.bins
     step = (_WIDTH - 2 * _LEFT) / len(bins)
     most = max(count for _, _, count in bins)
@@ -30,10 +39,17 @@ def histogram(lateness: Lateness) -> Markup:
         joined(*_ticks(lateness, step)),
         joined(
             *(
-                _percentile(lateness, name, value_ns, step, 10 + 10 * at)
+                _line("percentile", lateness, name, value_ns, step, 10 + 10 * at)
                 for at, (name, value_ns) in enumerate(
                     (("p50", lateness.p50_ns), ("p90", lateness.p90_ns), ("p99", lateness.p99_ns))
                 )
+            )
+        ),
+        joined(
+            *(
+                _line("bound", lateness, name, value_ns, step, 42)
+                for name, value_ns in _bounds(timer)
+                if bins[0][0] <= value_ns <= bins[-1][1]
             )
         ),
         class_="histogram",
@@ -49,6 +65,32 @@ def in_words(lateness: Lateness) -> str:
     )  # fmt: skip
     parts = [f"{name} {duration(value)}" for name, value in named]
     return " · ".join([*parts, f"{lateness.early:,} early" if lateness.early else "none early"])
+
+
+def bounds_in_words(timer: TimerConstants) -> str:
+    """The bounds that the header declares; a header without one is held to none."""
+    early = "early bound not declared" if timer.early_ns is None else f"early bound {_length(timer.early_ns)}"
+    late = "late bound not declared" if timer.late_ns is None else f"late bound {_length(timer.late_ns)}"
+    return f"{early} · {late}"
+
+
+def _length(length_ns: int) -> str:
+    return duration(length_ns) if length_ns else "0"
+
+
+def _bounds(timer: TimerConstants) -> list[tuple[str, int]]:
+    """The bounds as lateness. An early bound of 0 is the axis' own zero, and has no line."""
+    early = [("early bound", -timer.early_ns)] if timer.early_ns else []
+    return early + ([] if timer.late_ns is None else [("late bound", timer.late_ns)])
+
+
+def _reaching(bins: Bins, bounds: list[tuple[str, int]]) -> Bins:
+    """The bins, with empty ones as far as the bounds, if they lie within the edges at all."""
+    values = [value for _, value in bounds if EDGES_NS[0] <= value <= EDGES_NS[-1]]
+    low, high = min([bins[0][0], *values]), max([bins[-1][1], *values])
+    before = [(a, b, 0) for a, b in pairwise(EDGES_NS) if b > low and b <= bins[0][0]]
+    after = [(a, b, 0) for a, b in pairwise(EDGES_NS) if a < high and a >= bins[-1][1]]
+    return (*before, *bins, *after)
 
 
 def _bar(lateness: Lateness, at: int, step: float, most: int) -> Markup | None:
@@ -85,15 +127,15 @@ def _ticks(lateness: Lateness, step: float) -> list[Markup]:
     return ticks
 
 
-def _percentile(lateness: Lateness, name: str, value_ns: int, step: float, y: float) -> Markup:
+def _line(kind: str, lateness: Lateness, name: str, value_ns: int, step: float, y: float) -> Markup:
     x = _LEFT + step * _position(lateness, value_ns)
-    end = x > _WIDTH - 40
+    end = x + 7 * len(name) > _WIDTH
     return joined(
-        tag("line", class_="percentile", x1=x, x2=x, y1=y - 6, y2=_AXIS),
+        tag("line", class_=kind, x1=x, x2=x, y1=y - 6, y2=_AXIS),
         tag(
             "text",
             name,
-            class_="percentile",
+            class_=kind,
             x=x - 3 if end else x + 3,
             y=y,
             text_anchor="end" if end else None,

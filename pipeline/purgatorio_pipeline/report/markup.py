@@ -18,7 +18,7 @@ _VOID: Final = frozenset({"meta", "br"})
 
 
 class Markup(str):
-    """Text that is markup already. Made only by `tag` and `joined`, and from constants of this package."""
+    """Text that is markup already. Made only by `tag` and `joined`, and from constants of this package and numbers."""
 
     __slots__ = ()
 
@@ -38,14 +38,13 @@ def joined(*children: Child) -> Markup:
 
 def tag(name: str, /, *children: Child, **attributes: str | int | float | None) -> Markup:
     """An element. Attributes: `class_` is `class`, `text_anchor` is `text-anchor`, None is absent, floats are rounded
-    to tenths (they are coordinates)."""
+    to tenths (they are coordinates), `Markup` (a long row of numbers) is taken as it is."""
     parts = [f"<{name}"]
     for attribute, value in attributes.items():
         if value is not None:
             written = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
-            parts.append(
-                f' {attribute.rstrip("_").replace("_", "-")}="{html.escape(visible(written, TEXT_LIMIT))}"'
-            )
+            shown = value if isinstance(value, Markup) else html.escape(visible(written, TEXT_LIMIT))
+            parts.append(f' {attribute.rstrip("_").replace("_", "-")}="{shown}"')
     parts.append(">")
     if name not in _VOID:
         parts.append(f"{joined(*children)}</{name}>")

@@ -1,4 +1,8 @@
-"""`report/index.html`: one page that needs nothing else, no network, no script, and stays small.
+"""`report/index.html`: one page that needs nothing else, no network, and stays small.
+
+Its only script is `timeline.js`, which makes the drawings answer to pointer, finger and keyboard; the page says all
+without it. The page's content policy allows that script and its one style sheet by their hashes and nothing else, so
+that even a text which got through unescaped would load and run nothing.
 
 Its size is bounded: a cause is shown once, with a count; runs, causes, histograms, problems and broken lines have
 limits, and what is left out is said.
@@ -6,33 +10,37 @@ limits, and what is left out is said.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from purgatorio_pipeline.report.gauge_chart import gauge_chart, gauge_key
+from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
 from purgatorio_pipeline.report.grouped import Group, grouped
-from purgatorio_pipeline.report.histogram import histogram, in_words
+from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
 from purgatorio_pipeline.report.whole_file import write_whole
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import line_of, milliseconds
 from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
 
 GROUPS_SHOWN: Final = 40
 HISTOGRAMS_SHOWN: Final = 60
+GAUGES_SHOWN: Final = 40
 PROBLEMS_SHOWN: Final = 100
 RUNS_NAMED: Final = 10
-
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""Even if a text got through unescaped, nothing would load or run."""
 
 
 def write_report(
@@ -40,22 +48,27 @@ def write_report(
     counterexamples: Mapping[CauseKey, Counterexample],
     lateness: Sequence[Lateness],
     path: Path,
+    gauges: Sequence[GaugeSeries] = (),
 ) -> None:
     """Write the page of a check. The file appears whole or not at all; folders are made; an old page is replaced."""
-    write_whole(path, page(result, counterexamples, lateness))
+    write_whole(path, page(result, counterexamples, lateness, gauges))
 
 
 def page(
-    result: CheckResult, counterexamples: Mapping[CauseKey, Counterexample], lateness: Sequence[Lateness]
+    result: CheckResult,
+    counterexamples: Mapping[CauseKey, Counterexample],
+    lateness: Sequence[Lateness],
+    gauges: Sequence[GaugeSeries] = (),
 ) -> str:
     """The page as text."""
     groups = grouped(result, counterexamples)
-    style = files("purgatorio_pipeline.report").joinpath("style.css").read_text(encoding="utf-8")
+    style, script = _part("style.css"), _part("timeline.js")
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{result.verdict}: purgatorio report"),
         Markup(f"<style>{style}</style>"),
@@ -65,11 +78,22 @@ def page(
         _summary(result, groups),
         tag("section", tag("h2", "Verdicts"), verdict_table(result), _never(result)),
         _examples(groups),
-        _lateness(lateness),
+        _lateness(lateness, _headers(result)),
+        _gauges(gauges),
         _problems(result),
         _clauses(),
     )
-    return f"<!doctype html>\n{tag('html', head, tag('body', main), lang='en')}\n"
+    body = tag("body", main, Markup(f"<script>{script}</script>"))
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _part(name: str) -> str:
+    return files("purgatorio_pipeline.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(part: str) -> str:
+    """How a content policy names an inline part."""
+    return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
 
 def _summary(result: CheckResult, groups: Sequence[Group]) -> Markup:
@@ -144,11 +168,12 @@ def _example(group: Group, anchor: str | None) -> Markup:
 
 
 def _drawn(example: Counterexample) -> Markup:
-    note = f"times in ms after t = {example.start_t:,} ns; * shows it; hover a row for its fields"
+    note = f"times in ms after t = {example.start_t:,} ns; * shows it"
     if example.left_out:
         note += f"; {example.left_out:,} more events left out"
     return joined(
         tag("div", timeline(example), class_="scroll", tabindex=0, role="region", aria_label="timeline"),
+        tag("output", class_="fields", aria_label="fields of the chosen event") if example.rows else None,
         tag("p", note, class_="quiet"),
         tag("details", tag("summary", f"{len(example.rows)} events as a table"), _rows(example)),
         tag("p", "replay", class_="label"),
@@ -172,35 +197,77 @@ def _rows(example: Counterexample) -> Markup:
     return tag("div", tag("table", head, tag("tbody", *body), class_="rows"), class_="scroll", tabindex=0)
 
 
-def _lateness(lateness: Sequence[Lateness]) -> Markup | None:
+def _headers(result: CheckResult) -> dict[str, Header]:
+    """The header of each run by the run's name; of two runs of one name the first's."""
+    headers: dict[str, Header] = {}
+    for run in result.runs:
+        if run.header is not None:
+            headers.setdefault(run.run, run.header)
+    return headers
+
+
+def _lateness(lateness: Sequence[Lateness], headers: Mapping[str, Header]) -> Markup | None:
     if not lateness:
         return None
-    left = len(lateness) - HISTOGRAMS_SHOWN
+    about = "Firing time less deadline, of tasks that nothing had cancelled or completed."
     return tag(
         "section",
         tag("h2", "Lateness"),
-        tag(
-            "p",
-            "Firing time less deadline, of tasks that nothing had cancelled or completed.",
-            class_="quiet",
-        ),
+        tag("p", about, class_="quiet"),
         tag(
             "div",
-            *(
-                tag(
-                    "figure",
-                    tag(
-                        "figcaption", tag("span", one.run, class_="run"), tag("span", f"{one.count:,} tasks")
-                    ),
-                    histogram(one),
-                    tag("p", in_words(one), class_="quiet"),
-                )
-                for one in lateness[:HISTOGRAMS_SHOWN]
-            ),
+            *(_late(one, headers.get(one.run)) for one in lateness[:HISTOGRAMS_SHOWN]),
             class_="histograms",
         ),
-        tag("p", f"{left:,} more runs are left out.", class_="quiet") if left > 0 else None,
+        _left_out(len(lateness), HISTOGRAMS_SHOWN, "runs"),
     )
+
+
+def _late(one: Lateness, header: Header | None) -> Markup:
+    timer = TimerConstants() if header is None else header.timer
+    return tag(
+        "figure",
+        _caption(one.run, f"{one.count:,} tasks"),
+        histogram(one, timer),
+        tag("p", in_words(one), class_="quiet"),
+        tag("p", bounds_in_words(timer), class_="quiet"),
+    )
+
+
+def _gauges(gauges: Sequence[GaugeSeries]) -> Markup | None:
+    if not gauges:
+        return None
+    about = (
+        "What the gauges read over the run, and the operations pending beside them. Garbage is at least that."
+    )
+    return tag(
+        "section",
+        tag("h2", "Garbage and pending"),
+        tag("p", about, class_="quiet"),
+        gauge_key(),
+        tag("div", *(_gauge(one) for one in gauges[:GAUGES_SHOWN]), class_="histograms"),
+        _left_out(len(gauges), GAUGES_SHOWN, "runs"),
+    )
+
+
+def _gauge(one: GaugeSeries) -> Markup:
+    said = f"{one.count:,} readings"
+    if one.count > len(one.points):
+        said = f"{len(one.points):,} of {said}"
+    return tag(
+        "figure",
+        _caption(one.run, said),
+        gauge_chart(one),
+        tag("p", gauges_in_words(one), class_="quiet"),
+    )
+
+
+def _caption(run: str, said: str) -> Markup:
+    return tag("figcaption", tag("span", run, class_="run"), tag("span", said))
+
+
+def _left_out(total: int, limit: int, noun: str) -> Markup | None:
+    return tag("p", f"{total - limit:,} more {noun} are left out.", class_="quiet") if total > limit else None
 
 
 def _problems(result: CheckResult) -> Markup | None:

@@ -2,7 +2,8 @@
 
 The rows are equally far apart: the recorder's order is all that orders threads, and microseconds beside seconds would
 leave nothing to see. The point at which the promise breaks is marked by a line, a ring and words, not by colour alone.
-Every row has its event's fields as a tooltip.
+Every row has its event's fields as a tooltip; `timeline.js` shows them below the drawing as well, by pointer, finger
+and keyboard. A row knows the bar of its call (`data-call`, the row number at which that bar begins).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def timeline(example: Counterexample) -> Markup:
     width = lanes[-1].x + lanes[-1].width
     height = bottom + _FOOT
     by_name = {lane.name: lane for lane in lanes}
+    calls = {row.i: at for at, row in enumerate(rows) if row.ph == "call"}
     return tag(
         "svg",
         tag("title", _summary(example)),
@@ -54,16 +56,15 @@ def timeline(example: Counterexample) -> Markup:
         joined(*(_lane(lane, height) for lane in lanes)),
         joined(*(_band(example, at, y, width) for at, y in enumerate(places))),
         joined(*(_gap(row, y) for row, y in zip(rows, places, strict=True))),
-        joined(
-            *(_mark(row, by_name[row.th], y, places, bottom) for row, y in zip(rows, places, strict=True))
-        ),
+        joined(*(_mark(at, row, by_name[row.th], places, bottom) for at, row in enumerate(rows))),
         joined(
             *(_words(example, at, by_name[row.th], places[at], labels[at]) for at, row in enumerate(rows))
         ),
         _broken_here(example, by_name, places, width),
-        joined(*(_tooltip(rows, at, y, width) for at, y in enumerate(places))),
+        joined(*(_tooltip(rows, at, y, width, calls) for at, y in enumerate(places))),
         class_="timeline",
-        role="img",
+        role="group",
+        aria_label=_summary(example),
         width=width,
         height=height,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
@@ -126,16 +127,17 @@ def _x(row: ShownEvent, lane: _Lane) -> float:
     return lane.x + 10 + min(row.depth, 12) * _INDENT
 
 
-def _mark(row: ShownEvent, lane: _Lane, y: float, places: list[float], bottom: float) -> Markup | None:
-    x = _x(row, lane)
+def _mark(at: int, row: ShownEvent, lane: _Lane, places: list[float], bottom: float) -> Markup | None:
+    x, y = _x(row, lane), places[at]
     if row.ph == "at":
-        return tag("circle", class_="point", cx=x + _BAR / 2, cy=y, r=4.5)
+        return tag("circle", class_="point", data_bar=at, cx=x + _BAR / 2, cy=y, r=4.5)
     if row.ph != "call":
         return None
     if row.end_row is None:
-        height = max(bottom - y, _ROW / 2)
-        return tag("rect", class_="call open", x=x, y=y - 6, width=_BAR, height=height + 6, rx=2)
-    return tag("rect", class_="call", x=x, y=y - 6, width=_BAR, height=places[row.end_row] - y + 12, rx=2)
+        kind, height = "call open", max(bottom - y, _ROW / 2) + 6
+    else:
+        kind, height = "call", places[row.end_row] - y + 12
+    return tag("rect", class_=kind, data_bar=at, x=x, y=y - 6, width=_BAR, height=height, rx=2)
 
 
 def _words(example: Counterexample, at: int, lane: _Lane, y: float, label: str) -> Markup:
@@ -187,7 +189,7 @@ def _broken_here(
     )
 
 
-def _tooltip(rows: tuple[ShownEvent, ...], at: int, y: float, width: float) -> Markup:
+def _tooltip(rows: tuple[ShownEvent, ...], at: int, y: float, width: float, calls: dict[int, int]) -> Markup:
     row = rows[at]
     said = [f"{name}: {value}" for name, value in fields_of(row)]
     if row.end_row is not None:
@@ -199,6 +201,9 @@ def _tooltip(rows: tuple[ShownEvent, ...], at: int, y: float, width: float) -> M
         "rect",
         tag("title", Markup("&#10;".join(map(escaped, said)))),
         class_="hit",
+        role="button",
+        tabindex=-1 if at else 0,
+        data_call=at if row.c is None else calls.get(row.c),
         x=0,
         y=y - _ROW / 2,
         width=width,

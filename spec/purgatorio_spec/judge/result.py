@@ -61,7 +61,8 @@ def violation_json(violation: Violation) -> Json:
 class RunResult:
     """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
 
-    `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise.
+    `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
+    trace, for who shows the run beside its constants; not part of the JSON.
     """
 
     run: str
@@ -73,6 +74,7 @@ class RunResult:
     clauses: dict[str, ClauseResult]
     problems: tuple[str, ...] = ()
     failure: str = ""
+    header: Header | None = None
 
     def as_json(self) -> Json:
         """The public shape; `failure` only where there is one."""
@@ -149,8 +151,9 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
         subject = "" if header is None else subject_of(header)
         profile = "" if header is None else header.profile
         return RunResult(
-            name, facts.file, subject, profile, Verdict.INVALID_TRACE, facts.events, {}, tuple(problems)
-        )
+            name, facts.file, subject, profile, Verdict.INVALID_TRACE, facts.events, {}, tuple(problems),
+            header=header,
+        )  # fmt: skip
     clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
     invalid = facts.broken > 0 or (tally.orphans > 0 and not run.dropped)
     verdict = Verdict.INVALID_TRACE if invalid else worst(result.verdict for result in clauses.values())
@@ -163,6 +166,7 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
         facts.events,
         clauses,
         tuple(problems),
+        header=header,
     )
 
 

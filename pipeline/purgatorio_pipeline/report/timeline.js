@@ -1,0 +1,35 @@
+"use strict";
+// Fields of an event on hover, tap and focus; arrow keys, Home and End go from row to row. Without this script the same
+// fields are tooltips, and a table. Text goes into the page as text only.
+for (const drawing of document.querySelectorAll("svg.timeline")) {
+  const rows = [...drawing.querySelectorAll("rect.hit")];
+  const fields = drawing.closest("article").querySelector("output.fields");
+  const bars = new Map([...drawing.querySelectorAll("[data-bar]")].map((bar) => [bar.dataset.bar, bar]));
+  let chosen = null;
+  fields.textContent = "Point at a row or tap it for its fields; or Tab and the arrow keys.";
+  const show = (row) => {
+    if (chosen) {
+      chosen.classList.remove("chosen");
+      chosen.tabIndex = -1;
+      bars.get(chosen.dataset.call)?.classList.remove("chosen");
+    }
+    chosen = row;
+    row.classList.add("chosen");
+    row.tabIndex = 0;
+    bars.get(row.dataset.call)?.classList.add("chosen");
+    fields.textContent = row.querySelector("title").textContent;
+  };
+  rows.forEach((row, at) => {
+    row.addEventListener("pointerenter", () => show(row));
+    row.addEventListener("focus", () => show(row));
+    row.addEventListener("click", () => row.focus());
+    row.addEventListener("keydown", (event) => {
+      const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+      if (rows[to]) {
+        event.preventDefault();
+        rows[to].focus();
+        rows[to].scrollIntoView({ block: "nearest", inline: "nearest" });
+      }
+    });
+  });
+}
