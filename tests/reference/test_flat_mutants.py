@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from purgatorio import ManualClock, QueuedExecutor
-from purgatorio.timer import FlatTask, FlatTimer, flat_timer
+from purgatorio.timer import FlatEntry, FlatTimer, flat_timer
 from purgatorio.timer.flat_alarm import Alarm
 from purgatorio.timer.flat_level import Bucket, Level
 from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE
@@ -29,11 +29,11 @@ EXAMPLES: Final = 200
 Queued = list[tuple[int, int, Bucket]]
 
 
-def _cancel_nothing(self: FlatTask) -> None:
+def _cancel_nothing(self: FlatEntry) -> None:
     """It stays where it is."""
 
 
-def _cancel_counts_twice(self: FlatTask) -> None:
+def _cancel_counts_twice(self: FlatEntry) -> None:
     home = self._home
     if home is not None:
         with home._lock:
@@ -45,7 +45,7 @@ def _cancel_counts_twice(self: FlatTask) -> None:
             self._after = NOWHERE
 
 
-def _cancel_trusting_its_first_look(self: FlatTask) -> None:
+def _cancel_trusting_its_first_look(self: FlatEntry) -> None:
     home = self._home
     if home is not None:
         with home._lock:
@@ -65,10 +65,10 @@ def _limit_inclusive(self: Level, now: int, floor: int) -> int:
 
 def _take_due(
     timer: FlatTimer, now_tick: int, heap: Queued, *, cascade: bool, ready: bool, clock_first: bool
-) -> list[FlatTask]:
+) -> list[FlatEntry]:
     """`FlatTimer._take_due` with one thing wrong."""
-    due: list[FlatTask] = []
-    mixed: list[FlatTask] = []
+    due: list[FlatEntry] = []
+    mixed: list[FlatEntry] = []
     if clock_first:
         timer._move_clock(now_tick, [])
     while heap and heap[0][0] <= now_tick:
@@ -99,20 +99,20 @@ def _take_due(
     return due
 
 
-def _without_cascade(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatTask]:
+def _without_cascade(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatEntry]:
     return _take_due(self, now_tick, heap, cascade=False, ready=True, clock_first=False)
 
 
-def _never_offered_again(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatTask]:
+def _never_offered_again(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatEntry]:
     return _take_due(self, now_tick, heap, cascade=True, ready=False, clock_first=False)
 
 
-def _clock_before_buckets(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatTask]:
+def _clock_before_buckets(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatEntry]:
     """What is not due goes by the new clock into a slot where an older tick still waits."""
     return _take_due(self, now_tick, heap, cascade=True, ready=True, clock_first=True)
 
 
-def _nothing_wrong(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatTask]:
+def _nothing_wrong(self: FlatTimer, now_tick: int, heap: Queued) -> list[FlatEntry]:
     return _take_due(self, now_tick, heap, cascade=True, ready=True, clock_first=False)
 
 
@@ -136,8 +136,8 @@ def _one(
 
 
 SEQUENTIAL: Final = (
-    _one(83, "cancel-flag-only", "", "", Patch(FlatTask, "cancel", _cancel_nothing)),
-    _one(84, "cancel-double-decrement", "", "", Patch(FlatTask, "cancel", _cancel_counts_twice)),
+    _one(83, "cancel-flag-only", "", "", Patch(FlatEntry, "cancel", _cancel_nothing)),
+    _one(84, "cancel-double-decrement", "", "", Patch(FlatEntry, "cancel", _cancel_counts_twice)),
     _one(66, "interval-inclusive", "", "", Patch(Level, "move_to", _limit_inclusive)),
     _one(64, "no-cascade", "", "", Patch(FlatTimer, "_take_due", _without_cascade)),
     _one(61, "no-reoffer-on-reuse", "", "", Patch(FlatTimer, "_take_due", _never_offered_again)),
@@ -146,7 +146,7 @@ SEQUENTIAL: Final = (
 
 INTERLEAVED: Final = (
     _one(0, "cancel-in-a-former-home", "flat-two-timers", "T3 T5 CHECK",
-         Patch(FlatTask, "cancel", _cancel_trusting_its_first_look), threads=True),
+         Patch(FlatEntry, "cancel", _cancel_trusting_its_first_look), threads=True),
     _one(88, "re-arm-no-wake", "flat-earlier-against-sleep", "T2",
          Patch(FlatTimer, "_offer", _offer_waking_nobody), threads=True),
     _one(58, "sleep-without-ticket", "flat-add-against-sleep", "T2 P3",

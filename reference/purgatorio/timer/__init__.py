@@ -8,9 +8,9 @@ machine code of the same files (see CONTRIBUTING.md).
 from typing import Final
 
 from purgatorio.threads_mutex import COMPILED
-from purgatorio.timer.flat_task import FlatCallback, FlatTask
+from purgatorio.timer.flat_task import FlatCallback, FlatEntry, FlatHandle, FlatTask
 from purgatorio.timer.flat_timer import FlatTimer
 
-__all__ = ["FlatCallback", "FlatTask", "FlatTimer", "compiled"]
+__all__ = ["FlatCallback", "FlatEntry", "FlatHandle", "FlatTask", "FlatTimer", "compiled"]
 
 compiled: Final[bool] = COMPILED

@@ -8,7 +8,7 @@ Not promised: that `Executor.shutdown_now` counts tasks; a batch that has not st
 
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor
-from purgatorio.timer.flat_task import FlatTask
+from purgatorio.timer.flat_task import FlatEntry
 
 __all__ = ["Batch"]
 
@@ -18,7 +18,7 @@ class Batch:
 
     __slots__ = ("_executor", "_faults", "_tasks")
 
-    def __init__(self, tasks: list[FlatTask], executor: Executor, faults: FaultPolicy) -> None:
+    def __init__(self, tasks: list[FlatEntry], executor: Executor, faults: FaultPolicy) -> None:
         self._tasks = tasks
         self._executor = executor
         self._faults = faults
@@ -31,7 +31,7 @@ class Batch:
             except Exception as error:
                 self._caught(error, task, position)
 
-    def _caught(self, error: Exception, task: FlatTask, position: int) -> None:
+    def _caught(self, error: Exception, task: FlatEntry, position: int) -> None:
         """Where the policy raises, those behind go to the executor once more: this action is over."""
         try:
             self._faults.caught(error, "run", task)

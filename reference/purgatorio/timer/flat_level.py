@@ -16,7 +16,7 @@ Whoever calls a method here holds the timer's lock.
 from typing import cast
 
 from purgatorio.invariant import require
-from purgatorio.timer.flat_task import FlatTask, Link
+from purgatorio.timer.flat_task import FlatEntry, Link
 
 __all__ = ["Bucket", "Level"]
 
@@ -31,25 +31,25 @@ class Bucket(Link):
         self._after = self
         self.queued = False
 
-    def emptied(self) -> list[FlatTask]:
+    def emptied(self) -> list[FlatEntry]:
         """Take all tasks out, in the order of their adding; their own links are left to the caller."""
-        tasks: list[FlatTask] = []
+        tasks: list[FlatEntry] = []
         link = self._after
         while link is not self:
-            tasks.append(cast(FlatTask, link))
+            tasks.append(cast(FlatEntry, link))
             link = link._after
         self._before = self
         self._after = self
         return tasks
 
-    def tasks(self) -> list[FlatTask]:
+    def tasks(self) -> list[FlatEntry]:
         """Those in the ring; InvariantBroken where it does not close both ways."""
-        found: list[FlatTask] = []
+        found: list[FlatEntry] = []
         before: Link = self
         link = self._after
         while link is not self:
-            require(link._before is before and isinstance(link, FlatTask), "a link back is broken")
-            found.append(cast(FlatTask, link))
+            require(link._before is before and isinstance(link, FlatEntry), "a link back is broken")
+            found.append(cast(FlatEntry, link))
             before, link = link, link._after
         require(self._before is before, "the ring does not close at its tail")
         return found
@@ -83,7 +83,7 @@ class Level:
         """When the bucket of `tick` must be looked at: the start of its time."""
         return tick >> self.shift << self.shift
 
-    def check_task(self, task: FlatTask, bucket: Bucket, due_tick: int, now: int) -> None:
+    def check_task(self, task: FlatEntry, bucket: Bucket, due_tick: int, now: int) -> None:
         """Invariants of one task in one bucket, which the heap has at `due_tick`."""
         tick = task._tick
         where = f"tick {tick} in the bucket of {due_tick}, shift {self.shift}, rank {self.rank}, now {now}"

@@ -39,7 +39,7 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.flat_alarm import Alarm
 from purgatorio.timer.flat_batch import Batch
 from purgatorio.timer.flat_level import Bucket, Level
-from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, FlatCallback, FlatTask, Home, move_home
+from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, FlatEntry, FlatHandle, FlatTask, Home, move_home
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.system_timer import close_executor
 
@@ -55,7 +55,7 @@ _Queued = tuple[int, int, Bucket]
 """A bucket in the heap: the tick at which it is due, the rank of its level, and itself. No two have the same rank and
 tick, so buckets are never compared."""
 
-_tick_of: Final[Callable[[FlatTask], int]] = operator.attrgetter("_tick")
+_tick_of: Final[Callable[[FlatEntry], int]] = operator.attrgetter("_tick")
 
 
 class FlatTimer(Home):
@@ -128,7 +128,7 @@ class FlatTimer(Home):
         """See `Timer.add`. TimerClosed after `close`."""
         self.add_at(task, self._now_ms() + task.delay_ms)
 
-    def add_at(self, task: FlatTask, deadline_ms: int) -> None:
+    def add_at(self, task: FlatEntry, deadline_ms: int) -> None:
         """As `add`, for a caller that knows the deadline, in ms of the timer's clock; `delay_ms` does not count."""
         tick = deadline_ms if self.tick_ms == 1 else deadline_ms // self.tick_ms
         wake = False
@@ -165,22 +165,19 @@ class FlatTimer(Home):
             move_home(task, self)
             self.add_at(task, deadline_ms)
 
-    def call_at(self, deadline_ms: int, callback: Callable[[], object]) -> FlatCallback:
-        """Let `callback` run at `deadline_ms` of the timer's clock; the task, for `cancel` and `add_at`.
+    def call_at(self, deadline_ms: int, callback: Callable[[], object]) -> FlatHandle:
+        """Let `callback` run at `deadline_ms` of the timer's clock; the handle, for `cancel` and `add_at`."""
+        handle = FlatHandle(callback)
+        self.add_at(handle, deadline_ms)
+        return handle
 
-        (Its `delay_ms` is 0, which is what `add` would go by.)
-        """
-        task = FlatCallback(0, callback)
-        self.add_at(task, deadline_ms)
-        return task
+    def call_later(self, delay_ms: int, callback: Callable[[], object]) -> FlatHandle:
+        """Let `callback` run `delay_ms` from now; the handle, for `cancel` and `add_at`. TypeError for a float."""
+        handle = FlatHandle(callback)
+        self.add_at(handle, self._now_ms() + delay_ms)
+        return handle
 
-    def call_later(self, delay_ms: int, callback: Callable[[], object]) -> FlatCallback:
-        """Let `callback` run `delay_ms` from now; the task, for `cancel` and `add`."""
-        task = FlatCallback(delay_ms, callback)
-        self.add_at(task, self._now_ms() + task.delay_ms)
-        return task
-
-    def cancel(self, task: FlatTask) -> None:
+    def cancel(self, task: FlatEntry) -> None:
         """The same as `task.cancel()`."""
         task.cancel()
 
@@ -240,7 +237,7 @@ class FlatTimer(Home):
                     level.check_task(task, bucket, due_tick or 0, self._now_tick)
         require(linked == self._size, f"size is {self._size}, linked are {linked}")
 
-    def give_up(self, task: FlatTask, heir: Home) -> None:
+    def give_up(self, task: FlatEntry, heir: Home) -> None:
         """See `Home.give_up`."""
         with self._lock:
             if task._home is self:
@@ -252,7 +249,7 @@ class FlatTimer(Home):
                 task._after = NOWHERE
                 task._home = heir
 
-    def _link(self, task: FlatTask) -> None:
+    def _link(self, task: FlatEntry) -> None:
         """Into the ring of its tick. Nobody needs to wake for it: it was in one that is due no later."""
         tick = task._tick
         level = self._level_of(tick)
@@ -314,10 +311,10 @@ class FlatTimer(Home):
             self._hand_over(due)
         return True
 
-    def _take_due(self, now_tick: int, heap: list[_Queued]) -> list[FlatTask]:
+    def _take_due(self, now_tick: int, heap: list[_Queued]) -> list[FlatEntry]:
         """The due tasks in the order of their ticks; the clock moves to `now_tick`."""
-        due: list[FlatTask] = []
-        mixed: list[FlatTask] = []
+        due: list[FlatEntry] = []
+        mixed: list[FlatEntry] = []
         while heap and heap[0][0] <= now_tick:
             _, rank, bucket = heapq.heappop(heap)
             bucket.queued = False
@@ -354,7 +351,7 @@ class FlatTimer(Home):
         idle_until = now_tick + (self.wheel_size >> 2) + 1
         self._idle_until = min(idle_until, heap[0][0]) if heap else idle_until
 
-    def _hand_over(self, due: list[FlatTask]) -> None:
+    def _hand_over(self, due: list[FlatEntry]) -> None:
         try:
             self._executor.submit(Batch(due, self._executor, self._faults).run)
         except ExecutorClosed:

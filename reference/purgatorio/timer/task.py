@@ -32,7 +32,7 @@ from purgatorio.compiling import mypyc_attr
 from purgatorio.seam_mutex import seam_mutex
 from purgatorio.sync import AtomicRef, Sync
 from purgatorio.threads import THREADS
-from purgatorio.timer.flat_task import FlatTask, Home, move_home, take_home
+from purgatorio.timer.flat_task import FlatEntry, FlatTask, Home, move_home, take_home
 
 __all__ = ["ActionTask", "TaskEntry", "TimerTask"]
 
@@ -106,7 +106,7 @@ class _Entries(Home):
 
     __slots__ = ()
 
-    def give_up(self, task: FlatTask, heir: Home) -> None:
+    def give_up(self, task: FlatEntry, heir: Home) -> None:
         if isinstance(task, TimerTask):
             task.drop_entry()
         take_home(task, self, heir)

@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
 from purgatorio.sync import AtomicRef
-from purgatorio.timer import FlatTask, FlatTimer
+from purgatorio.timer import FlatEntry, FlatTimer
 from purgatorio.timer.flat_task import Home
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
@@ -26,7 +26,7 @@ __all__ = ["FLAT"]
 class _HomeInSteps:
     """Stands for the slot `_home` of a task: each use is a step."""
 
-    __objclass__ = FlatTask
+    __objclass__ = FlatEntry
 
     def __get__(self, task: "FlatRecorded | None", kind: type | None = None) -> object:
         return self if task is None else task.home_steps.get()
