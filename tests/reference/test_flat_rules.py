@@ -2,8 +2,8 @@
 
 Of `FLAT`: an attribute in `GUARDED` is touched under the lock of the timer only. That is: between `lock.acquire()` and
 `lock.release()` in a `finally`, or in a `with self._lock` block; or in a function of `UNDER_LOCK`, which is called from
-such places only; or where `EXEMPT` says why not. So what the explorer sees, the steps of that one lock and each use of a
-task's home (`purgatorio_stress.scenario.flat`), is all that another thread can notice.
+such places only; or where `EXEMPT` says why not. So what the explorer sees, the steps of that one lock and each use of
+a task's home (`purgatorio_stress.scenario.flat`), is all that another thread can notice.
 """
 
 import ast
