@@ -41,6 +41,7 @@ class Run:
     cpu_s: float
     picture: str | None = None
     skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def page(run: Run) -> str:
@@ -92,6 +93,7 @@ def _how(run: Run) -> list[str]:
         dictionary, is the honest baseline: the fastest timer in plain Python that we know.""",
         f"""All candidates with a virtual clock fired the same timers at the same times: {run.timer.compared:,} firings
         were compared in small versions of the workloads, and the count in each round. The command fails if not.""",
+        *run.notes,
         """uvloop's clock cannot be set, so it only adds and cancels. The JVM's timers run in a child with the same
         delays in the same order, warmed up; the CPU time of its compiler and its collector is not counted.""",
     ]
@@ -196,21 +198,17 @@ def _sizes(bench: TimerBench, empty: Sequence[EmptyWheel]) -> list[str]:
     said = """Slots of a level, at a tick of 1 ms; more levels are made when a delay needs them. Few slots mean many
         levels and more moves from one to the next; many mean a longer worst tick and more memory for an empty wheel.
         `--sizes` measures this alone."""
-    items: list[str] = []
-    for which, operation in dict.fromkeys((figure.id, figure.operation) for figure in bench.figures):
-        found = [one for one in bench.figures if (one.id, one.operation) == (which, operation)]
-        for size in dict.fromkeys(figure.size for figure in found):
-            mine = {one.subject: one.ns for one in found if one.size == size}
-            best = min(mine, key=lambda subject: mine[subject])
-            default = mine[f"wheel-{DEFAULT_WHEEL_SIZE}"]
-            items.append(
-                f"{which} {operation}, {short(size)}: the best is {best}; {DEFAULT_WHEEL_SIZE} costs "
-                f"{default / mine[best]:.2f} times as much."
-            )
+    items = [_ahead_of_default(bench.figures, *which) for which in dict.fromkeys(
+        (figure.id, figure.operation, figure.size) for figure in bench.figures
+    )]  # fmt: skip
     chosen = f"""The default is {DEFAULT_WHEEL_SIZE} slots and two levels made beforehand (65 s at 1 ms), which is what
         time-outs need; a third is made by the first delay beyond."""
     rows = [
-        (f"{one.wheel_size} slots, {one.levels} levels", f"{one.make_us:,.0f}", f"{one.bytes:,.0f}")
+        (
+            f"{one.wheel_size} slots, {one.levels} level" + "s" * (one.levels > 1),
+            f"{one.make_us:,.0f}",
+            f"{one.bytes:,.0f}",
+        )
         for one in empty
     ]
     made = Table("An empty wheel", ("configuration", "us to make", "bytes"), rows)
@@ -223,10 +221,22 @@ def _sizes(bench: TimerBench, empty: Sequence[EmptyWheel]) -> list[str]:
     ]
 
 
+def _ahead_of_default(figures: Sequence[Figure], which: str, operation: str, size: int) -> str:
+    default = f"wheel-{DEFAULT_WHEEL_SIZE}"
+    ahead = [
+        f"{figure.subject} ({ratio.low:.2f}-{ratio.high:.2f})"
+        for figure in figures
+        if (figure.id, figure.operation, figure.size) == (which, operation, size)
+        if (ratio := figure.ratios.get(default)) is not None and ratio.low > 1
+    ]
+    said = ", ".join(ahead) if ahead else "none"
+    return f"{which} {operation}, {short(size)}: ahead of {DEFAULT_WHEEL_SIZE} slots in every round: {said}."
+
+
 def _steps(bench: TimerBench) -> list[str]:
     said = """The same workload on no timer (`loop`), then with the task being made, then with a lock taken for each
-        add and each cancel, then on the whole wheel: what a row has more than the one before is what that part costs.
-        `--steps` measures this alone."""
+        add and each cancel, then on the whole wheel, interpreted and compiled: what a row has more than the one before
+        is what that part costs. `--steps` measures this alone."""
     return ["## Where the cost goes", _paragraph(said), *(markdown(table) for table in tables(bench))]
 
 
