@@ -34,6 +34,11 @@ COMMANDS: dict[str, Command] = {
         "stress",
     ),
     "check": Command("purgatorio_pipeline.command.check", "Judge recorded traces.", "spark"),
+    "compare": Command(
+        "purgatorio_pipeline.command.compare",
+        "Two sets of traces, before and after a change.",
+        "spec",
+    ),
     "watch": Command("purgatorio_pipeline.command.watch", "Judge traces as they arrive.", "spark"),
     "convert": Command(
         "purgatorio_pipeline.command.convert",

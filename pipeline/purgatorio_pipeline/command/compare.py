@@ -1,0 +1,140 @@
+"""`purgatorio compare`: the runs of before beside those of after a change."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from purgatorio_pipeline.command.showing import CheckOutput, note
+from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
+from purgatorio_pipeline.judging import Engine, Judged, judge_in_process, judge_on_spark
+from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
+from purgatorio_pipeline.report.whole_file import write_whole
+from purgatorio_pipeline.sources import NoTraces, find_traces
+from purgatorio_spec.show.event_words import duration
+from purgatorio_spec.show.visible import visible
+from purgatorio_spec.verdict import Verdict
+
+ROWS_SHOWN = 100
+_STYLE = {
+    Change.BROKEN: "bold red",
+    Change.LOST: "yellow",
+    Change.STILL_BROKEN: "red",
+    Change.MENDED: "green",
+    Change.GAINED: "green",
+}
+
+_MEANING = {
+    Verdict.PASS: "nothing got worse",
+    Verdict.VIOLATED: "something is newly broken",
+    Verdict.INVALID_TRACE: "a trace of after is invalid",
+    Verdict.UNKNOWN: "something that was known is not any more",
+}
+
+EPILOG = """
+BEFORE and AFTER are each a trace, a folder or a glob. Runs are paired by their names.
+
+\b
+  purgatorio verify --command ./old --traces before
+  purgatorio verify --command ./new --traces after
+  purgatorio compare before after
+
+Exit status: 0 nothing got worse (what was broken may still be), 1 something is newly broken, 2 a trace of AFTER is
+invalid, 3 something that was known is not any more.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("before")
+@click.argument("after")
+@click.option(
+    "--engine",
+    type=click.Choice([e.value for e in Engine]),
+    default=Engine.PROCESS.value,
+    show_default=True,
+    help="This process, or Spark.",
+)
+@click.option("--master", help="Spark master, such as spark://host:7077.")
+@click.option(
+    "--markdown", type=click.Path(path_type=Path, dir_okay=False), help="Write the comparison in Markdown."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+def command(
+    before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
+) -> None:
+    """Judge the traces of BEFORE and of AFTER, and say what is newly broken, what is mended, and how lateness moved."""
+    output = CheckOutput(json=as_json, verbose=False, out=None, report=None)
+
+    def judge(place: str) -> Judged:
+        try:
+            paths = find_traces([place])
+        except NoTraces as nothing:
+            raise click.UsageError(str(nothing)) from None
+        with note(f"checking {len(paths)} trace(s) of {place}", output):
+            if Engine(engine) is Engine.PROCESS:
+                return judge_in_process(paths)
+            return judge_on_spark(paths, master=master)
+
+    compared = compare(judge(before), judge(after))
+    if markdown is not None:
+        write_whole(markdown, comparison_markdown(compared))
+    if as_json:
+        click.echo(json.dumps(compared.as_json(), ensure_ascii=False))
+    else:
+        _tell(Console(), compared)
+    sys.exit(compared.exit_status)
+
+
+def _tell(console: Console, compared: Comparison) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in ("change", "clause", "before", "after", "run"):
+        table.add_column(name, overflow="fold")
+    rows = [
+        (change, pair, one)
+        for change in Change
+        if change is not Change.SAME
+        for pair, one in compared.changes(change)
+    ]
+    for change, pair, one in rows[:ROWS_SHOWN]:
+        said = (
+            f"{side(one.after)}{' new: ' if one.new_causes else ''}{', '.join(map(visible, one.new_causes))}"
+        )
+        cells = (str(change), one.clause, side(one.before), said, visible(pair.after.run))
+        table.add_row(*(Text(cell, _STYLE[change] if cell == str(change) else "") for cell in cells))
+    if rows:
+        console.print(table)
+    if len(rows) > ROWS_SHOWN:
+        _line(console, f"... {len(rows) - ROWS_SHOWN:,} more changes: use --json")
+    for pair in compared.pairs[:ROWS_SHOWN]:
+        if pair.lateness_before is not None and pair.lateness_after is not None:
+            _line(console, f"lateness of {visible(pair.after.run)}: {_moved(pair)}")
+    for title, runs in (("only before", compared.only_before), ("only after", compared.only_after)):
+        if runs:
+            named = ", ".join(visible(run.run) for run in runs[:10])
+            more = f" and {len(runs) - 10:,} more" if len(runs) > 10 else ""
+            _line(console, f"{title}: {named}{more}")
+    counts = ((change, sum(1 for _ in compared.changes(change))) for change in Change)
+    _line(console, "clauses by run: " + ", ".join(f"{count:,} {change}" for change, count in counts if count))
+    _line(console, f"{compared.verdict}: {_MEANING[compared.verdict]}")
+
+
+def _moved(pair: RunPair) -> str:
+    was, now = pair.lateness_before, pair.lateness_after
+    assert was is not None
+    assert now is not None
+    named = (
+        ("p50", was.p50_ns, now.p50_ns),
+        ("p99", was.p99_ns, now.p99_ns),
+        ("max", was.max_ns, now.max_ns),
+    )
+    return ", ".join(f"{name} {duration(one)} -> {duration(other)}" for name, one, other in named)
+
+
+def _line(console: Console, said: str) -> None:
+    console.print(Text(said), soft_wrap=True, highlight=False)

@@ -1,0 +1,218 @@
+"""Two checks side by side, before and after a change: what is newly broken, what is mended, what is no longer known.
+
+Runs are paired by their names (a plan's seed and the subject's configuration give the same name again); a single run on
+either side is paired whatever it is called. What stands on one side only is listed, never guessed at.
+
+A clause is `mended` only where it passes with occasions to break it. Runs in real time are two samples: a race that did
+not show this time is no proof, so the occasions of both sides stand beside every change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from purgatorio_pipeline.judging import Judged
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+Json = dict[str, object]
+
+
+class Change(StrEnum):
+    """What became of a clause, the worst first."""
+
+    BROKEN = "broken"
+    """VIOLATED, and was not; or violated in a new way."""
+    LOST = "lost"
+    """It was judged, and is UNKNOWN, SKIPPED, without an occasion, or in an invalid trace now."""
+    STILL_BROKEN = "still broken"
+    """VIOLATED on both sides, in no new way."""
+    MENDED = "mended"
+    """It was VIOLATED, and passes with occasions to break it."""
+    GAINED = "gained"
+    """It passes with occasions, and was not judged before."""
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseChange:
+    """One clause of a pair of runs; a side without it (its trace is invalid) is None. Causes by name."""
+
+    clause: str
+    before: ClauseResult | None
+    after: ClauseResult | None
+
+    @property
+    def new_causes(self) -> list[str]:
+        """Ways in which it is broken that it was not."""
+        return [name for name in _causes(self.after) if name not in _causes(self.before)]
+
+    @property
+    def gone_causes(self) -> list[str]:
+        """Ways in which it was broken that it is not."""
+        return [name for name in _causes(self.before) if name not in _causes(self.after)]
+
+    @property
+    def change(self) -> Change:
+        """See `Change`."""
+        was, now = _state(self.before), _state(self.after)
+        if now is Verdict.VIOLATED:
+            return Change.BROKEN if was is not Verdict.VIOLATED or self.new_causes else Change.STILL_BROKEN
+        if now is Verdict.PASS:
+            kept = {Verdict.PASS: Change.SAME, Verdict.VIOLATED: Change.MENDED}
+            return kept.get(was, Change.GAINED) if was is not None else Change.GAINED
+        return Change.SAME if was is None else Change.LOST
+
+    def as_json(self) -> Json:
+        """The public shape."""
+        return {
+            "change": str(self.change),
+            "before": _side_json(self.before),
+            "after": _side_json(self.after),
+            "new_causes": self.new_causes,
+            "gone_causes": self.gone_causes,
+        }
+
+
+def _causes(clause: ClauseResult | None) -> Sequence[str]:
+    return [] if clause is None else list(clause.causes)
+
+
+def _state(clause: ClauseResult | None) -> Verdict | None:
+    """VIOLATED or PASS where that says something; None where nothing is known."""
+    if clause is None or clause.verdict not in (Verdict.PASS, Verdict.VIOLATED):
+        return None
+    return clause.verdict if clause.violations or clause.occasions else None
+
+
+def _side_json(clause: ClauseResult | None) -> Json | None:
+    if clause is None:
+        return None
+    return {
+        "verdict": str(clause.verdict),
+        "violations": clause.violations,
+        "occasions": clause.occasions,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """Two runs that belong together, with the lateness of each where tasks counted."""
+
+    before: RunResult
+    after: RunResult
+    lateness_before: Lateness | None = None
+    lateness_after: Lateness | None = None
+
+    @property
+    def clauses(self) -> list[ClauseChange]:
+        """Every clause, in the order of the registry. Those of an invalid trace are nothing to go by."""
+        before, after = _clauses(self.before), _clauses(self.after)
+        return [ClauseChange(name, before.get(name), after.get(name)) for name in CLAUSES]
+
+    @property
+    def changed(self) -> list[ClauseChange]:
+        """The clauses that did not stay the same."""
+        return [one for one in self.clauses if one.change is not Change.SAME]
+
+    def as_json(self) -> Json:
+        """The public shape; clauses only where they changed."""
+        return {
+            "run": self.after.run,
+            "before": _run_json(self.before),
+            "after": _run_json(self.after),
+            "clauses": {one.clause: one.as_json() for one in self.changed},
+            "lateness_ns": {
+                "before": _lateness_json(self.lateness_before),
+                "after": _lateness_json(self.lateness_after),
+            },
+        }
+
+
+def _clauses(run: RunResult) -> Mapping[str, ClauseResult]:
+    return {} if run.verdict is Verdict.INVALID_TRACE else run.clauses
+
+
+def _run_json(run: RunResult) -> Json:
+    return {"run": run.run, "file": run.file, "subject": run.subject, "verdict": str(run.verdict)}
+
+
+def _lateness_json(one: Lateness | None) -> Json | None:
+    if one is None:
+        return None
+    figures = {"p50": one.p50_ns, "p90": one.p90_ns, "p99": one.p99_ns, "max": one.max_ns}
+    return {"tasks": one.count, "early": one.early, **figures}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two checks, paired."""
+
+    pairs: tuple[RunPair, ...]
+    only_before: tuple[RunResult, ...]
+    only_after: tuple[RunResult, ...]
+
+    def changes(self, change: Change) -> Iterator[tuple[RunPair, ClauseChange]]:
+        """All clauses of all pairs that changed so."""
+        for pair in self.pairs:
+            for one in pair.clauses:
+                if one.change is change:
+                    yield pair, one
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the change, not of the subjects: VIOLATED if something is newly broken, INVALID_TRACE if a trace of after
+        is, UNKNOWN if something known before is not any more, else PASS."""
+        new = {run.verdict for run in self.only_after}
+        if Verdict.VIOLATED in new or next(self.changes(Change.BROKEN), None) is not None:
+            return Verdict.VIOLATED
+        if Verdict.INVALID_TRACE in new | {pair.after.verdict for pair in self.pairs}:
+            return Verdict.INVALID_TRACE
+        nothing = not self.pairs and not self.only_after
+        if nothing or self.only_before or Verdict.UNKNOWN in new or any(self.changes(Change.LOST)):
+            return Verdict.UNKNOWN
+        return Verdict.PASS
+
+    @property
+    def exit_status(self) -> int:
+        """0 nothing got worse, 1 something is newly broken, 2 a trace is invalid, 3 something is no longer known."""
+        return EXIT_STATUS[self.verdict]
+
+    def as_json(self) -> Json:
+        """The public shape."""
+        return {
+            "verdict": str(self.verdict),
+            "pairs": [pair.as_json() for pair in self.pairs],
+            "only_before": [_run_json(run) for run in self.only_before],
+            "only_after": [_run_json(run) for run in self.only_after],
+        }
+
+
+def compare(before: Judged, after: Judged) -> Comparison:
+    """Pair the runs of two checks. Of runs with one name on one side the first is paired, in the order of files."""
+    first, second = list(before.result.runs), list(after.result.runs)
+    if len(first) == len(second) == 1:
+        return Comparison((_pair(first[0], second[0], before, after),), (), ())
+    left = {run.run: run for run in reversed(first)}
+    pairs: list[RunPair] = []
+    unpaired: list[RunResult] = []
+    for run in second:
+        partner = left.pop(run.run, None)
+        if partner is None:
+            unpaired.append(run)
+        else:
+            pairs.append(_pair(partner, run, before, after))
+    paired = {id(pair.before) for pair in pairs}
+    return Comparison(tuple(pairs), tuple(run for run in first if id(run) not in paired), tuple(unpaired))
+
+
+def _pair(one: RunResult, other: RunResult, before: Judged, after: Judged) -> RunPair:
+    return RunPair(one, other, _lateness(one, before), _lateness(other, after))
+
+
+def _lateness(run: RunResult, judged: Judged) -> Lateness | None:
+    return next((one for one in judged.lateness if one.run == run.run), None)
