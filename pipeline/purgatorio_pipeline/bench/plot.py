@@ -20,14 +20,18 @@ def draw(figures: Sequence[Figure], achieved: Sequence[Achieved], path: Path) ->
 
     # The same figures make the same file: no date, no random ids; letters stay letters.
     matplotlib.rcParams.update({"svg.hashsalt": "purgatorio", "svg.fonttype": "none", "font.size": 8})
-    picture = Picture(figsize=(8, 3.4), layout="constrained")
+    picture = Picture(figsize=(8, 4.6), layout="constrained")
     churn, curve = picture.subplots(1, 2)
-    found = [figure for figure in figures if figure.id == "U2" and figure.title == "uniform"]
+    found = [
+        figure
+        for figure in figures
+        if figure.id == "U2" and figure.title == "uniform" and figure.subject != "sched"
+    ]
     for subject in dict.fromkeys(figure.subject for figure in found):
         points = sorted((figure.size, figure.ns) for figure in found if figure.subject == subject)
         churn.plot(*zip(*points, strict=True), label=subject, **_style(subject))
     churn.set(xscale="log", yscale="log", xlabel="timers pending", ylabel="CPU ns", title="cancel + add (U2)")
-    churn.legend(fontsize=6, ncols=2)
+    churn.legend(fontsize=6, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     for p50_ms, p75_ms in dict.fromkeys((point.p50_ms, point.p75_ms) for point in achieved):
         for subject in dict.fromkeys(point.subject for point in achieved):
             mine = [p for p in achieved if (p.subject, p.p50_ms, p.p75_ms) == (subject, p50_ms, p75_ms)]
@@ -39,7 +43,7 @@ def draw(figures: Sequence[Figure], achieved: Sequence[Achieved], path: Path) ->
         xlabel="asked, operations a second", ylabel="achieved, operations a second", title="purgatory (P6)"
     )
     if achieved:
-        curve.legend(fontsize=6)
+        curve.legend(fontsize=6, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     picture.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
