@@ -185,8 +185,9 @@ class Dpor:
         """The races of the steps that are new, and what happened before each."""
         chosen, masks, oids, kinds = self.chosen, self._mask, self._oid, self._kind
         after_task, undo, access = self._after_task, self._undo, self._access
-        for depth in range(len(masks), len(chosen)):
-            index = chosen[depth]
+        start = len(masks)
+        steps = zip(chosen[start:], oids[start:], kinds[start:], strict=True)
+        for depth, (index, oid, kind) in enumerate(steps, start):
             if index == TIME:
                 # After all that was, before all that comes.
                 mask = (1 << (depth + 1)) - 1
@@ -196,7 +197,6 @@ class Dpor:
                     after_task[one] = mask
                 masks.append(mask)
                 continue
-            oid, kind = oids[depth], kinds[depth]
             known = after_task.get(index)
             mask = self._born(run.tasks[index].born) if known is None else known
             accesses = access.get(oid)

@@ -137,7 +137,8 @@ class Snapshot:
             try:
                 value = value_of(one)
             except AttributeError:
-                self._unbound.append((one, name))
+                if not is_bound_once:
+                    self._unbound.append((one, name))
                 continue
             inside.append(value)
             if is_bound_once:
