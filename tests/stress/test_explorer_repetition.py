@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 from collections import deque
@@ -126,6 +127,28 @@ def test_greenlets_that_serve_many_runs_do_not_grow_deeper() -> None:
     """Each takes its depth of calls from where it is started: hundreds of runs must not add up to a RecursionError."""
     program = ScenarioProgram(SCENARIOS["earlier-against-sleep"], "pending-flag")
     assert explore_bounded(program, Limits(violations=0)).schedules > 300
+
+
+def test_ctrl_c_stops_the_search_and_is_no_bug_of_a_task() -> None:
+    """It comes while some task runs, nearly always."""
+
+    def build(sync: Sync) -> tuple[list[Callable[[], object]], Callable[[], bool]]:
+        lock = sync.lock()
+
+        def interrupted() -> None:
+            with lock:
+                raise KeyboardInterrupt
+
+        def other() -> None:
+            with lock:
+                pass
+
+        return [other, interrupted, other], lambda: True
+
+    for search in (explore_dpor, explore_bounded, explore_states):
+        with pytest.raises(KeyboardInterrupt):
+            search(Small(build), Limits(violations=0))
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(("threads", "reads"), [(2, 1), (2, 2), (3, 1), (3, 2)])

@@ -367,6 +367,11 @@ class Run:
                 task.body()
             except greenlet.GreenletExit:
                 return
+            except KeyboardInterrupt:
+                # Whoever stops the search means the search, not the task that happens to run.
+                self.live = False
+                self._until = _FOR_EVER
+                raise
             except BaseException as error:
                 task.error = error
             if not self.live:
