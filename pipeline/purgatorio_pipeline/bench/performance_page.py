@@ -49,9 +49,7 @@ def page(run: Run) -> str:
     own = best_own(run.timer.figures) or "interpreted"
     parts = [
         "# What the timers and the purgatory cost",
-        _paragraph(f"""Made by `{COMMAND}`; every figure is of that one run (scale {run.timer.scale},
-            {run.cpu_s:,.0f} CPU seconds).
-            `--scale quick` shows in seconds that it works, `purgatorio bench timer --help` what there is."""),
+        _made_by(run),
         *_how(run),
         "" if run.picture is None else f"![cancel + add by size, and Kafka's test]({run.picture})",
         *_aims(run),
@@ -59,7 +57,7 @@ def page(run: Run) -> str:
         *_jvm(run.timer, own),
         *_every(run.timer),
         *_sizes(run.sizes, run.empty),
-        *_steps(run.steps),
+        *_steps(run.steps, _collector(run.timer, own)),
         *_purgatory(run.purgatory),
         *_profiles(run.profiles),
         *_guards(run.guarded),
@@ -67,6 +65,12 @@ def page(run: Run) -> str:
         "\n".join(_item(line) for line in run.skipped),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _made_by(run: Run) -> str:
+    which = "that run, but for what is noted below" if run.notes else "that one run"
+    return _paragraph(f"""Made by `{COMMAND}`; every figure is of {which} (scale {run.timer.scale}, {run.cpu_s:,.0f} CPU
+        seconds). `--scale quick` shows in seconds that it works, `purgatorio bench timer --help` what there is.""")
 
 
 def _paragraph(text: str) -> str:
@@ -201,8 +205,17 @@ def _sizes(bench: TimerBench, empty: Sequence[EmptyWheel]) -> list[str]:
     items = [_ahead_of_default(bench.figures, *which) for which in dict.fromkeys(
         (figure.id, figure.operation, figure.size) for figure in bench.figures
     )]  # fmt: skip
+    weight = {(one.wheel_size, one.levels): one for one in empty}
     chosen = f"""The default is {DEFAULT_WHEEL_SIZE} slots and two levels made beforehand (65 s at 1 ms), which is what
         time-outs need; a third is made by the first delay beyond."""
+    paid = [
+        f"{one.wheel_size} slots take {one.bytes / 1e3:,.0f} kB and {one.make_us / 1e3:,.2f} ms to make"
+        for size in (DEFAULT_WHEEL_SIZE, 1_024, 4_096)
+        if (one := weight.get((size, 2))) is not None
+    ]
+    if paid:
+        chosen += f""" More slots are ahead where the list says so; what they are paid for with is an empty wheel that
+            weighs more and worst ticks that are longer: {", ".join(paid)} (two levels)."""
     rows = [
         (
             f"{one.wheel_size} slots, {one.levels} level" + "s" * (one.levels > 1),
@@ -233,11 +246,25 @@ def _ahead_of_default(figures: Sequence[Figure], which: str, operation: str, siz
     return f"{which} {operation}, {short(size)}: ahead of {DEFAULT_WHEEL_SIZE} slots in every round: {said}."
 
 
-def _steps(bench: TimerBench) -> list[str]:
+def _collector(bench: TimerBench, own: str) -> str:
+    """What the collector's part is, with many pending; empty where it was not looked at."""
+    seen = {(one.workload, one.subject): one.values for one in bench.observed}
+    added, ticks = seen.get(("X5", own)), seen.get(("K2", own))
+    if added is None or ticks is None:
+        return ""
+    whole_ms, apart_ms = ticks["worst_tick_ms"], ticks["worst_tick_apart_from_collector_ms"]
+    return f"""With many pending the garbage collector is a large part of it: {added["collector_ns_per_timer"]:,.0f} ns
+        a timer that is added and kept (X5, {own}; none for a heap of integers), and the worst tick of K2 takes
+        {whole_ms:.3g} ms with its pauses and {apart_ms:.3g} ms without. Timers that the collector does not track, such
+        as integer handles into columns, are the next step for that."""
+
+
+def _steps(bench: TimerBench, collector: str) -> list[str]:
     said = """The same workload on no timer (`loop`), then with the task being made, then with a lock taken for each
         add and each cancel, then on the whole wheel, interpreted and compiled: what a row has more than the one before
         is what that part costs. `--steps` measures this alone."""
-    return ["## Where the cost goes", _paragraph(said), *(markdown(table) for table in tables(bench))]
+    shown = [markdown(table) for table in tables(bench)]
+    return ["## Where the cost goes", _paragraph(said), *shown, _paragraph(collector)]
 
 
 def _purgatory(found: PurgatoryFigures) -> list[str]:

@@ -62,6 +62,7 @@ def _ticks(workload: Workload, name: str, meters: list[TickMeter], collector: Co
         "most_held": max(meter.most_held for meter in meters),
         "collections": collector.collections,
         "worst_collection_ms": collector.worst_ns / 1e6,
+        "collector_share": collector.total_ns / sum(ticks),
     }
     return Observation(workload.id, workload.size, name, values)
 

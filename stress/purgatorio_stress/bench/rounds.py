@@ -22,7 +22,7 @@ T = TypeVar("T")
 SLOW_ROUNDS = 2
 """Of a candidate that is marked slow, for workloads that take long."""
 
-SLOW_LARGEST = 700_000
+SLOW_LARGEST = 750_000
 """The largest workload that it takes part in."""
 
 Samples = dict[str, list[float | None]]
