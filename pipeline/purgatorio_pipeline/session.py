@@ -1,19 +1,26 @@
 """One quiet Spark session: local by default, on a cluster by `--master` or under spark-submit.
 
-The session has no web interface, listens on the loopback only, shuffles into few partitions and logs errors only.
+The session has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback
+only; one on a cluster must be reached by its executors, and sends them this project's own code. What spark-submit was
+told is left as it is.
+
 Never set here: `spark.sql.files.ignoreCorruptFiles`, which returns half of a damaged file without a word.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from purgatorio_pipeline.shipping import ARCHIVE, is_shipped, write_archive
 from purgatorio_stress.java_home import find_java
 
 DRIVER_MEMORY: Final = "2g"
@@ -27,36 +34,66 @@ def start_session(
     """The session of this process, started once. `quick` trades top speed for a start of a few seconds (tests, small
     traces). `memory` is the driver's heap, as Spark writes it (`3g`).
 
-    Raises `purgatorio_stress.java_home.NoJava` (with what to install) where there is no usable Java.
+    Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java.
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.path)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    options = [f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"]
-    if quick:
-        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    scratch = tempfile.gettempdir()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit started the JVM, and then this process
+    local = not submitted and (master is None or master.startswith("local"))
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = _settings(quick, memory) | (_local_settings() if local else {})
     builder = SparkSession.Builder().appName("purgatorio")
-    if master is not None or "spark.master" not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+    if submitted:
+        settings = _not_given(settings)
+    if master is not None or not submitted:
         builder = builder.master(master or "local[*]")
-    settings: dict[str, str | int] = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": memory or DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": " ".join(options),
-        "spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS,
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": scratch,
-        "spark.local.dir": scratch,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": 20_000,
-        "spark.sql.parquet.compression.codec": "zstd",
-        "spark.sql.execution.pythonUDF.arrow.enabled": "true",
-    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    if not local and not is_shipped():
+        _ship(session)
     return session
+
+
+def _settings(quick: bool, memory: str | None) -> dict[str, str | int]:
+    machine = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" if quick else ""
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": memory or DRIVER_MEMORY,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} {machine}",
+        "spark.executor.extraJavaOptions": machine,
+        "spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 20_000,
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    }
+
+
+def _local_settings() -> dict[str, str | int]:
+    scratch = tempfile.gettempdir()
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.warehouse.dir": scratch,
+        "spark.local.dir": scratch,
+    }
+
+
+def _not_given(settings: dict[str, str | int]) -> dict[str, str | int]:
+    """Those that the user has not set by spark-submit's `--conf`."""
+    SparkContext._ensure_initialized()  # before this a SparkConf does not see what spark-submit was told
+    given = SparkConf()
+    return {name: value for name, value in settings.items() if not given.contains(name)}
+
+
+def _ship(session: SparkSession) -> None:
+    """Give the executors the code that this process runs."""
+    folder = Path(tempfile.mkdtemp(prefix="purgatorio-code-"))
+    # Not sooner: executors fetch it from here whenever they start.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    session.sparkContext.addPyFile(str(write_archive(folder / ARCHIVE)))

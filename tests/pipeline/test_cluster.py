@@ -1,0 +1,138 @@
+"""The check on a real cluster of several processes, with this project's code shipped to interpreters that lack it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.standalone import SPARK_HOME, bare_python, cluster, worker_arguments
+from purgatorio_pipeline.shipping import PACKAGES, write_submission
+from purgatorio_stress.java_home import JavaNotFound, find_java
+
+TRACES = Path(__file__).resolve().parents[2] / "examples" / "traces"
+NAMES = ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.jsonl")
+VIOLATED = 1
+WITHOUT_SHIPPING = """
+from pyspark.sql import SparkSession
+spark = SparkSession.Builder().master({master!r}).config("spark.ui.enabled", "false").getOrCreate()
+def where(rows):
+    import importlib.util
+    found = importlib.util.find_spec("purgatorio_spec")
+    yield "absent" if found is None else str(found.origin)
+print(*spark.sparkContext.parallelize(range(2), 2).mapPartitions(where).collect(), sep="\\n")
+"""
+SHIPPED = """
+from purgatorio_pipeline.session import start_session
+spark = start_session({master!r})
+def where(rows):
+    import purgatorio_spec.judge.process as module
+    yield str(module.__file__)
+print(*spark.sparkContext.parallelize(range(2), 2).mapPartitions(where).collect(), sep="\\n")
+"""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """An interpreter that has the libraries and not this project."""
+    return bare_python(tmp_path / "python", Path(sys.executable), Path(sysconfig.get_path("purelib")))
+
+
+def imports(python: Path, path: str, statement: str) -> subprocess.CompletedProcess[str]:
+    """Run one statement."""
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": path}
+    return subprocess.run([python, "-c", statement], env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_archive_is_all_that_an_executor_needs_of_this_project(tmp_path: Path, bare: Path) -> None:
+    """Without it the interpreter has none of the packages; with it their modules come from inside the archive."""
+    archive, entry = write_submission(tmp_path / "shipped")
+    again, _ = write_submission(tmp_path / "again")
+    assert archive.read_bytes() == again.read_bytes()
+    roots = {name.split("/")[0] for name in zipfile.ZipFile(archive).namelist()}
+    assert roots == set(PACKAGES)
+    missing = imports(bare, "", "import purgatorio_spec")
+    assert "ModuleNotFoundError: No module named 'purgatorio_spec'" in missing.stderr
+    statement = (
+        "import purgatorio_spec.trace.reader as r, purgatorio_pipeline.explain as e; "
+        "print(r.__file__, e.__file__)"
+    )
+    found = imports(bare, str(archive), statement)
+    assert found.stdout.split() == [
+        f"{archive}/purgatorio_spec/trace/reader.py",
+        f"{archive}/purgatorio_pipeline/explain.py",
+    ], found.stderr
+    helped = subprocess.run(
+        [bare, entry, "check", "--help"], env={"PATH": os.environ["PATH"], "PYTHONPATH": str(archive)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Judge recorded TRACES" in helped.stdout, helped.stderr
+
+
+def test_a_worker_offers_what_an_executor_asks_for() -> None:
+    """An executor asks for 1 GiB by default; a worker with less would leave the job waiting for ever."""
+    arguments = worker_arguments("spark://127.0.0.1:1", Path("work"))
+    assert arguments[arguments.index("--memory") + 1] == "1g"
+    assert arguments[arguments.index("--cores") + 1] == "1"
+
+
+def run(command: list[str | Path], environ: dict[str, str], status: int) -> str:
+    """Standard output of a command that ends with this status."""
+    done = subprocess.run(
+        command,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == status, done.stderr[-4000:]
+    return done.stdout
+
+
+def verdicts(output: str) -> Any:
+    """What `--json` printed; the runs are what must be equal."""
+    return json.loads(output.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_the_same_answers_from_a_cluster(tmp_path: Path, bare: Path) -> None:
+    """Through `--master`, and under spark-submit with a driver that has the code from the archive as well."""
+    try:
+        java = find_java().path
+    except JavaNotFound as absent:
+        pytest.skip(str(absent))
+    traces = [str(TRACES / name) for name in NAMES]
+    clean = {name: text for name, text in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environ = clean | {
+        "JAVA_HOME": str(java), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(bare),
+        "SPARK_LOCAL_DIRS": str(tmp_path),
+    }  # fmt: skip
+    check = [sys.executable, "-m", "purgatorio_pipeline", "check", *traces, "--json"]
+    expected = verdicts(run([*check, "--engine", "process"], clean, VIOLATED))
+    archive, entry = write_submission(tmp_path / "shipped")
+    with cluster(tmp_path, java) as master:
+        without = run([sys.executable, "-c", WITHOUT_SHIPPING.format(master=master)], environ, 0)
+        assert set(without.split()) == {"absent"}
+        shipped = run([sys.executable, "-c", SHIPPED.format(master=master)], environ, 0).split()
+        assert shipped
+        assert all("/purgatorio.zip/purgatorio_spec/" in place for place in shipped)
+        by_option = run([*check, "--master", master, "--out", str(tmp_path / "lake")], environ, VIOLATED)
+        assert verdicts(by_option) == expected
+        submit: list[str | Path] = [
+            SPARK_HOME / "bin" / "spark-submit", "--master", master, "--driver-memory", "1g",
+            "--conf", "spark.ui.enabled=false", "--py-files", archive, entry, "check", *traces, "--json",
+        ]  # fmt: skip
+        submitted = run(submit, environ | {"PYSPARK_DRIVER_PYTHON": str(bare)}, VIOLATED)
+        assert verdicts(submitted) == expected
+    assert (tmp_path / "lake" / "gold" / "verdicts").is_dir()
+    # A driver that had quietly gone local would have left no application on the workers.
+    assert [len(list(tmp_path.glob(f"worker-{at}/app-*"))) for at in range(2)] == [4, 4]
