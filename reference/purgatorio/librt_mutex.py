@@ -2,11 +2,13 @@
 
 from librt.threading import Lock as NativeLock
 
+from purgatorio.compiling import mypyc_attr
 from purgatorio.mutex import Mutex
 
 __all__ = ["LibrtMutex"]
 
 
+@mypyc_attr(acyclic=True)
 class LibrtMutex(Mutex):
     """See `purgatorio.mutex`."""
 

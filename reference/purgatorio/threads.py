@@ -58,6 +58,7 @@ def _stripe(holder: object) -> Mutex:
     return _STRIPES[id(holder) >> 6 & 63]
 
 
+@mypyc_attr(acyclic=True)
 class _Flag:
     __slots__ = ("_value",)
 
@@ -84,6 +85,7 @@ class _Flag:
             return before
 
 
+@mypyc_attr(acyclic=True)
 class _Int:
     __slots__ = ("_value",)
 
@@ -126,6 +128,7 @@ class _Box(Generic[T]):
             return before
 
 
+@mypyc_attr(acyclic=True)
 class _FencedFlag(_Flag):
     """For builds without the GIL: a read or write is ordered with all others of this flag, and with what is around."""
 
@@ -140,6 +143,7 @@ class _FencedFlag(_Flag):
             self._value = value
 
 
+@mypyc_attr(acyclic=True)
 class _FencedInt(_Int):
     """The same of an integer."""
 
