@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
 from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page, write_report
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.history.gauge_series import POINTS_SHOWN, GaugePoint, GaugeSeries, gauge_series
-from purgatorio_spec.history.lateness import lateness
+from purgatorio_spec.history.lateness import lateness, lateness_of
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import visible
+from purgatorio_stress.subject.oversleep import control_params
 from spec.shown_trace import (
     MS,
     HandMade,
@@ -221,6 +225,40 @@ def test_gauges_and_bounds_are_drawn() -> None:
     assert "early bound 0 · late bound not declared" in without
     assert '<line class="bound"' not in without
     assert "Garbage and pending" not in without
+
+
+def test_lateness_is_shown_with_and_without_the_machine() -> None:
+    """The control's outline and percentiles beside the tasks', and the difference; in no other form is it believed."""
+    timed = fired_early()
+    (run,) = timed.result().runs
+    found = lateness(run.run, timed.table())
+    assert run.header is not None
+    assert found is not None
+    params = control_params([90_000, 90_000, 90_000, 3 * MS], 3 * MS, 5 * MS)
+
+    def shown(params: Mapping[str, object]) -> str:
+        assert run.header is not None
+        header = replace(run.header, params=params)
+        return page(CheckResult((replace(run, header=header),)), {}, [found])
+
+    text = shown(params)
+    said = "".join(alone(text).text)
+    assert "control thread, 4 naps: p50 90 us · p90 3 ms · p99 3 ms · max 3 ms" in said
+    assert f"tasks less control: p50 {duration(found.p50_ns - 90_000)}" in said
+    assert text.count('<polyline class="control"') == 1
+    good = params["control_oversleep"]
+    assert isinstance(good, dict)
+    wrong: list[object] = [
+        None, [], "x", {}, good | {"p50_ns": "1"}, good | {"p50_ns": 5 * MS}, good | {"max_ns": 10**30},
+        good | {"bins": []}, good | {"bins": [[0, 1000, True]]}, good | {"bins": [[0, 7, 1]]},
+        good | {"bins": [[50_000, 100_000, 3], [2 * MS, 5 * MS, 1]]}, good | {"bins": [[0, 1000, 0]]},
+        good | {"bins": [[0, 1000, -1]]}, good | {"bins": [[0, 1000]] * 10_000},
+    ]  # fmt: skip
+    for one in wrong:
+        assert "control thread" not in shown({"control_oversleep": one})
+        assert control_of({"control_oversleep": one}) is None
+    assert control_of(params) == lateness_of("control", np.array([90_000, 90_000, 90_000, 3 * MS]))
+    assert "control thread" not in "".join(alone(shown({})).text)
 
 
 def test_long_series_are_drawn_whole() -> None:

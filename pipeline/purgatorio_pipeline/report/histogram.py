@@ -1,6 +1,7 @@
 """A lateness histogram drawn as SVG, 360 units wide whatever it holds: fits a phone, and many stand side by side.
 
-The bounds that the header declares are lines in it; where none is declared there is none.
+The bounds that the header declares are lines in it; where none is declared there is none. The oversleeps of a control
+thread are an outline over the bars, on the same scale: the share of tasks, or of naps, in a bin.
 """
 
 from __future__ import annotations
@@ -23,18 +24,23 @@ _PLOT: Final = 100.0
 _AXIS: Final = _TOP + _PLOT
 
 
-def histogram(counted: Lateness, timer: TimerConstants) -> Markup:
+def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None = None) -> Markup:
     """Bars by bin (each an equal step, so the scale is nearly logarithmic), early ones in another colour and left of
     zero, the percentiles and the bounds as lines."""
-    lateness = replace(counted, bins=_reaching(counted.bins, _bounds(timer)))
+    ends = [value for _, value in _bounds(timer)]
+    ends += [] if control is None else [control.bins[0][0], control.bins[-1][1]]
+    lateness = replace(counted, bins=_reaching(counted.bins, ends))
     bins = lateness.bins
     step = (_WIDTH - 2 * _LEFT) / len(bins)
-    most = max(count for _, _, count in bins)
+    most = max(count for _, _, count in bins) / lateness.count
+    if control is not None:
+        most = max(most, max(count for _, _, count in control.bins) / control.count)
     said = f"Lateness of {lateness.count:,} tasks of {lateness.run}: {in_words(lateness)}"
     return tag(
         "svg",
         tag("title", said),
         joined(*(_bar(lateness, at, step, most) for at in range(len(bins)))),
+        None if control is None else _outline(control, lateness, step, most),
         tag("line", class_="axis", x1=_LEFT, x2=_WIDTH - _LEFT, y1=_AXIS, y2=_AXIS),
         joined(*_ticks(lateness, step)),
         joined(
@@ -84,20 +90,45 @@ def _bounds(timer: TimerConstants) -> list[tuple[str, int]]:
     return early + ([] if timer.late_ns is None else [("late bound", timer.late_ns)])
 
 
-def _reaching(bins: Bins, bounds: list[tuple[str, int]]) -> Bins:
-    """The bins, with empty ones as far as the bounds, if they lie within the edges at all."""
-    values = [value for _, value in bounds if EDGES_NS[0] <= value <= EDGES_NS[-1]]
+def _reaching(bins: Bins, ends: list[int]) -> Bins:
+    """The bins, with empty ones as far as these values, if they lie within the edges at all."""
+    values = [value for value in ends if EDGES_NS[0] <= value <= EDGES_NS[-1]]
     low, high = min([bins[0][0], *values]), max([bins[-1][1], *values])
     before = [(a, b, 0) for a, b in pairwise(EDGES_NS) if b > low and b <= bins[0][0]]
     after = [(a, b, 0) for a, b in pairwise(EDGES_NS) if a < high and a >= bins[-1][1]]
     return (*before, *bins, *after)
 
 
-def _bar(lateness: Lateness, at: int, step: float, most: int) -> Markup | None:
+def without_control(lateness: Lateness, control: Lateness) -> str:
+    """The percentiles of the control, and those of the tasks less those: what the machine alone does not explain.
+    Of the two longest there is no difference: each is one moment."""
+    named = (
+        ("p50", lateness.p50_ns, control.p50_ns), ("p90", lateness.p90_ns, control.p90_ns),
+        ("p99", lateness.p99_ns, control.p99_ns), ("max", lateness.max_ns, control.max_ns),
+    )  # fmt: skip
+    slept = " · ".join(f"{name} {duration(other)}" for name, _, other in named)
+    rest = " · ".join(f"{name} {_length(one - other)}" for name, one, other in named[:3])
+    return f"control thread, {control.count:,} naps: {slept}; tasks less control: {rest}"
+
+
+def _outline(control: Lateness, lateness: Lateness, step: float, most: float) -> Markup:
+    """The control's bins as a line of steps, from the axis and back to it."""
+    lows = [low for low, _, _ in lateness.bins]
+    places = []
+    for low, _, count in control.bins:
+        x, y = _LEFT + lows.index(low) * step, _AXIS - _PLOT * count / control.count / most
+        places += [f"{x:.1f},{y:.1f}", f"{x + step:.1f},{y:.1f}"]
+    first, last = places[0].split(",")[0], places[-1].split(",")[0]
+    around = [f"{first},{_AXIS:.1f}", *places, f"{last},{_AXIS:.1f}"]
+    title = tag("title", "a control thread that only slept")
+    return tag("polyline", title, class_="control", points=Markup(" ".join(around)))
+
+
+def _bar(lateness: Lateness, at: int, step: float, most: float) -> Markup | None:
     low, high, count = lateness.bins[at]
     if not count:
         return None
-    height = max(_PLOT * count / most, 1.5)
+    height = max(_PLOT * count / lateness.count / most, 1.5)
     return tag(
         "rect",
         tag("title", f"{duration(low)} to {duration(high)}: {count:,}"),

@@ -18,10 +18,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart, gauge_key
 from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
 from purgatorio_pipeline.report.grouped import Group, grouped
-from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words
+from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
@@ -210,6 +211,8 @@ def _lateness(lateness: Sequence[Lateness], headers: Mapping[str, Header]) -> Ma
     if not lateness:
         return None
     about = "Firing time less deadline, of tasks that nothing had cancelled or completed."
+    if any(control_of(header.params) is not None for header in headers.values()):
+        about += " The dashed outline is a control thread that only slept: the machine's own lateness."
     return tag(
         "section",
         tag("h2", "Lateness"),
@@ -225,12 +228,14 @@ def _lateness(lateness: Sequence[Lateness], headers: Mapping[str, Header]) -> Ma
 
 def _late(one: Lateness, header: Header | None) -> Markup:
     timer = TimerConstants() if header is None else header.timer
+    control = None if header is None else control_of(header.params)
     return tag(
         "figure",
         _caption(one.run, f"{one.count:,} tasks"),
-        histogram(one, timer),
+        histogram(one, timer, control),
         tag("p", in_words(one), class_="quiet"),
         tag("p", bounds_in_words(timer), class_="quiet"),
+        None if control is None else tag("p", without_control(one, control), class_="quiet"),
     )
 
 

@@ -18,11 +18,12 @@ from typing import Final
 import orjson
 
 from purgatorio_spec.trace.parse import Refusal, parse_fields
-from purgatorio_spec.trace.record import Event, Header, Implementation, TimerConstants, TraceClock
+from purgatorio_spec.trace.record import MAX_INT, Event, Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.java_home import JavaHome, JavaNotFound, find_java
 from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
 from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark_jars
+from purgatorio_stress.subject.oversleep import MAX_NAPS, control_params
 from purgatorio_stress.subject.plan import Plan, PlanShape
 from purgatorio_stress.trace_file import write_run
 
@@ -149,7 +150,7 @@ class JvmSubject:
         params: dict[str, object] = {"seed": plan.seed, "timers": plan.timers, "threads": plan.threads}
         params |= {"java": heard.java, "late_slack_ns": LATE_SLACK_NS} | dict(self.options)
         if heard.done:
-            params |= {"control_worst_oversleep_ns": heard.done["oversleep_ns"]}
+            params |= control_params(heard.oversleeps_ns, heard.done["oversleep_ns"], _NAP_NS)
             params |= {"skipped_cancels": heard.done["skipped"], "left_open": heard.done["open"]}
             params |= {"wall_shift_ns": heard.done["wall_shift_ns"]}
         header = Header(
@@ -177,6 +178,10 @@ def _give_up_ns(plan: Plan, tick_ns: int) -> int:
     return plan.end_ns + 8 * tick_ns + 2 * LATE_SLACK_NS
 
 
+_NAP_NS: Final = 5_000_000
+"""How long the control of the driver sleeps at a time."""
+
+
 class _Heard:
     """What a child has said so far."""
 
@@ -184,6 +189,7 @@ class _Heard:
         self.java = ""
         self.events: list[Event] = []
         self.done: dict[str, int] = {}
+        self.oversleeps_ns: list[int] = []
         self.settled = 0
         self.next_report = 0
 
@@ -221,5 +227,9 @@ class _Heard:
             if not isinstance(value, int):
                 return f"done without the number {name!r}"
             done[name] = value
+        oversleeps = fields.get("oversleeps_ns", [])
+        if not isinstance(oversleeps, list) or not all(type(one) is int for one in oversleeps[:MAX_NAPS]):
+            return "done with 'oversleeps_ns' that are no integers"
+        self.oversleeps_ns = [max(0, min(one, MAX_INT)) for one in oversleeps[:MAX_NAPS]]
         self.done = done
         return None

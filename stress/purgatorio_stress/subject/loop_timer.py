@@ -8,7 +8,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -80,12 +80,12 @@ class LoopSubject:
         except KeyboardInterrupt:
             self._write(plan, out_path, recorder, control.stop(), 0, dropped=None)
             raise
-        worst_ns = control.stop()
+        slept = control.stop()
         if len(outcome) == 1 and isinstance(outcome[0], _Run):
             return self._write(
-                plan, out_path, recorder, worst_ns, outcome[0].left_open, dropped=recorder.dropped
+                plan, out_path, recorder, slept, outcome[0].left_open, dropped=recorder.dropped
             )
-        trace = self._write(plan, out_path, recorder, worst_ns, 0, dropped=None)
+        trace = self._write(plan, out_path, recorder, slept, 0, dropped=None)
         if not outcome:
             raise SubjectFailed(self.name, "hang", "the loop's thread does not end", trace)
         raise SubjectFailed(self.name, "died", f"the loop ended by {outcome[0]!r}", trace)
@@ -95,7 +95,7 @@ class LoopSubject:
         plan: Plan,
         out_path: Path,
         recorder: Recorder,
-        worst_ns: int,
+        control: Mapping[str, object],
         left_open: int,
         dropped: int | None,
     ) -> Path:
@@ -113,8 +113,8 @@ class LoopSubject:
                 "threads": plan.threads,
                 "platform": sys.platform,
                 "late_slack_ns": LATE_SLACK_NS,
-                "control_worst_oversleep_ns": worst_ns,
                 "left_open": left_open,
+                **control,
             },
         )
         return write_run(out_path, header, events, dropped)

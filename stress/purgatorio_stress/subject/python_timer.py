@@ -7,7 +7,7 @@ callers, the recorder and the timer, so lateness here is the harness's too; earl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -172,7 +172,7 @@ class _Run:
         with self._lock:
             self._open.discard(step.slot)
 
-    def _write(self, out_path: Path, worst_ns: int, dropped: int | None) -> Path:
+    def _write(self, out_path: Path, control: Mapping[str, object], dropped: int | None) -> Path:
         header = Header(
             run=out_path.name.split(".", 1)[0],
             implementation=Implementation(self._subject.implementation, self._subject.version, "Python"),
@@ -185,8 +185,8 @@ class _Run:
                 "timers": self._plan.timers,
                 "threads": self._plan.threads,
                 "platform": sys.platform,
-                "control_worst_oversleep_ns": worst_ns,
                 "left_open": len(self._open),
+                **control,
             },
         )
         return write_run(out_path, header, self._recorder.drain(last=True), dropped)

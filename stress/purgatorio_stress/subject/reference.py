@@ -34,6 +34,7 @@ from purgatorio_stress.recorded import (
 )
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
+from purgatorio_stress.subject.oversleep import Oversleep
 from purgatorio_stress.subject.plan import Plan
 from purgatorio_stress.subject.purgatory_plan import Act, PlannedOperation, purgatory_plan
 from purgatorio_stress.trace_file import write_run
@@ -92,19 +93,28 @@ class ReferenceSubject:
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`."""
         run = _Run(self, plan, progress)
+        control = Oversleep()
+        control.start()
         why = "a worker is stuck"
         try:
             ended = run.carry_out()
             if ended and not run.failures:
-                return self._write(plan, out_path, run.recorder, run.recorder.dropped)
+                return self._write(plan, out_path, run.recorder, control.stop(), run.recorder.dropped)
             why = repr(run.failures[0]) if run.failures else why
         except KeyboardInterrupt:
-            self._write(plan, out_path, run.recorder, None)
+            self._write(plan, out_path, run.recorder, control.stop(), None)
             raise
-        trace = self._write(plan, out_path, run.recorder, None)
+        trace = self._write(plan, out_path, run.recorder, control.stop(), None)
         raise SubjectFailed(self.name, "died" if run.failures else "hang", why, trace)
 
-    def _write(self, plan: Plan, out_path: Path, recorder: Recorder, dropped: int | None) -> Path:
+    def _write(
+        self,
+        plan: Plan,
+        out_path: Path,
+        recorder: Recorder,
+        control: Mapping[str, object],
+        dropped: int | None,
+    ) -> Path:
         header = Header(
             run=out_path.name.split(".", 1)[0],
             implementation=Implementation("purgatorio reference", self.version, self._language),
@@ -118,7 +128,7 @@ class ReferenceSubject:
             purge_interval=PURGE_INTERVAL,
             clock=TraceClock("monotonic", "ns"),
             recorded=RECORDED,
-            params={"seed": plan.seed, "operations": plan.timers, "threads": plan.threads},
+            params={"seed": plan.seed, "operations": plan.timers, "threads": plan.threads, **control},
         )
         return write_run(out_path, header, recorder.drain(last=True), dropped)
 

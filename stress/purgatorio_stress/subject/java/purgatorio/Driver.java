@@ -152,7 +152,7 @@ public final class Driver {
         }
         say("{\"kind\":\"done\",\"events\":" + printed + ",\"dropped\":" + dropped + ",\"skipped\":" + skipped.get()
                 + ",\"open\":" + open.get() + ",\"oversleep_ns\":" + control.worstNs() + ",\"wall_shift_ns\":"
-                + wall.shiftNs() + "}\n");
+                + wall.shiftNs() + ",\"oversleeps_ns\":" + control.oversleepsNs() + "}\n");
     }
 
     /** The adapter of this name, made with the fields of the start message as its options. */
