@@ -300,8 +300,9 @@ COMPLETION_MUTANTS: Final = (
     _two(33, "exception-aborts-pass", "KAFKA-17240", "one operation's exception ends the pass over the list",
          "failing-first", ("O8", "O4"), Patch(Watchers, "_try", _try_without_guard),
          Patch(Watchers, "try_complete_watched", _try_watched_aborting), interleaving=False),
+    # Where its RecursionError strikes depends on the depth of the caller: in a callback, or with a lock in hand.
     _two(36, "direct-recheck-in-on-complete", "KAFKA-17509", "the next check is made, not queued",
-         "long-chain", ("O8",), Patch(ActionQueue, "add", _run_at_once), interleaving=False),
+         "long-chain", ("O8", "P3"), Patch(ActionQueue, "add", _run_at_once), interleaving=False),
     _two(37, "action-queue-exception", "KAFKA-8334", "an action's exception ends the drain",
          "exceptions", ("O8",), Patch(ActionQueue, "run_all", _drain_until_exception), interleaving=False),
     _two(39, "no-cancel-in-force-complete", "KAFKA-16663", "a completed operation stays in the timer",
