@@ -235,10 +235,22 @@ def _state(fields: Fields) -> State:
     return State(_integer(fields, "watched"), _integer(fields, "delayed"))
 
 
+def _version_hint(form: object) -> str:
+    """What to do about a format that is not this one: a later version is not a broken file."""
+    only = f"this reader knows {FORMAT} only"
+    name, _, known = FORMAT.rpartition("/")
+    before, _, version = form.rpartition("/") if isinstance(form, str) else ("", "", "")
+    if before != name or not version.isascii() or not version.isdigit() or len(version) > 9:
+        return only
+    if int(version) > int(known):
+        return f"{only}; version {version} is newer than this release: upgrade purgatorio"
+    return f"{only}; there is no version {version}"
+
+
 def _header(fields: Fields) -> Header:
     form = fields.get("format")
     if form != FORMAT:
-        raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", f"this reader knows {FORMAT} only")
+        raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
     _only(fields, _HEADER_FIELDS)
     made_by = _needed(_object(fields, "implementation"), "implementation")
     _only(made_by, frozenset({"name", "version", "language"}), "implementation.")
