@@ -133,7 +133,7 @@ def _examples(groups: Sequence[Group]) -> Markup:
     named: set[str] = set()
     shown: list[Markup] = []
     for group in groups[:GROUPS_SHOWN]:
-        shown.append(_example(group, None if group.clause in named else group.clause))
+        shown.append(example_article(group, None if group.clause in named else group.clause))
         named.add(group.clause)
     return tag(
         "section",
@@ -143,7 +143,8 @@ def _examples(groups: Sequence[Group]) -> Markup:
     )
 
 
-def _example(group: Group, anchor: str | None) -> Markup:
+def example_article(group: Group, anchor: str | None = None) -> Markup:
+    """One cause: promise, counts, what was allowed and seen, the drawing, the replay line."""
     example, violation = group.example, group.violation
     if example is not None:
         violation = example.violation

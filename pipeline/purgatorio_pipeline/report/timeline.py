@@ -34,14 +34,39 @@ class _Lane:
     width: float
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What is drawn: rows, whose they are, and of a broken promise the clause and the row at which it breaks."""
+
+    rows: tuple[ShownEvent, ...]
+    subject: str
+    clause: str = ""
+    illegal_row: int | None = None
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Its lanes, in the order in which they appear."""
+        return tuple(dict.fromkeys(row.th for row in self.rows))
+
+    @property
+    def start_t(self) -> int:
+        """The `t` that its times are shown from."""
+        return self.rows[0].t if self.rows else 0
+
+
 def timeline(example: Counterexample) -> Markup:
-    """The drawing, as wide as it needs; the page lets it scroll."""
+    """A counterexample, as wide as it needs; the page lets it scroll."""
+    return draw(
+        Drawing(example.rows, example.violation.subject, example.violation.clause, example.illegal_row)
+    )
+
+
+def draw(example: Drawing) -> Markup:
+    """The drawing of any rows of one run."""
     rows = example.rows
     if not rows:
         return tag("p", "The events that show it were not found in the trace.", class_="quiet")
-    labels = [
-        visible(label_of(row, example.violation.subject, example.start_t), _LABEL_LIMIT) for row in rows
-    ]
+    labels = [visible(label_of(row, example.subject, example.start_t), _LABEL_LIMIT) for row in rows]
     lanes = _lanes(example, labels)
     places, bottom = _places(rows)
     width = lanes[-1].x + lanes[-1].width
@@ -71,12 +96,13 @@ def timeline(example: Counterexample) -> Markup:
     )
 
 
-def _summary(example: Counterexample) -> str:
+def _summary(example: Drawing) -> str:
     threads = ", ".join(visible(name) for name in example.threads[:8])
-    return f"{example.violation.clause} broken: {len(example.rows)} events on {threads}"
+    what = f"{example.clause} broken" if example.clause else visible(example.subject)
+    return f"{what}: {len(example.rows)} events on {threads}"
 
 
-def _lanes(example: Counterexample, labels: list[str]) -> list[_Lane]:
+def _lanes(example: Drawing, labels: list[str]) -> list[_Lane]:
     x = _time_x(example) + 2 * _CHAR
     lanes: list[_Lane] = []
     for name in example.threads:
@@ -110,7 +136,7 @@ def _lane(lane: _Lane, height: float) -> Markup:
     )
 
 
-def _band(example: Counterexample, at: int, y: float, width: float) -> Markup | None:
+def _band(example: Drawing, at: int, y: float, width: float) -> Markup | None:
     if not example.rows[at].witness:
         return None
     kind = "band illegal" if at == example.illegal_row else "band"
@@ -140,7 +166,7 @@ def _mark(at: int, row: ShownEvent, lane: _Lane, places: list[float], bottom: fl
     return tag("rect", class_=kind, data_bar=at, x=x, y=y - 6, width=_BAR, height=height, rx=2)
 
 
-def _words(example: Counterexample, at: int, lane: _Lane, y: float, label: str) -> Markup:
+def _words(example: Drawing, at: int, lane: _Lane, y: float, label: str) -> Markup:
     row = example.rows[at]
     x = _x(row, lane) + _BAR + 8
     kind = "said" if row.ph == "ret" else "name"
@@ -160,19 +186,19 @@ def _words(example: Counterexample, at: int, lane: _Lane, y: float, label: str) 
     )
 
 
-def _line_x(example: Counterexample) -> float:
+def _line_x(example: Drawing) -> float:
     """Where the column of line numbers ends."""
     return (1.8 + max(4, *(len(str(row.line)) for row in example.rows))) * _CHAR
 
 
-def _time_x(example: Counterexample) -> float:
+def _time_x(example: Drawing) -> float:
     """Where the column of times ends."""
     times = max(len(milliseconds(row.t - example.start_t)) for row in example.rows)
     return _line_x(example) + (times + 2) * _CHAR
 
 
 def _broken_here(
-    example: Counterexample, by_name: dict[str, _Lane], places: list[float], width: float
+    example: Drawing, by_name: dict[str, _Lane], places: list[float], width: float
 ) -> Markup | None:
     at = example.illegal_row
     if at is None:
@@ -180,7 +206,7 @@ def _broken_here(
     row = example.rows[at]
     y, x = places[at], _x(row, by_name[row.th])
     edge = y + _ROW / 2
-    said = f"✗ {example.violation.clause} is broken here"
+    said = f"✗ {example.clause} is broken here"
     room = len(said) * _CHAR + 4
     return joined(
         tag("line", class_="illegal", x1=0, x2=width, y1=edge, y2=edge),

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult
@@ -154,6 +155,13 @@ def counterexample(
     shown = _nested([rows[at] for at in chosen])
     left_out = len(rows) - len(shown) + kept.num_rows - held.num_rows
     return Counterexample(file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out)
+
+
+def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:
+    """The first events of one operation or task, at most `SHOWN_ROWS`, to be shown without a violation. `events`
+    (`EVENT_SCHEMA`, in the order of `i`) may be the whole run."""
+    mine = events.filter(pc.equal(events.column("id"), pa.scalar(operation)))
+    return tuple(_nested(_shown(mine.slice(0, SHOWN_ROWS), set())))
 
 
 def explain_files(result: CheckResult) -> dict[CauseKey, Counterexample]:

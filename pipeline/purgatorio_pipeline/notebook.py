@@ -1,0 +1,146 @@
+"""Checks and histories in a notebook: values that display as tables and drawings.
+
+    from purgatorio_pipeline.notebook import check, history
+    checked = check("runs/*.parquet")      # a table of verdicts and the counterexamples
+    checked.counterexamples[0]             # one of them
+    history("runs/a.jsonl", "op-7")        # one operation, event by event, broken or not
+
+A value shows the same as the page of `purgatorio check --report`, in its style, which stays inside its own output: the
+rules are nested under one class. No script: a notebook would not run it; the fields of an event are tooltips. Text out
+of traces is escaped by the same function as in the page. `print` gives plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import pyarrow as pa
+
+from purgatorio_pipeline.judging import Judged, judge_in_process
+from purgatorio_pipeline.report.grouped import Group, grouped
+from purgatorio_pipeline.report.markup import Markup, joined, tag
+from purgatorio_pipeline.report.page import example_article
+from purgatorio_pipeline.report.timeline import Drawing, draw
+from purgatorio_pipeline.report.verdict_table import badge, verdict_table
+from purgatorio_pipeline.sources import find_traces
+from purgatorio_spec.history.gauge_series import GaugeSeries
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.counterexample import ShownEvent, operation_rows
+from purgatorio_spec.show.event_words import line_of
+from purgatorio_spec.show.text import render
+from purgatorio_spec.show.visible import visible
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import Verdict
+
+EXAMPLES_SHOWN = 10
+"""Counterexamples under the table of a check; all are in `counterexamples`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCause:
+    """One cause of a check: how often, in which runs, and its first counterexample."""
+
+    group: Group
+
+    def __str__(self) -> str:
+        if self.group.example is not None:
+            return render(self.group.example)
+        return f"{self.group.clause} {visible(self.group.cause)}: {self.group.counted}"
+
+    def __repr__(self) -> str:
+        return f"<{self.group.clause} {visible(self.group.cause)}: {self.group.counted}>"
+
+    def _repr_html_(self) -> str:
+        return _framed(example_article(self.group))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCheck:
+    """A check. `result` is what `--json` prints; `lateness` and `gauges` are by run, of those that have any."""
+
+    judged: Judged
+
+    @property
+    def result(self) -> CheckResult:
+        """Verdicts by run and clause."""
+        return self.judged.result
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the runs."""
+        return self.result.verdict
+
+    @property
+    def counterexamples(self) -> list[ShownCause]:
+        """One for each cause."""
+        return [ShownCause(group) for group in grouped(self.result, self.judged.examples)]
+
+    @property
+    def lateness(self) -> Sequence[Lateness]:
+        """Lateness of the runs in which tasks fired."""
+        return self.judged.lateness
+
+    @property
+    def gauges(self) -> Sequence[GaugeSeries]:
+        """What the gauges read."""
+        return self.judged.gauges
+
+    def __repr__(self) -> str:
+        return f"<check: {self.verdict}, {len(self.result.runs)} runs, {len(self.counterexamples)} causes>"
+
+    def _repr_html_(self) -> str:
+        groups = grouped(self.result, self.judged.examples)
+        left = len(groups) - EXAMPLES_SHOWN
+        return _framed(
+            tag("p", badge(self.verdict)),
+            verdict_table(self.result),
+            *(example_article(group) for group in groups[:EXAMPLES_SHOWN]),
+            tag("p", f"{left:,} more causes are left out.", class_="quiet") if left > 0 else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHistory:
+    """The events of one operation or task in their order, at most 60."""
+
+    operation: str
+    rows: tuple[ShownEvent, ...]
+
+    def __str__(self) -> str:
+        start_t = self.rows[0].t if self.rows else 0
+        return "\n".join(
+            f"{row.line:>6} {visible(row.th):20} {'  ' * row.depth}{line_of(row, self.operation, start_t)}"
+            for row in self.rows
+        )
+
+    def __repr__(self) -> str:
+        return f"<history of {visible(self.operation)}: {len(self.rows)} events>"
+
+    def _repr_html_(self) -> str:
+        return _framed(tag("div", draw(Drawing(self.rows, self.operation)), class_="scroll"))
+
+
+def check(*traces: str | Path) -> ShownCheck:
+    """Judge trace files, folders or globs in this process. Raises `NoTraces` where there are none."""
+    return ShownCheck(judge_in_process(find_traces([str(trace) for trace in traces])))
+
+
+def history(trace: str | Path, operation: str) -> ShownHistory:
+    """The history of an operation or task in a trace file. Raises KeyError if it has no event there, OSError."""
+    reader = TraceReader(Path(trace))
+    rows = operation_rows(pa.Table.from_batches(reader.batches(), EVENT_SCHEMA), operation)
+    if not rows:
+        raise KeyError(f"no event of {operation!r} in {trace}")
+    return ShownHistory(operation, rows)
+
+
+def _framed(*parts: Markup | None) -> str:
+    """The parts with the page's style, nested so that it reaches nothing else of the notebook."""
+    style = files("purgatorio_pipeline.report").joinpath("style.css").read_text(encoding="utf-8")
+    rules = f".purgatorio {{ {style.replace(':root', '&')} color: var(--ink); background: var(--page); }}"
+    return tag("div", Markup(f"<style>{rules}</style>"), joined(*parts), class_="purgatorio")
