@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +23,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.explain import FOUND_SCHEMA, THREAD_COLUMNS, THREAD_SCHEMA, explain, follow_threads
+from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.ingest import Ingested, ingest
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.readings import (
@@ -70,7 +70,7 @@ class Checked:
 
 
 def check_traces(
-    spark: SparkSession, paths: Sequence[Path], out: Path, *, full: bool = False, keep_lines: bool = True
+    spark: SparkSession, paths: Sequence[Place], out: Place, *, full: bool = False, keep_lines: bool = True
 ) -> Checked:
     """Judge trace files on Spark and leave the tables under `out`. `keep_lines`: with the raw lines among them."""
     lake = Lake(out)

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from purgatorio_pipeline.hadoop import HadoopPath, Place, address
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import Source
 from purgatorio_spec.judge.process import facts_of
@@ -65,14 +66,19 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
     facts: dict[int, TraceFacts] = {}
     typed = [source for source in found if source.typed]
     sound, doubtful = _sound(spark, typed, facts)
-    read = [source for source in found if not source.typed] + doubtful
+    read = [source for source in found if not source.typed]
+    for source in doubtful:
+        if isinstance(source.path, HadoopPath):
+            facts[source.run_key] = TraceFacts(file=str(source.path), header=None, events=0, cut=_DOUBTFUL)
+        else:
+            read.append(source)
     parts = [_typed_events(spark, sound)] if sound else []
     broken: list[BrokenLine] = []
     if read:
         if keep_lines:
             lake.write("bronze/lines", _lines(spark, [s for s in read if not s.typed]))
         place = lake.write("silver/events", _read(spark, read), "kind", "run_key")
-        table = spark.read.parquet(str(place))
+        table = spark.read.parquet(address(place))
         notes = table.where("kind <> 'event'").select("kind", "run_key", "note").collect()
         for row in sorted(notes, key=lambda row: int(row["run_key"])):
             note = orjson.loads(row["note"])
@@ -116,7 +122,8 @@ def _read(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
 
 def _files(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
     """One row and one task a file, the largest first, so that a late large one does not hold up the end."""
-    rows = [(s.run_key, str(s.path)) for s in sorted(read, key=lambda s: -s.path.stat().st_size)]
+    places = [(s.run_key, s.path) for s in read if isinstance(s.path, Path)]
+    rows = [(key, str(path)) for key, path in sorted(places, key=lambda place: -place[1].stat().st_size)]
     tasks = spark.sparkContext.parallelize(rows, max(1, len(rows)))
     return spark.createDataFrame(tasks, "run_key int, path string")
 
@@ -185,9 +192,9 @@ def _typed_events(spark: SparkSession, typed: Sequence[Source]) -> DataFrame:
     names = [name for name in EVENT_SCHEMA.names if name != "line"]
     wanted = pa.schema(_KIND + [EVENT_SCHEMA.field(name) for name in names])
     frame = spark.read.schema(from_arrow_schema(wanted)).parquet(
-        *(str(source.path.resolve()) for source in typed)
+        *(address(_whole(source.path)) for source in typed)
     )
-    keys = {str(source.path.resolve()): source.run_key for source in typed}
+    keys = {_place(address(_whole(source.path))): source.run_key for source in typed}
     places = [(_place(uri), keys[unquote(_place(uri))]) for uri in frame.inputFiles()]
     runs = spark.createDataFrame(places, "place string, run_key int")
     placed = frame.where("kind = 'event'").withColumn(
@@ -199,6 +206,13 @@ def _typed_events(spark: SparkSession, typed: Sequence[Source]) -> DataFrame:
     )
 
 
+def _whole(place: Place) -> Place:
+    return place if isinstance(place, HadoopPath) else place.resolve()
+
+
+_DOUBTFUL: Final = (
+    "a row or the end record is not in order; from a copy on a local path the reader says which"
+)
 _FILE: Final = "_metadata.file_path"
 _ROOT: Final = "^file:/+"
 
@@ -307,12 +321,12 @@ def _xor_below(count: int) -> int:
     return (last, 1, last + 1, 0)[last % 4] if count else 0
 
 
-def _ends(path: Path) -> tuple[Header | None, End | None]:
+def _ends(path: Place) -> tuple[Header | None, End | None]:
     """Header and end of a typed trace: its rows that are no events, of which a sound one has these two."""
     header: Header | None = None
     end: End | None = None
     others = 0
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path.open() if isinstance(path, HadoopPath) else path) as file:
         for group in range(file.num_row_groups):
             kinds = file.read_row_group(group, ["kind"]).column("kind")
             places = pc.indices_nonzero(pc.not_equal(kinds, pa.scalar("event"))).to_numpy()

@@ -94,24 +94,32 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
 def judge_on_spark(
     paths: Sequence[Path],
     *,
-    out: Path | None = None,
+    uris: Sequence[str] = (),
+    out: Path | str | None = None,
     master: str | None = None,
     full: bool = False,
     memory: str | None = None,
 ) -> Judged:
-    """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None)."""
+    """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None).
+
+    `uris` are traces on Hadoop's file systems, and `out` may be a URI, too. Raises `NoTraces` and OSError for those.
+    """
     # Spark is imported only here: the process engine must do without it.
     from purgatorio_pipeline.engine import check_traces
     from purgatorio_pipeline.examples import fetch_examples
     from purgatorio_pipeline.gauges import measure_gauges
     from purgatorio_pipeline.gold import measure_lateness, write_gold
+    from purgatorio_pipeline.hadoop import Place, hadoop_path
     from purgatorio_pipeline.session import start_session
+    from purgatorio_pipeline.sources import find_on_hadoop
 
-    quick = master is None and sum(path.stat().st_size for path in paths) < QUICK_BYTES
+    quick = not uris and sum(path.stat().st_size for path in paths) < QUICK_BYTES
     spark = start_session(master, quick=quick, memory=memory)
     scratch = None if out is not None else Path(tempfile.mkdtemp(prefix="purgatorio-"))
     try:
-        checked = check_traces(spark, paths, out or scratch or Path(), full=full, keep_lines=out is not None)
+        place = hadoop_path(spark, out) if isinstance(out, str) else out or scratch or Path()
+        places: list[Place] = [*paths, *find_on_hadoop(spark, uris)]
+        checked = check_traces(spark, places, place, full=full, keep_lines=out is not None)
         judged = any(run.clauses for run in checked.result.runs)
         names = {key: run.run for key, run in enumerate(checked.result.runs)}
         late = measure_lateness(spark, names) if judged else []

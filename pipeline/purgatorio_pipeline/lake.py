@@ -1,19 +1,21 @@
-"""Tables on disk: written whole or not at all, and the same again on a rerun.
+"""Tables on disk or on one of Hadoop's file systems: written whole or not at all, and the same again on a rerun.
 
 A table is a folder of Parquet files. It is written beside its final place and renamed, so a killed run leaves the old
-table or none, never half a one; what a kill leaves behind is swept by the next run.
+table or none, never half a one; what a kill leaves behind is swept by the next run. On an object store a rename is a
+copy: there a killed run can leave half a table under its final name.
 """
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+
+from purgatorio_pipeline.hadoop import HadoopPath, Place, address
 
 _STAGED: Final = ".staged-"
 _OLD: Final = ".old-"
@@ -23,48 +25,76 @@ _OLD: Final = ".old-"
 class Lake:
     """The tables under one folder: `bronze/...`, `silver/...`, `gold/...`."""
 
-    root: Path
+    root: Place
 
-    def path(self, table: str) -> Path:
+    def path(self, table: str) -> Place:
         """Where a table lies."""
         return self.root / table
 
     def sweep(self) -> None:
         """Remove what a killed run left beside the tables."""
         for prefix in (_STAGED, _OLD):
-            for left in self.root.glob(f"*/{prefix}*"):
-                shutil.rmtree(left, ignore_errors=True)
+            if isinstance(self.root, HadoopPath):
+                for left in (self.root / "*" / f"{prefix}*").matches():
+                    left.remove()
+            else:
+                for folder in self.root.glob(f"*/{prefix}*"):
+                    shutil.rmtree(folder, ignore_errors=True)
 
-    def write(self, table: str, frame: DataFrame, *partitions: str) -> Path:
+    def write(self, table: str, frame: DataFrame, *partitions: str) -> Place:
         """Write a Spark table."""
         staged = self._staged(table)
-        frame.write.partitionBy(*partitions).parquet(str(staged))
+        frame.write.partitionBy(*partitions).parquet(address(staged))
         return self._commit(table, staged)
 
-    def write_arrow(self, table: str, rows: pa.Table) -> Path:
+    def write_arrow(self, table: str, rows: pa.Table) -> Place:
         """Write a small table from the driver."""
         staged = self._staged(table)
-        staged.mkdir(parents=True)
-        pq.write_table(rows, staged / "part-0.parquet", compression="zstd")
+        _make_folder(staged)
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows, sink, compression="zstd")
+        (staged / "part-0.parquet").write_bytes(sink.getvalue().to_pybytes())
         return self._commit(table, staged)
 
     def read(self, spark: SparkSession, table: str) -> DataFrame:
         """A table as a DataFrame."""
-        return spark.read.parquet(str(self.path(table)))
+        return spark.read.parquet(address(self.path(table)))
 
-    def _staged(self, table: str) -> Path:
+    def _staged(self, table: str) -> Place:
         place = self.path(table)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(place.parent)
         staged = place.with_name(_STAGED + place.name)
-        shutil.rmtree(staged, ignore_errors=True)
+        _remove(staged)
         return staged
 
-    def _commit(self, table: str, staged: Path) -> Path:
+    def _commit(self, table: str, staged: Place) -> Place:
         place = self.path(table)
         old = place.with_name(_OLD + place.name)
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)
         if place.exists():
-            place.rename(old)
-        staged.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
+            _rename(place, old)
+        _rename(staged, place)
+        _remove(old)
         return place
+
+
+def _make_folder(place: Place) -> None:
+    if isinstance(place, HadoopPath):
+        place.make_folder()
+    else:
+        place.mkdir(parents=True, exist_ok=True)
+
+
+def _remove(place: Place) -> None:
+    if isinstance(place, HadoopPath):
+        place.remove()
+    else:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _rename(place: Place, target: Place) -> None:
+    if isinstance(place, HadoopPath):
+        assert isinstance(target, HadoopPath)  # both lie under one root
+        place.rename(target)
+    else:
+        place.rename(str(target))

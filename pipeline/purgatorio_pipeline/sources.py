@@ -1,7 +1,8 @@
 """From what the user names to trace files, and from trace files to the way in which each is read.
 
 A Parquet trace with exactly the published columns is read by Spark itself. Everything else (JSON lines, Parquet from
-other hands, anything doubtful) goes through the spec's reader, which knows what is wrong with a line and says so.
+other hands, anything doubtful) goes through the spec's reader, which knows what is wrong with a line and says so. On
+Hadoop's file systems only the first is read.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from purgatorio_pipeline.hadoop import HadoopPath, Place, hadoop_path
 from purgatorio_spec.trace.columns import EVENT_FIELDS, TRACE_SCHEMA
 from purgatorio_spec.trace.lines import SUFFIXES
 from purgatorio_spec.trace.reader import is_parquet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PATTERN: Final = frozenset("*?[]{}\\,")
 
@@ -31,7 +36,7 @@ class Source:
     """One trace file. `run_key` numbers the runs of a check in the order of their files."""
 
     run_key: int
-    path: Path
+    path: Place
     typed: bool
 
 
@@ -57,22 +62,55 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
     return list(found)
 
 
-def is_trace_name(path: Path) -> bool:
+def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]:
+    """The same for URIs. Raises `NoTraces`, also for a trace that is not Parquet with the published columns."""
+    found: dict[HadoopPath, None] = {}
+    for uri in uris:
+        try:
+            matches = [file for place in hadoop_path(spark, uri).matches() for file in _below(place, uri)]
+        except OSError as refused:
+            raise NoTraces(str(refused)) from None
+        if not matches:
+            raise NoTraces(f"no trace at {uri!r}")
+        found.update(dict.fromkeys(matches))
+    for path in found:
+        if not _typed(path):
+            raise NoTraces(
+                f"{path}: from a Hadoop file system only Parquet with the published columns is read, under a name "
+                f"without {''.join(sorted(_PATTERN))}: `purgatorio convert` writes it"
+            )
+    return list(found)
+
+
+def _below(place: HadoopPath, uri: str) -> list[HadoopPath]:
+    """The traces of a folder; a file that was named by itself is one whatever its name."""
+    return [
+        file for file in place.files() if file in (place, hadoop_path(file.spark, uri)) or is_trace_name(file)
+    ]
+
+
+def is_trace_name(path: Place) -> bool:
     """Whether a file of a folder is taken for a trace."""
     return path.name.endswith(SUFFIXES) and not path.name.startswith(".")
 
 
-def sources(paths: Sequence[Path]) -> list[Source]:
+def sources(paths: Sequence[Place]) -> list[Source]:
     """The files with their run keys and ways of reading."""
     return [Source(run_key, path, _typed(path)) for run_key, path in enumerate(paths)]
 
 
-def _typed(path: Path) -> bool:
+def _typed(path: Place) -> bool:
     # Spark would take these characters of a name for a pattern.
-    if path.stat().st_size < 8 or _PATTERN & set(str(path.resolve())) or not is_parquet(path):
-        return False
     try:
-        schema = pq.read_schema(path)
+        if isinstance(path, HadoopPath):
+            if path.size_bytes() < 8 or _PATTERN & set(path.uri):
+                return False
+            with path.open() as file:
+                schema = pq.read_schema(file)
+        elif path.stat().st_size < 8 or _PATTERN & set(str(path.resolve())) or not is_parquet(path):
+            return False
+        else:
+            schema = pq.read_schema(path)
     except (pa.ArrowException, OSError):
         return False
     names = set(schema.names)

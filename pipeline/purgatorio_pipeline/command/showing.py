@@ -14,6 +14,7 @@ from typing import Final, ParamSpec, TypeVar
 import click
 from rich.console import Console
 
+from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, Judged
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
@@ -27,7 +28,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
-_PATHS: Final = ("out", "report", "junit", "sarif", "markdown")
+_PATHS: Final = ("report", "junit", "sarif", "markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,20 @@ class CheckOutput:
 
     json: bool
     verbose: bool
-    out: Path | None
+    out: Path | str | None
     report: Path | None
     junit: Path | None = None
     sarif: Path | None = None
     markdown: Path | None = None
+
+
+class PlaceParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
+    """A path, or a URI of one of Hadoop's file systems as a text."""
+
+    name = "place"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        return value if is_uri(value) else Path(value)
 
 
 def engine_options(function: Callable[P, R]) -> Callable[P, R]:
@@ -61,7 +71,7 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
         "--full", is_flag=True, help="Judge every operation by the clauses, without the SQL screen."
     )
     @click.option(
-        "--out", type=click.Path(path_type=Path), help="Folder for the tables (bronze, silver, gold)."
+        "--out", type=PlaceParam(), help="Folder or Hadoop URI for the tables (bronze, silver, gold)."
     )
     @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML page.")
     @click.option("--junit", type=_FILE, help="Write JUnit XML: a suite a run, a test case a clause.")
@@ -72,9 +82,11 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         paths = {name: kwargs.pop(name) for name in _PATHS}
+        out = kwargs.pop("out")
         kwargs["output"] = CheckOutput(
             json=bool(kwargs.pop("as_json")),
             verbose=bool(kwargs.pop("verbose")),
+            out=out if isinstance(out, Path | str) else None,
             **{name: path if isinstance(path, Path) else None for name, path in paths.items()},
         )
         return function(*args, **kwargs)
