@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from purgatorio_pipeline.command.showing import CheckOutput, engine_options, note, show
+from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_on_spark
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.clause.registry import CLAUSES
@@ -54,16 +55,25 @@ def command(
     if not traces:
         raise click.UsageError("name at least one trace: a file, a folder or a glob")
     try:
-        paths = find_traces(traces)
+        uris = [trace for trace in traces if is_uri(trace)]
+        paths = find_traces(trace for trace in traces if not is_uri(trace))
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
     focus = Focus(run, clause, operation)
     if Engine(engine) is Engine.PROCESS or operation is not None:
+        if uris:
+            raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
         with note(f"checking {len(paths)} trace(s) in this process", output):
             judged = judge_in_process(paths, operation)
     else:
-        with note(f"checking {len(paths)} trace(s) on Spark", output):
-            judged = judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
+        what = f"{len(paths)} trace(s)" if paths or not uris else " ".join(uris)
+        with note(f"checking {what} on Spark", output):
+            try:
+                judged = judge_on_spark(
+                    paths, uris=uris, out=output.out, master=master, full=full, memory=memory
+                )
+            except NoTraces as nothing:
+                raise click.UsageError(str(nothing)) from None
     sys.exit(show(judged, focus, output))
 
 
