@@ -6,9 +6,11 @@ neither PySpark nor Java, and a missing extra is reported with the line that ins
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from dataclasses import dataclass
+from typing import Final
 
 import click
 
@@ -79,6 +81,10 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+STOPPED: Final = 130
+"""Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
+
+
 class LazyCommands(click.Group):
     """A click group whose commands are imported on first use."""
 
@@ -98,6 +104,19 @@ class LazyCommands(click.Group):
             ) from missing
         loaded: click.Command = module.command
         return loaded
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Ctrl-C is no verdict, and a file that cannot be read or written is wrong input, not a crash."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            ctx.exit(STOPPED)
+        except OSError as error:
+            # Without a name it is about no file of the user's; a closed pipe is click's.
+            if error.filename is None or error.errno == errno.EPIPE:
+                raise
+            raise click.UsageError(f"{error.filename}: {error.strerror}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.summary) for name, command in COMMANDS.items()]

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from purgatorio_spec.history.gauge_series import GaugeSeries, gauge_series
 from purgatorio_spec.history.lateness import Lateness, lateness
@@ -67,7 +68,7 @@ class Focus:
 
 
 def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Judged:
-    """Judge in this process, one trace after the other; `operation` judges that one alone."""
+    """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
     quarantined = 0
@@ -78,6 +79,9 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
         reader = TraceReader(path)
         table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
         run = judge_table(reader, table, operation)
+        absent = operation is not None and pc.index(table["id"], operation).as_py() < 0
+        if absent and run.verdict is not Verdict.INVALID_TRACE:
+            continue
         runs.append(run)
         broken += reader.broken
         quarantined += reader.broken_count

@@ -99,3 +99,51 @@ def test_the_printed_replay_line_replays(tmp_path: Path, monkeypatch: pytest.Mon
     assert again.exit_code == 1
     shown = first.stdout.split("T1  not early", 1)[1].split("replay", 1)[0]
     assert shown in again.stdout
+
+
+@pytest.mark.parametrize("wrong", [["--run", "nosuch"], ["--operation", "nosuch"]], ids=["run", "operation"])
+def test_a_name_that_is_not_in_the_traces_never_passes(wrong: list[str], tmp_path: Path) -> None:
+    """A mistyped name in a CI job would else be a check of nothing, with status 0."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    done = run("check", str(path), "--engine", "process", *wrong)
+    assert done.exit_code == 2
+    assert "'nosuch'" in done.stderr
+
+
+def test_tables_of_spark_are_not_promised_by_the_process_engine(tmp_path: Path) -> None:
+    """It writes none, so `--out` is refused and not said to be done."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    assert run("check", str(path), "--engine", "process", "--out", str(tmp_path / "lake")).exit_code == 2
+    assert run("verify", "asyncio", "--engine", "process", "--out", str(tmp_path / "lake")).exit_code == 2
+
+
+def test_a_file_that_cannot_be_written_is_wrong_input(tmp_path: Path) -> None:
+    """Status 2 and a sentence with its name; 1 would say that a promise is broken."""
+    place = str(tmp_path / "nowhere" / "x.json")
+    done = run("explore", "two-events/pending-flag", "--mutant", "11", "--chrome", place)
+    assert done.exit_code == 2
+    assert place in done.stderr
+    done = run("convert", str(EXAMPLES / "kafka-clean-1k.jsonl"), str(tmp_path / "nowhere" / "x.parquet"))
+    assert done.exit_code == 2
+    assert "is no folder" in done.stderr
+
+
+def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Status 130 as shells have it; 1 would say that a promise is broken."""
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER + FIRED.replace("TIME", "5") + END)
+    monkeypatch.setattr("purgatorio_pipeline.command.check.judge_in_process", stopped)
+    assert run("check", str(path), "--engine", "process").exit_code == 130
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_fits_a_terminal_of_80_columns(name: str) -> None:
+    """Examples included, which click does not wrap."""
+    done = CliRunner().invoke(purgatorio, [name, "--help"], terminal_width=80)
+    assert [line for line in done.output.splitlines() if len(line) > 80] == []

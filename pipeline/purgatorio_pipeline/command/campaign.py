@@ -19,8 +19,8 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 
 EPILOG = """
 \b
-  purgatorio campaign --out nightly --seeds 0-99 --strategy random --strategy pct --schedules 2000
-  purgatorio campaign two-events --out soak --stress-rounds 20000 --seeds 0-499 --minutes 60
+  purgatorio campaign --out nightly --seeds 0-99 --strategy pct
+  purgatorio campaign two-events --out soak --stress-rounds 20000
   purgatorio campaign --out hunt --mutant 11 --first
 
 Each job is a process of its own with a time limit: one that crashes or hangs becomes a row. A job is done when its row
@@ -33,7 +33,10 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
 @click.command(epilog=EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO[/DIALECT]]...")
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder of verdicts, traces and tables."
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder of verdicts, traces and tables.",
 )
 @click.option(
     "--strategy", "strategies", multiple=True, type=click.Choice(STRATEGIES), help="Default: random; several."

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 import click
 
-from purgatorio_pipeline.command.showing import CheckOutput, engine_options, note, show
+from purgatorio_pipeline.command.showing import (
+    CheckOutput,
+    engine_options,
+    note,
+    refuse_tables_of_process,
+    show,
+)
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_on_spark
 from purgatorio_pipeline.sources import NoTraces, find_traces
@@ -18,9 +24,9 @@ EPILOG = """
 A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-trace/1: a header, events, an end record.
 
 \b
-  purgatorio check examples/traces                   everything in a folder, on Spark
-  purgatorio check run.jsonl --engine process        a quick look, without Spark
-  purgatorio check run.jsonl --clause O4 --operation op-7     one operation, event by event
+  purgatorio check examples/traces             # a folder, on Spark
+  purgatorio check run.jsonl --engine process  # without Spark
+  purgatorio check run.jsonl --operation op-7  # event by event
   purgatorio check 'runs/*.parquet' --out lake --report report.html
 
 Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
@@ -59,8 +65,10 @@ def command(
         paths = find_traces(trace for trace in traces if not is_uri(trace))
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
+    here = Engine(engine) is Engine.PROCESS or operation is not None
+    refuse_tables_of_process(here, output)
     focus = Focus(run, clause, operation)
-    if Engine(engine) is Engine.PROCESS or operation is not None:
+    if here:
         if uris:
             raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
         with note(f"checking {len(paths)} trace(s) in this process", output):
@@ -74,6 +82,12 @@ def command(
                 )
             except NoTraces as nothing:
                 raise click.UsageError(str(nothing)) from None
+    if not focus.of(judged.result).runs:
+        # A name that is not there must not pass: in CI it would be a check of nothing.
+        what = f"run {run!r}" if run is not None else "run"
+        raise click.UsageError(
+            f"no {what}" + (f" has {operation!r}" if operation is not None else " in these traces")
+        )
     sys.exit(show(judged, focus, output))
 
 

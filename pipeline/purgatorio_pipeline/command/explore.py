@@ -26,12 +26,20 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 @click.option(
     "--schedules", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of runs."
 )
-@click.option("--seconds", type=float, default=300.0, show_default=True, help="Limit of time, each scenario.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0),
+    default=300.0,
+    show_default=True,
+    help="Limit of time, each scenario.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct` and `random`.")
 @click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
 @click.option(
-    "--chrome", type=click.Path(path_type=Path), help="Write the counterexample's timeline (Perfetto)."
+    "--chrome",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the counterexample's timeline (Perfetto).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def command(
@@ -53,9 +61,9 @@ def command(
     `bounded` (all interleavings with few preemptions), `pct` and `random` (samples: never a pass).
 
     \b
-    purgatorio explore                                    # all scenarios
+    purgatorio explore                         # all scenarios
     purgatorio explore two-events/pending-flag
-    purgatorio explore two-events --mutant 11             # KAFKA-6653, as a table and a token
+    purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
     purgatorio explore --replay TOKEN
     """
     if show_list:

@@ -24,7 +24,7 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
 
     \b
     purgatorio model
-    purgatorio model C1 --stories      # the lost completion of KAFKA-6653, as a table
+    purgatorio model C1 --stories      # KAFKA-6653, as a table
     purgatorio model --deep --json
     """
     try:

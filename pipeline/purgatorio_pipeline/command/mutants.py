@@ -18,7 +18,14 @@ from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matr
 @click.command("mutants", epilog="Exit status: 0 all killed, 1 a mutant survives every layer, 2 wrong usage.")
 @click.argument("numbers", nargs=-1, type=int, metavar="[NUMBER]...")
 @click.option("--list", "show_list", is_flag=True, help="List the mutants and what each changes.")
-@click.option("--layer", "chosen", type=click.Choice(LAYERS), multiple=True, help="These layers only.")
+@click.option(
+    "--layer",
+    "chosen",
+    type=click.Choice(LAYERS),
+    metavar="LAYER",
+    multiple=True,
+    help=f"These layers only: {', '.join(LAYERS)}.",
+)
 @click.option("--all", "every", is_flag=True, help="Every layer: some minutes. Without: the quick ones.")
 @click.option(
     "--kept",
@@ -56,7 +63,8 @@ def command(
     unknown = [number for number in numbers if number not in MUTANTS]
     if unknown:
         reason = NOT_APPLICABLE.get(unknown[0])
-        raise click.UsageError(f"no mutant {unknown[0]}" + (f": {reason[1]}" if reason else ""))
+        more = reason[1] if reason else "see `purgatorio mutants --list`"
+        raise click.UsageError(f"no mutant {unknown[0]}: {more}")
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
     start = time.perf_counter()

@@ -73,7 +73,7 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
     @click.option(
         "--out", type=PlaceParam(), help="Folder or Hadoop URI for the tables (bronze, silver, gold)."
     )
-    @click.option("--report", type=click.Path(path_type=Path), help="Write an HTML page.")
+    @click.option("--report", type=_FILE, help="Write an HTML page.")
     @click.option("--junit", type=_FILE, help="Write JUnit XML: a suite a run, a test case a clause.")
     @click.option("--sarif", type=_FILE, help="Write SARIF 2.1.0, for code scanning.")
     @click.option("--markdown", type=_FILE, help="Write a summary in Markdown, for the page of a CI job.")
@@ -92,6 +92,12 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return wrapped  # fmt: skip
+
+
+def refuse_tables_of_process(here: bool, output: CheckOutput) -> None:
+    """The tables are Spark's: a check `here`, in this process, writes none, and must not say that it did."""
+    if here and output.out is not None:
+        raise click.UsageError("--out holds Spark's tables: leave it out, or judge with --engine spark")
 
 
 @contextmanager

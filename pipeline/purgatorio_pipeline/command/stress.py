@@ -55,7 +55,9 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     show_default=True,
     help="Batches; 0: none.",
 )
-@click.option("--traces", type=click.Path(path_type=Path), help="Keep recorded rounds in this folder.")
+@click.option(
+    "--traces", type=click.Path(path_type=Path, file_okay=False), help="Keep recorded rounds in this folder."
+)
 @click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def command(
@@ -84,7 +86,7 @@ def command(
     \b
     purgatorio stress                                   # all scenarios
     purgatorio stress -s two-events --rounds 100000
-    purgatorio stress --minutes 60 --traces soak        # then: purgatorio check soak
+    purgatorio stress --minutes 60 --traces soak    # then: purgatorio check soak
     purgatorio stress -s two-events --mutant 11         # KAFKA-6653
     """
     if listing:

@@ -31,7 +31,11 @@ from purgatorio_stress.subject.registry import FOREIGN, subjects_named
 @click.option("--list", "listing", is_flag=True, help="List the names, and what each stands for.")
 @click.option("--operations", default=2_000, show_default=True, help="Timers a run, at most.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the plans.")
-@click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the recorded traces in this folder.",
+)
 @click.option(
     "--write", type=click.Path(path_type=Path), help="Write the page, docs/subjects.md (all subjects)."
 )

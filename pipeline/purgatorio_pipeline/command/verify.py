@@ -12,7 +12,13 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.drive import judge_records, shortest_talks, subjects_of_commands
-from purgatorio_pipeline.command.showing import CheckOutput, engine_options, note, show
+from purgatorio_pipeline.command.showing import (
+    CheckOutput,
+    engine_options,
+    note,
+    refuse_tables_of_process,
+    show,
+)
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, judge_on_spark
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import TimeChoice
@@ -28,7 +34,13 @@ DEFAULT_REPORT = Path("report/index.html")
 @click.option(
     "--seed", default=1, show_default=True, help="Seed of the plans; the same seed drives the same calls."
 )
-@click.option("--operations", default=2_000, show_default=True, help="Timers or operations a run.")
+@click.option(
+    "--operations",
+    type=click.IntRange(1),
+    default=2_000,
+    show_default=True,
+    help="Timers or operations a run.",
+)
 @click.option("--traces", type=click.Path(path_type=Path), help="Keep the recorded traces in this folder.")
 @click.option("--list", "listing", is_flag=True, help="List the subjects.")
 @click.option(
@@ -69,6 +81,7 @@ def command(
         for name in SUBJECTS:
             click.echo(name)
         return
+    refuse_tables_of_process(Engine(engine) is Engine.PROCESS, output)
     names = list(subjects) or ([] if commands else list(MAIN))
     try:
         chosen = [subject for name in names for subject in subjects_named(name)]

@@ -21,9 +21,9 @@ A run may come in several files: each begins with the run's header, the last one
 appear whole: write them elsewhere and rename them.
 
 \b
-  purgatorio watch runs --out lake                        until Ctrl-C
-  purgatorio watch runs --out lake --once                 what is there now, then end
-  purgatorio watch runs --out lake --metrics runs.prom    for Prometheus' textfile collector
+  purgatorio watch runs --out lake          # until Ctrl-C
+  purgatorio watch runs --out lake --once   # what is there, then end
+  purgatorio watch runs --out lake --metrics runs.prom   # Prometheus
 
 A run is UNKNOWN while it is open, VIOLATED as soon as something is, and gets its verdict when its end has come. Started
 again over the same --out, it goes on where it stopped.
@@ -35,7 +35,10 @@ Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown 
 @click.command(epilog=EPILOG)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder for tables, state, checkpoint."
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder for tables, state, checkpoint.",
 )
 @click.option("--once", is_flag=True, help="Take in what is there, then end.")
 @click.option("--every", "every_s", default=5.0, show_default=True, help="Seconds between two looks.")
