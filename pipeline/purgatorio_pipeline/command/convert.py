@@ -26,7 +26,7 @@ SHOWN_LINES: Final = 100
     is_flag=True,
     help="Write the readable records even if lines are broken; the end record counts those as dropped.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool) -> None:
     """Convert TRACE to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
 

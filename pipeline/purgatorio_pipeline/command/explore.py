@@ -41,7 +41,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the counterexample's timeline (Perfetto).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     scenarios: tuple[str, ...],
     show_list: bool,

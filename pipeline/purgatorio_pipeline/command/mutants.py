@@ -36,7 +36,7 @@ from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matr
 @click.option(
     "--compare", type=click.Path(exists=True, path_type=Path), help="Fail if the page is another one."
 )
-@click.option("--json", "as_json_", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     numbers: tuple[int, ...],
     show_list: bool,

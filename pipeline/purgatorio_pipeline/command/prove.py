@@ -19,7 +19,7 @@ from purgatorio_spec.proof.campaign import count_all, prove_all
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Contracts at a time."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:
     """Prove the arithmetic of the wheels for all integers, and search the contracts beside the reference's code.
 

@@ -59,7 +59,7 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     "--traces", type=click.Path(path_type=Path, file_okay=False), help="Keep recorded rounds in this folder."
 )
 @click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     subject: str,
     scenarios: Sequence[str],
