@@ -9,18 +9,21 @@ milliseconds of the manual clock.
 
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Unpack
 
 from purgatorio import LOCKED, PENDING_FLAG, ManualClock, Purgatory, QueuedExecutor, SystemTimer
 from purgatorio.delayed.dialect import Dialect
-from purgatorio_spec.trace.record import Event, State
+from purgatorio_spec.trace.record import Event
 from purgatorio_stress.recorded import (
     NS_PER_MS,
+    CallFields,
+    PointFields,
     RecordedOperation,
     RecordedPurgatory,
     RecordedTimer,
     Recording,
     RecordingClock,
+    ReturnFields,
 )
 from purgatorio_stress.recorder import Recorder
 
@@ -90,48 +93,22 @@ class _Turns:
         self.go_on = threading.Event()
         self.first_done = threading.Event()
 
-    def call(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        delay_ns: int | None = None,
-    ) -> int:
+    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:  # noqa: A002 - the field
         """See `Recording.call`."""
         if f == "try_complete" and _is_second():
             self.first_done.wait(_WAIT_S)
-        c = self._recorder.call(f, id, keys=keys, delay_ns=delay_ns)
+        c = self._recorder.call(f, id, **fields)
         self._after(f, "call")
         return c
 
-    def ret(
-        self,
-        f: str,
-        c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        out: int | None = None,
-        err: str | None = None,
-        deadline_t: int | None = None,
-        state: State | None = None,
-    ) -> None:
+    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:  # noqa: A002 - the field
         """See `Recording.ret`."""
-        self._recorder.ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
+        self._recorder.ret(f, c, id, **fields)
         self._after(f, "ret")
 
-    def at(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        t_call: int | None = None,
-        out: int | None = None,
-        state: State | None = None,
-    ) -> None:
+    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:  # noqa: A002 - the field
         """See `Recording.at`."""
-        self._recorder.at(f, id, keys=keys, t_call=t_call, out=out, state=state)
+        self._recorder.at(f, id, **fields)
 
     def _after(self, f: str, phase: str) -> None:
         if f == "check_and_complete" and phase == self._go_on_at and _is_second():

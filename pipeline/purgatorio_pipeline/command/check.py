@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 import click
@@ -94,7 +96,14 @@ def command(
 def _list(profiles: bool, clauses: bool) -> None:
     if profiles:
         for profile in PROFILES.values():
-            click.echo(f"{profile.name:20} {profile.source}")
+            click.echo(_wrapped(f"{profile.name:20} ", profile.source))
     if clauses:
         for one in CLAUSES.values():
-            click.echo(f"{one.id:3} {one.promise}")
+            click.echo(_wrapped(f"{one.id:3} ", one.promise))
+
+
+def _wrapped(name: str, text: str) -> str:
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(
+        name + text, width, subsequent_indent=" " * min(len(name), 21), break_on_hyphens=False
+    )
