@@ -78,8 +78,14 @@ def measure_frontrun(executions: int) -> Rate | None:
 
 
 @click.command("explorer")
-@click.option("--seconds", type=float, default=3.0, show_default=True, help="For each dialect.")
-@click.option("--executions", type=int, default=200, show_default=True, help="Of the peer.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="For each dialect.",
+)
+@click.option("--executions", type=click.IntRange(1), default=200, show_default=True, help="Of the peer.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(seconds: float, executions: int, as_json: bool) -> None:
     """Schedules a second on two-thread registration, beside frontrun (PyPI) on the same code."""

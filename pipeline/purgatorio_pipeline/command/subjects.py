@@ -29,7 +29,9 @@ from purgatorio_stress.subject.registry import FOREIGN, subjects_named
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="List the names, and what each stands for.")
-@click.option("--operations", default=2_000, show_default=True, help="Timers a run, at most.")
+@click.option(
+    "--operations", type=click.IntRange(1), default=2_000, show_default=True, help="Timers a run, at most."
+)
 @click.option("--seed", default=1, show_default=True, help="Seed of the plans.")
 @click.option(
     "--traces",
