@@ -156,6 +156,8 @@ class _Full:
 
     def judge(self, summarised: frozenset[int]) -> DataFrame:
         """All that the clauses found."""
+        # Nothing here reads it: lateness is measured from it, in a check without the screen as well.
+        self.spark.sql(operations_sql(SPARK)).createOrReplaceTempView("operations")
         _key_events(self.spark, self.lake)
         self.spark.sql(ready_sql()).createOrReplaceTempView("selected")
         chosen = (

@@ -1,4 +1,4 @@
-"""The gauges over time are the same from Spark and from the process engine, readings, pending and garbage alike."""
+"""The gauges over time and the lateness are the same from Spark and from the process engine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from purgatorio_pipeline.engine import check_traces
 from purgatorio_spec.history.gauge_series import gauge_series
+from purgatorio_spec.history.lateness import lateness
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 
@@ -32,3 +33,18 @@ def test_spark_reads_the_gauges_as_the_process_engine_does(spark: SparkSession, 
     assert found == expected
     assert max(point.garbage or 0 for point in found[0].points) > 0
     assert [one.count > len(one.points) for one in found] == [False, True]
+
+
+def test_lateness_is_measured_without_the_screen_too(spark: SparkSession, tmp_path: Path) -> None:
+    """`check --full` leaves what lateness is measured from: its own, not that of an earlier check."""
+    from purgatorio_pipeline.gold import measure_lateness
+
+    spark.catalog.dropTempView("operations")
+    path = EXAMPLES / "kafka-clean-1k.parquet"
+    check_traces(spark, [path], tmp_path, full=True)
+    table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
+    found, expected = measure_lateness(spark, {0: "run"}), lateness("run", table)
+    assert expected is not None
+    assert [(one.bins, one.max_ns, one.early) for one in found] == [
+        (expected.bins, expected.max_ns, expected.early)
+    ]
