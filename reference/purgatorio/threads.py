@@ -304,7 +304,9 @@ class ThreadingSync:
         return _Box(value)
 
     def queue(self, name: str = "") -> SharedQueue[T]:
-        return LinkedQueue[T]()
+        # Without `[T]` on the right, which would be looked up at run time: one queue is made for every key.
+        made: LinkedQueue[T] = LinkedQueue()
+        return made
 
     def executor(self, name: str) -> Executor:
         return _Executor(name)

@@ -125,7 +125,9 @@ def test_the_same_answers_from_a_cluster(tmp_path: Path, bare: Path) -> None:
         shipped = run([sys.executable, "-c", SHIPPED.format(master=master)], environ, 0).split()
         assert shipped
         assert all("/purgatorio.zip/purgatorio_spec/" in place for place in shipped)
-        by_option = run([*check, "--master", master, "--out", (tmp_path / "lake").as_uri()], environ, VIOLATED)
+        by_option = run(
+            [*check, "--master", master, "--out", (tmp_path / "lake").as_uri()], environ, VIOLATED
+        )
         assert verdicts(by_option) == expected
         submit: list[str | Path] = [
             SPARK_HOME / "bin" / "spark-submit", "--master", master, "--driver-memory", "1g",

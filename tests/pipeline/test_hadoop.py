@@ -51,7 +51,7 @@ def test_files_and_folders(spark: SparkSession, tmp_path: Path) -> None:
     assert [one.name for one in (root / "*").matches()] == ["two"]
     assert [one.name for one in root.files()] == ["file"]
     assert (root / "two").exists()
-    with pytest.raises(OSError, match="does not exist|cannot rename"):
+    with pytest.raises(OSError, match=r"does not exist|cannot rename"):
         (root / "absent" / "below").rename(root / "three" / "below")
     root.remove()
     root.remove()

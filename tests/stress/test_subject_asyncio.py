@@ -19,7 +19,9 @@ def silent(run: str, settled: int, planned: int) -> None:
     """No progress is wanted."""
 
 
-@pytest.mark.parametrize("subject", [asyncio_loop("call_later"), asyncio_loop("call_at")], ids=str)
+@pytest.mark.parametrize(
+    "subject", [asyncio_loop("call_later"), asyncio_loop("call_at")], ids=lambda subject: subject.name
+)
 def test_real_loop_leaves_a_whole_trace(subject: LoopSubject, tmp_path: Path) -> None:
     """The second foreign timer: everything on the loop's thread, no count of the pending, no answer of cancel."""
     plan = make_plan(2, 300, 1, MS, span_ns=100 * MS, longest_ns=80 * MS)

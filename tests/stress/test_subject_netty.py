@@ -35,7 +35,9 @@ def record(subject: JvmSubject, plan: Plan, path: Path) -> ReadRun:
     return read_run(subject.run(plan, path, silent))
 
 
-@pytest.mark.parametrize("subject", [netty_wheel(MS, 512), netty_wheel(10 * MS, 8)], ids=str)
+@pytest.mark.parametrize(
+    "subject", [netty_wheel(MS, 512), netty_wheel(10 * MS, 8)], ids=lambda subject: subject.name
+)
 def test_real_wheel_leaves_a_whole_trace(subject: JvmSubject, tmp_path: Path) -> None:
     """The point of it all: a foreign timer under four threads, recorded so that every clause can be judged."""
     plan = small_plan(tick_ns=subject.tick_ns)

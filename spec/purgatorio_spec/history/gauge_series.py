@@ -122,7 +122,7 @@ def gauge_series(run: str, events: pa.Table) -> GaugeSeries | None:
     raw = [
         (i, t, state.get("watched"), state.get("delayed"))
         for i, t, state in zip(
-            rows.column("i").to_pylist(), rows.column("t").to_pylist(), states, strict=True
+            rows.column("i").to_numpy().tolist(), rows.column("t").to_numpy().tolist(), states, strict=True
         )
     ]
     chosen = kept([one for one in raw if one[2] is not None or one[3] is not None])
