@@ -1,8 +1,8 @@
 """Bronze and silver: files to typed events of numbered runs, every broken line in quarantine.
 
-Traces that are not typed Parquet already are read by the spec's own reader, one task a file (a compressed stream cannot
-be split), and written as typed events partitioned by run. Typed traces are silver as they lie. Either way the facts of
-a run (header, end, what was broken) come to the driver, one row a run.
+Traces that are not typed Parquet already are read by the spec's own reader, a file by one task (a compressed stream
+cannot be split), and written as typed events partitioned by run. Typed traces are silver as they lie. Either way the
+facts of a run (header, end, what was broken) come to the driver, one row a run.
 """
 
 from __future__ import annotations
@@ -50,6 +50,9 @@ _LINES: Final[Fields] = [
     pa.field("text", pa.string()),
 ]
 LINES_SCHEMA: Final = pa.schema(_LINES)
+
+TASKS_A_SLOT: Final = 16
+"""Tasks that read files, for each task that runs at a time: a task costs some 10 ms whatever it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,12 @@ def _read(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
 
 
 def _files(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
-    """One row and one task a file, the largest first, so that a late large one does not hold up the end."""
+    """One row a file, a task each or, of very many, a few; the largest first, so that none of them begins late."""
     places = [(s.run_key, s.path) for s in read if isinstance(s.path, Path)]
     rows = [(key, str(path)) for key, path in sorted(places, key=lambda place: -place[1].stat().st_size)]
-    tasks = spark.sparkContext.parallelize(rows, max(1, len(rows)))
-    return spark.createDataFrame(tasks, "run_key int, path string")
+    count = max(1, min(len(rows), TASKS_A_SLOT * spark.sparkContext.defaultParallelism))
+    dealt = [row for at in range(count) for row in rows[at::count]]
+    return spark.createDataFrame(spark.sparkContext.parallelize(dealt, count), "run_key int, path string")
 
 
 def _read_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
 
 MEMORY: Final = "1800m"
@@ -98,4 +99,4 @@ PEERS: Final[dict[str, Callable[[list[Path]], Counts]]] = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(PEERS[sys.argv[1]](sorted(Path(sys.argv[2]).glob("*.parquet")))))
+    print(json.dumps(PEERS[sys.argv[1]](find_traces(sys.argv[2:]))))

@@ -16,6 +16,10 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
         "purgatorio_pipeline.bench.explorer",
         "Schedules a second of the explorer beside frontrun.",
     ),
+    "forms": (
+        "purgatorio_pipeline.bench.forms",
+        "The check of the same events as Parquet, as one gzip file, as many small files.",
+    ),
     "purgatory": (
         "purgatorio_pipeline.bench.purgatory",
         "What an operation costs, by threads, at a rate; a million of them pending.",

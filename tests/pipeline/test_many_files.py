@@ -1,0 +1,62 @@
+"""Two thousand tiny traces in one check: no task and no scan for each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from purgatorio_pipeline.engine import check_traces
+from purgatorio_pipeline.ingest import TASKS_A_SLOT, _files
+from purgatorio_pipeline.sources import Source, find_traces
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.verdict import Verdict
+from trace_builder import Trace
+
+pytestmark = pytest.mark.xdist_group("spark")
+FILES = 2_000
+
+
+def traces(folder: Path, count: int) -> None:
+    """Every tenth one breaks O4: it was checked after it was ready, and not completed."""
+    folder.mkdir()
+    texts = []
+    for broken in (False, True):
+        made = Trace()
+        made.register("a")
+        made.point("ready", "a", back_ns=0)
+        made.check("k", *([] if broken else ["a"]))
+        made.gauge(int(broken), int(broken))
+        texts.append(made.write(folder / "made.jsonl").read_bytes())
+    (folder / "made.jsonl").unlink()
+    for at in range(count):
+        (folder / f"run-{at:05d}.jsonl").write_bytes(texts[at % 10 == 9])
+
+
+def test_many_files_are_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """Each file in one task and once, however many there are; a few files have a task each."""
+    traces(tmp_path / "traces", 100)
+    found = [Source(at, path, False) for at, path in enumerate(find_traces([str(tmp_path / "traces")]))]
+    slots = spark.sparkContext.defaultParallelism
+    many, few = _files(spark, found), _files(spark, found[:5])
+    assert many.rdd.getNumPartitions() == TASKS_A_SLOT * slots
+    assert few.rdd.getNumPartitions() == 5
+    assert sorted(row["run_key"] for row in many.collect()) == list(range(100))
+
+
+@pytest.mark.slow
+def test_two_thousand_tiny_traces(spark: SparkSession, tmp_path: Path) -> None:
+    """The verdicts that the process engine gives for the two kinds of them, each as often as it is there."""
+    traces(tmp_path / "traces", FILES)
+    paths = find_traces([str(tmp_path / "traces")])
+    assert len(paths) == FILES
+    good, bad = (run.as_json()["clauses"] for run in check_files([paths[0], paths[9]]).runs)
+    result = check_traces(spark, paths, tmp_path / "lake", keep_lines=False).result
+    assert Counter(run.verdict for run in result.runs) == {
+        Verdict.PASS: FILES * 9 // 10,
+        Verdict.VIOLATED: FILES // 10,
+    }
+    for at, run in enumerate(result.runs):
+        assert run.as_json()["clauses"] == (bad if at % 10 == 9 else good)
