@@ -19,15 +19,20 @@ for (const drawing of document.querySelectorAll("svg.timeline")) {
     bars.get(row.dataset.call)?.classList.add("chosen");
     fields.textContent = row.querySelector("title").textContent;
   };
+  // Shown at once: a window that is not the active one gets no focus event.
+  const go = (row) => {
+    row.focus();
+    show(row);
+  };
   rows.forEach((row, at) => {
     row.addEventListener("pointerenter", () => show(row));
     row.addEventListener("focus", () => show(row));
-    row.addEventListener("click", () => row.focus());
+    row.addEventListener("click", () => go(row));
     row.addEventListener("keydown", (event) => {
       const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
       if (rows[to]) {
         event.preventDefault();
-        rows[to].focus();
+        go(rows[to]);
         rows[to].scrollIntoView({ block: "nearest", inline: "nearest" });
       }
     });
