@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
-from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
+from purgatorio_spec.trace.record import State
 from purgatorio_stress.conformance.contract import BadPromise, Promise, PurgatoryFactory, PurgatoryUnderTest
 from purgatorio_stress.conformance.late_bound import LateBound
 from purgatorio_stress.conformance.probe import Probe, in_range, in_words
 from purgatorio_stress.conformance.recording import Recording
+from purgatorio_stress.conformance.virtual_time import NEVER_NS, Pass, header_of
 from purgatorio_stress.recorder import Recorder
 
 __all__ = [
@@ -27,9 +27,6 @@ __all__ = [
     "Spoil",
     "carry_out",
 ]
-
-NEVER_NS: Final = 1 << 50
-"""A time-out from here on (13 days) is not waited for: where a completion may be lost, an expiry would hide it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +100,6 @@ class CancelKey:
 
     def __str__(self) -> str:
         return f"cancel_for_key({self.key})"
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """Time passes, so often."""
-
-    by_ns: int
-    times: int = 1
-
-    def __str__(self) -> str:
-        return f"advance({in_words(self.by_ns)}){f' x {self.times}' if self.times > 1 else ''}"
 
 
 PurgatoryStep = Register | Ready | Spoil | Check | Force | CancelKey | Pass
@@ -248,14 +234,5 @@ class _Drive:
         recorded += [] if "timer" in self.promise.lacks else ["timer_add", "timer_cancel", "timer_fire"]
         if not self.gauged:
             recorded.remove("quiesce")
-        promise = self.promise
-        header = Header(
-            run=run,
-            implementation=Implementation(promise.subject, promise.version, promise.language),
-            profile=promise.profile,
-            timer=TimerConstants(promise.tick_ns, promise.wheel_size, promise.early_ns, self.late.of_run()),
-            purge_interval=promise.purge_interval,
-            clock=TraceClock("manual"),
-            recorded=tuple(recorded),
-        )
+        header = header_of(self.promise, run, self.late, recorded, self.promise.purge_interval)
         return Recording(header, tuple(self.recorder.drain(last=True)), broken_off)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from purgatorio_spec.trace.record import Header, Implementation, State, TimerConstants, TraceClock
+from purgatorio_spec.trace.record import State
 from purgatorio_stress.conformance.contract import (
     BadPromise,
     Cancels,
@@ -19,13 +19,10 @@ from purgatorio_stress.conformance.contract import (
 from purgatorio_stress.conformance.late_bound import LateBound
 from purgatorio_stress.conformance.probe import in_range, in_words
 from purgatorio_stress.conformance.recording import Recording
+from purgatorio_stress.conformance.virtual_time import NEVER_NS, Pass, header_of
 from purgatorio_stress.recorder import Recorder
 
-__all__ = ["Add", "Cancel", "Pass", "TimerProgram", "TimerStep", "carry_out"]
-
-NEVER_NS: Final = 1 << 50
-"""A delay from here on (13 days) is not waited for."""
-
+__all__ = ["NEVER_NS", "Add", "Cancel", "Pass", "TimerProgram", "TimerStep", "carry_out"]
 
 MOST_FIRES: Final = 20_000
 """A timer that runs more tasks in one program (which has some dozens) is stopped, if it lets itself be."""
@@ -53,17 +50,6 @@ class Cancel:
 
     def __str__(self) -> str:
         return f"cancel({self.task})"
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """Time passes, so often."""
-
-    by_ns: int
-    times: int = 1
-
-    def __str__(self) -> str:
-        return f"advance({in_words(self.by_ns)}){f' x {self.times}' if self.times > 1 else ''}"
 
 
 TimerStep = Add | Cancel | Pass
@@ -192,13 +178,5 @@ class _Drive:
         # A timer that cannot cancel is one of which every cancel is recorded.
         recorded = ["timer_add", "timer_cancel", "timer_fire", "quiesce"]
         recorded += ["gauge"] if self.counts else []
-        promise = self.promise
-        header = Header(
-            run=run,
-            implementation=Implementation(promise.subject, promise.version, promise.language),
-            profile=promise.profile,
-            timer=TimerConstants(promise.tick_ns, promise.wheel_size, promise.early_ns, self.late.of_run()),
-            clock=TraceClock("manual"),
-            recorded=tuple(recorded),
-        )
+        header = header_of(self.promise, run, self.late, recorded)
         return Recording(header, tuple(self.recorder.drain(last=True)), broken_off)
