@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -112,12 +112,7 @@ def find_in_part(
     found = _Full(spark, lake, runs).judge(frozenset())
     rows = found.where("kind = 'violation' AND cause <> 'check-miscounted'").limit(most).collect()
     return [
-        (
-            row["run_key"],
-            Violation(
-                row["clause"], row["subject"], row["cause"], tuple(row["events"]), row["allowed"], row["seen"]
-            ),
-        )
+        (row["run_key"], _violation(row))
         for row in sorted(rows, key=lambda row: (row["run_key"], row["events"][-1], row["clause"]))
     ]
 
@@ -344,11 +339,14 @@ def _add_found(found: DataFrame, tallies: dict[int, RunTally]) -> None:
         causes = _tally(tallies[row["run_key"]], row["clause"]).causes
         cause = causes.setdefault(row["cause"], Cause())
         cause.count = row["count"]
-        cause.examples.append(
-            Violation(
-                row["clause"], row["subject"], row["cause"], tuple(row["events"]), row["allowed"], row["seen"]
-            )
-        )
+        cause.examples.append(_violation(row))
+
+
+def _violation(row: Row) -> Violation:
+    """A row of kind `violation`."""
+    return Violation(
+        row["clause"], row["subject"], row["cause"], tuple(row["events"]), row["allowed"], row["seen"]
+    )
 
 
 def _first_of_each_cause(found: DataFrame) -> DataFrame:

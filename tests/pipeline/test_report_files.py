@@ -22,7 +22,7 @@ from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
-from purgatorio_pipeline.report.whole_file import write_whole
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine

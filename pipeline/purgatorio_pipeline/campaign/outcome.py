@@ -55,7 +55,7 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
         outcome = (
             _stressed(job, found, verdict, seconds)
             if job.kind == "stress"
-            else _explored(job, found, seconds)
+            else _explored(job, found, verdict, seconds)
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
@@ -96,14 +96,14 @@ def _failed(job: Job, seconds: float, failure: str) -> Outcome:
     return Outcome(job, Verdict.UNKNOWN, 0, seconds, failure=failure[:SEEN_CHARACTERS])
 
 
-def _explored(job: Job, found: dict[str, object], seconds: float) -> Outcome:
+def _explored(job: Job, found: dict[str, object], verdict: Verdict, seconds: float) -> Outcome:
     violations = found["violations"]
     assert isinstance(violations, list)
     broken = tuple(
         Broken(one["clause"], job.scenario, one["seen"], f"purgatorio explore --replay {one['token']}")
         for one in violations
     )
-    return Outcome(job, Verdict(str(found["verdict"])), int(str(found["schedules"])), seconds, broken)
+    return Outcome(job, verdict, int(str(found["schedules"])), seconds, broken)
 
 
 def _stressed(job: Job, found: dict[str, object], verdict: Verdict, seconds: float) -> Outcome:

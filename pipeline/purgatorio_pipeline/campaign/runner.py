@@ -22,6 +22,7 @@ import orjson
 
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import Outcome, outcome_from, outcome_of
+from purgatorio_pipeline.whole_file import write_whole
 
 MAX_PRINTED_BYTES: Final = 16 << 20
 STOP: Final = "stop"
@@ -91,11 +92,7 @@ class Runner:
             )
 
     def _commit(self, outcome: Outcome) -> None:
-        place = self._place(outcome.job)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        staged = place.with_name(f".staged-{place.name}")
-        staged.write_bytes(orjson.dumps(outcome.row))
-        staged.replace(place)
+        write_whole(self._place(outcome.job), orjson.dumps(outcome.row).decode())
 
     def _place(self, job: Job) -> Path:
         return self.out / "verdicts" / f"{job.id}.json"

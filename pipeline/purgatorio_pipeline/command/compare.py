@@ -15,8 +15,8 @@ from purgatorio_pipeline.command.showing import CheckOutput, note
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
 from purgatorio_pipeline.judging import Engine, Judged, judge_in_process, judge_on_spark
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
-from purgatorio_pipeline.report.whole_file import write_whole
 from purgatorio_pipeline.sources import NoTraces, find_traces
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict

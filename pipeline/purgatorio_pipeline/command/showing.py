@@ -21,7 +21,7 @@ from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
-from purgatorio_pipeline.report.whole_file import write_whole
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import EXIT_STATUS
 
 P = ParamSpec("P")

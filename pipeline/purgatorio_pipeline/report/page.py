@@ -26,7 +26,7 @@ from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
-from purgatorio_pipeline.report.whole_file import write_whole
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness

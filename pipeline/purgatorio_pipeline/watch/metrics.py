@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from purgatorio_pipeline.watch.state import WatchState, replace_file
+from purgatorio_pipeline.watch.state import WatchState
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import Verdict
 
 
@@ -48,8 +49,7 @@ def metrics_text(state: WatchState) -> str:
 
 def write_metrics(state: WatchState, place: Path) -> None:
     """Write it, whole or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(place, metrics_text(state).encode())
+    write_whole(place, metrics_text(state))
 
 
 def _escaped(text: str) -> str:

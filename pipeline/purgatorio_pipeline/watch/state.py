@@ -6,7 +6,6 @@ writes the same.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Final
 import orjson
 
 from purgatorio_pipeline.watch.segments import Segment, header_of
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import Json, subject_of
 from purgatorio_spec.trace.columns import fields_of
@@ -122,15 +122,12 @@ class WatchState:
 
     def save(self, folder: Path) -> None:
         """Write it down under its batch."""
-        folder.mkdir(parents=True, exist_ok=True)
         runs = [
             asdict(run) | {"header": None if run.header is None else fields_of(run.header)}
             for run in self.runs.values()
         ]
-        replace_file(
-            _place(folder, self.batch),
-            orjson.dumps({"batch": self.batch, "carried": self.carried, "runs": runs, "closed": self.closed}),
-        )
+        state = {"batch": self.batch, "carried": self.carried, "runs": runs, "closed": self.closed}
+        write_whole(_place(folder, self.batch), orjson.dumps(state).decode())
 
 
 def load_before(folder: Path, batch: int) -> WatchState:
@@ -148,16 +145,6 @@ def forget_before(folder: Path, batch: int) -> None:
     for number in _batches(folder):
         if number < batch:
             _place(folder, number).unlink(missing_ok=True)
-
-
-def replace_file(place: Path, content: bytes) -> None:
-    """Whole or not at all: written beside it, brought to disk, renamed."""
-    staged = place.with_name(f".staged-{place.name}")
-    with staged.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    staged.replace(place)
 
 
 def _place(folder: Path, batch: int) -> Path:

@@ -20,6 +20,8 @@ def write_whole(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except BaseException:
