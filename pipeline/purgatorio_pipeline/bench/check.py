@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from purgatorio_pipeline.bench.check_peer import Counts
 from purgatorio_pipeline.bench.process_tree import Cost, Failed, run_measured
-from purgatorio_pipeline.bench.trace_set import INJECTED, RUNS, injected, write_traces
+from purgatorio_pipeline.bench.trace_set import INJECTED, injected, write_traces
 
 MIB: Final = 1 << 20
 NAMES: Final = {"spark": "purgatorio", "duckdb": "duckdb", "process": "process"}
@@ -52,7 +52,7 @@ def expected(events: int) -> Counts:
 def measure(events: int, folder: Path, peers: tuple[str, ...]) -> list[Measured]:
     """Generate a set and check it with each peer. Raises `Failed`."""
     paths = write_traces(folder, events)
-    rows = sum(pq.read_metadata(path).num_rows for path in paths) - 2 * RUNS
+    rows = sum(pq.read_metadata(path).num_rows for path in paths) - 2 * len(paths)
     wanted = expected(events)
     results = []
     for peer in peers:

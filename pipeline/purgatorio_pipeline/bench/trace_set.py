@@ -20,7 +20,9 @@ from purgatorio_spec.trace.writer import TraceWriter
 
 Ints = npt.NDArray[np.int64]
 
-RUNS: Final = 4
+LEAST_RUNS: Final = 4
+RUN_EVENTS: Final = 2_500_000
+"""A larger set has more runs, not longer ones: a run is made in memory."""
 WORKERS: Final = 8
 EVENTS_PER_OPERATION: Final = 18.25
 NONE: Final = -(1 << 62)
@@ -113,18 +115,25 @@ def header_of(run: str) -> Header:
     )
 
 
+def runs_of(events: int) -> int:
+    """How many runs a set of so many events has."""
+    return max(LEAST_RUNS, events // RUN_EVENTS)
+
+
 def injected(events: int) -> int:
-    """How many of each kind of `INJECTED` a set of so many events has."""
-    return RUNS * max(1, events // 500_000)
+    """How many of each kind of `INJECTED` a set of so many events has, the same number in each run."""
+    runs = runs_of(events)
+    return runs * max(1, events // runs // 125_000)
 
 
 def write_traces(folder: Path, events: int) -> list[Path]:
     """Write a set of about so many events as typed Parquet traces."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for run in range(RUNS):
+    runs = runs_of(events)
+    for run in range(runs):
         path = folder / f"run-{run}.parquet"
-        table = run_events(int(events / RUNS / EVENTS_PER_OPERATION), injected(events) // RUNS, run)
+        table = run_events(int(events / runs / EVENTS_PER_OPERATION), injected(events) // runs, run)
         with TraceWriter(path, header_of(f"run-{run}")) as writer:
             for batch in table.to_batches(max_chunksize=1 << 17):
                 writer.write_batch(batch)
