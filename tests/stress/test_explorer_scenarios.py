@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,6 +42,28 @@ def test_the_reference_passes_completely(name: str) -> None:
     explored = explore(scenario, dialect, Limits())
     assert explored.verdict is Verdict.PASS, explored.as_json()
     assert explored.exploration.complete
+
+
+def test_an_exploration_counts_its_outcomes() -> None:
+    """By grade: what the tasks do one after the other, what only an interleaving does, and what a known bug does, with
+    the command that repeats it. Acceptable is what the sound code does, whatever is put into it."""
+    sound = explore("two-events", "pending-flag", Limits()).as_json()
+    assert [(one["outcome"], one["grade"]) for one in shapes(sound)] == [
+        ("the early event saw it ready", "interesting"),
+        ("the event completed it", "acceptable"),
+    ]
+    assert sum(one["count"] for one in shapes(sound)) == sound["schedules"]
+    broken = explore("two-events", "pending-flag", Limits(), mutant=11).as_json()
+    first, *others = shapes(broken)
+    assert (first["grade"], first["clause"], first["count"]) == ("forbidden", "O4", 1)
+    assert first["again"].startswith("purgatorio explore --replay two-events/pending-flag/11/")
+    assert {one["grade"] for one in others} == {"acceptable"}
+    assert 1 + sum(one["count"] for one in others) == broken["schedules"], "before it was made small"
+
+
+def shapes(explored: dict[str, Any]) -> list[dict[str, Any]]:
+    """Its outcomes."""
+    return list(explored["outcomes"])
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.harness.campaign import SEVERAL, chosen, why_not_raced
-from purgatorio_stress.harness.explored import explored_outcomes, serial_outcomes
+from purgatorio_stress.harness.explored import explored_outcomes
 from purgatorio_stress.harness.outcome import Grade, OutcomeTable
 from purgatorio_stress.harness.reachable import REACHABLE
-from purgatorio_stress.harness.round import NO_MARK, outcome_of
+from purgatorio_stress.scenario.outcome import NO_MARK, outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 LONG = {"three-events/pending-flag", "re-entrant-completion/pending-flag", "re-entrant-completion/locked",
@@ -57,6 +57,21 @@ def test_what_breaks_a_clause_is_forbidden_and_stands_first() -> None:
     assert (first.grade, first.clause, first.outcome, first.count) == (Grade.FORBIDDEN, "O4", "left", 2)
     assert (rounds.first_batch, rounds.first_forbidden, rounds.first_round) == (3, "here", 6)
     assert verdict_of(rounds) is Verdict.VIOLATED
+
+
+def test_each_forbidden_outcome_says_how_it_is_repeated() -> None:
+    """The batch in which that one was seen first, not the first that broke anything; what is allowed needs none."""
+    rounds = table()
+    rounds.again = "purgatorio stress --batch {}".format
+    for batch, seen in ((3, "left"), (4, "twice"), (5, "left")):
+        rounds.add({"a"}, [Broken("O4", "op", seen)], overlapped=True, batch=batch, where="")
+    rounds.add({"a"}, [], overlapped=True, batch=6, where="")
+    shapes = {line.outcome: line.as_json().get("again") for line in rounds.outcomes()}
+    assert shapes == {
+        "left": "purgatorio stress --batch 3",
+        "twice": "purgatorio stress --batch 4",
+        "a": None,
+    }
 
 
 def test_an_expected_clause_names_a_round_that_broke_several() -> None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -104,6 +104,7 @@ class StressResult:
     traces: list[Path] = field(default_factory=list)
     unwritten_rounds: int = 0
     subject: str = REFERENCE_SUBJECT.name
+    mutant: int = 0
 
     @property
     def rounds(self) -> int:
@@ -133,6 +134,7 @@ class StressResult:
             "dropped": self.dropped,
             "subject": self.subject,
             "seed": self.seed,
+            "mutant": self.mutant,
             "rounds": self.rounds,
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self.cpu_seconds, 3),
@@ -208,7 +210,7 @@ def run_stress(
     patience: int = PATIENCE_BEATS,
 ) -> StressResult:
     """Carry it out. A stuck round, a trace that cannot be written and Ctrl-C end it; the result says so."""
-    result = StressResult(plan.seed, subject=plan.subject.name)
+    result = StressResult(plan.seed, subject=plan.subject.name, mutant=plan.mutant)
     start_s, start_cpu_s = clock_s(), time.process_time()
     stop = Stop()
     inside: AbstractContextManager[None] = MUTANTS[plan.mutant].applied() if plan.mutant else nullcontext()
@@ -260,6 +262,7 @@ def _lane(plan: StressPlan, name: str, dialect: str) -> _Lane:
     if plan.subject.parts != REFERENCE_SUBJECT.parts:
         # What the reference cannot do, another may.
         table.reachable = None
+    table.again = partial(plan.command, table.name)
     return _Lane(scenario, dialect, table, ScenarioProgram(scenario, dialect).histories)
 
 

@@ -1,23 +1,19 @@
 """Outcome tables in the manner of jcstress: what was seen, how often, and what it is worth.
 
-* acceptable: also seen when the tasks run one after the other, in some order;
-* interesting: breaks nothing, and only an interleaving gives it;
-* forbidden: breaks a clause, the scenario's own look, or a structure;
-* unknown: none of these can be said: the explorer, which runs all interleavings, has never seen it, or the round was
-  given up before its end.
+The grades are those of `purgatorio_stress.scenario.grade`. Here an outcome is unknown when the explorer, which runs
+all interleavings, has never seen it, or when the round was given up before its end.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.harness.explored import serial_outcomes
 from purgatorio_stress.harness.reachable import REACHABLE
-from purgatorio_stress.harness.round import outcome_of
 from purgatorio_stress.scenario.contract import Scenario
+from purgatorio_stress.scenario.outcome import Grade, Outcome, outcome_of, serial_outcomes
 
 __all__ = ["Grade", "Outcome", "OutcomeTable"]
 
@@ -26,50 +22,20 @@ _DIFFERENT: Final = 40
 _OTHERS: Final = "other forbidden outcomes"
 
 
-class Grade(StrEnum):
-    """See the module."""
-
-    ACCEPTABLE = "acceptable"
-    INTERESTING = "interesting"
-    FORBIDDEN = "forbidden"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time."""
-
-    outcome: str
-    count: int
-    overlapped: int
-    grade: Grade
-    clause: str = ""
-
-    def as_json(self) -> dict[str, object]:
-        """The shape of `purgatorio stress --json`."""
-        shape: dict[str, object] = {
-            "outcome": self.outcome,
-            "count": self.count,
-            "grade": str(self.grade),
-            "overlapped": self.overlapped,
-        }
-        if self.clause:
-            shape["clause"] = self.clause
-        return shape
-
-
 @dataclass(slots=True)
 class OutcomeTable:
     """What became of the rounds of one scenario.
 
     `serial`: the outcomes without an interleaving; `reachable`: all that there can be, None where that is not known.
     `expected`: clauses that name a round which broke several; else the first that was found broken does.
+    `again`: the command that runs a batch again.
     """
 
     name: str
     serial: frozenset[str]
     reachable: frozenset[str] | None
     expected: tuple[str, ...] = ()
+    again: Callable[[int], str] | None = None
     rounds: int = 0
     overlapped: int = 0
     recorded_rounds: int = 0
@@ -81,6 +47,7 @@ class OutcomeTable:
     first_round: int = 0
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _overlaps: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _batches: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scenario: Scenario, dialect: str) -> "OutcomeTable":
@@ -103,6 +70,7 @@ class OutcomeTable:
         if key not in self._counts and len(self._counts) >= _DIFFERENT:
             key = (clause, _OTHERS) if clause else ("", "other outcomes")
         self._counts[key] += 1
+        self._batches.setdefault(key, batch)
         self._overlaps[key] += overlapped
 
     def give_up(self, rounds: int) -> None:
@@ -112,7 +80,14 @@ class OutcomeTable:
     def outcomes(self) -> list[Outcome]:
         """The lines, most frequent first."""
         lines = [
-            Outcome(text, count, self._overlaps[clause, text], self._grade(clause, text), clause)
+            Outcome(
+                text,
+                count,
+                self._overlaps[clause, text],
+                self._grade(clause, text),
+                clause,
+                self.again(self._batches[clause, text]) if clause and self.again is not None else "",
+            )
             for (clause, text), count in self._counts.most_common()
         ]
         return sorted(lines, key=lambda line: (line.grade is not Grade.FORBIDDEN, -line.count))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from purgatorio import InvariantBroken
 from purgatorio.sync import Lock
@@ -15,10 +14,7 @@ from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
-__all__ = ["NO_MARK", "Round", "RoundMaker", "outcome_of"]
-
-NO_MARK: Final = "none of its marks"
-"""The outcome of a round that reached no branch that the scenario names."""
+__all__ = ["Round", "RoundMaker"]
 
 
 class _LingeringOperation(Operation):
@@ -107,11 +103,6 @@ def _looked_at(final: Final_) -> list[Broken]:
     except Exception as error:
         # The look itself fell over what a task left behind, an assertion of a structure for one.
         return [Broken("CHECK", "structure", f"{type(error).__name__}: {error}")]
-
-
-def outcome_of(marks: set[str]) -> str:
-    """The outcome of a round that broke nothing: the marks that it reached."""
-    return ", ".join(sorted(marks)) or NO_MARK
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class MatrixRow:
         return {
             "number": self.mutant.number,
             "name": self.mutant.name,
+            "source": self.mutant.source,
             "interleaving": self.mutant.interleaving,
             "scenario": f"{self.mutant.scenario}/{self.mutant.dialect}",
             "layers": {layer: kill.as_json() for layer, kill in self.layers.items()},
@@ -212,5 +213,7 @@ def as_json(rows: list[MatrixRow]) -> dict[str, object]:
     return {
         "mutants": [row.as_json() for row in rows],
         "equivalent": list(EQUIVALENT),
-        "not_applicable": [{"number": number, "reason": why} for number, (_, why) in NOT_APPLICABLE.items()],
+        "not_applicable": [
+            {"number": number, "name": name, "reason": why} for number, (name, why) in NOT_APPLICABLE.items()
+        ],
     }

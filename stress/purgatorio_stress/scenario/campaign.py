@@ -14,6 +14,7 @@ from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
+from purgatorio_stress.scenario.outcome import Grade, Outcome, outcomes_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 __all__ = ["STRATEGIES", "Explored", "explore", "replay_token"]
@@ -23,7 +24,8 @@ STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What became of one scenario. `counterexample` is the small one, with its token and its run."""
+    """What became of one scenario. `counterexample` is the small one, with its token and its run. `outcomes`: of the
+    runs that came to their end and broke nothing."""
 
     program: ScenarioProgram
     exploration: Exploration
@@ -31,6 +33,8 @@ class Explored:
     counterexample: Found | None = None
     token: Token | None = None
     run: Replay | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    mutant: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -67,9 +71,23 @@ class Explored:
             "states": done.states,
             "histories": self.program.histories.distinct,
             "seconds": round(done.seconds, 3),
+            "mutant": self.mutant,
             "unreached": list(self.unreached),
+            "outcomes": [one.as_json() for one in (*self._forbidden(), *self.outcomes)],
             "violations": violations,
         }
+
+    def _forbidden(self) -> list[Outcome]:
+        """The line of the counterexample; the search has ended with it, so how often it would show is not known."""
+        found = self.counterexample
+        if found is None:
+            return []
+        again = "" if self.token is None else f"purgatorio explore --replay {self.token}"
+        return [
+            Outcome(
+                found.broken[0].seen, len(self.exploration.found), None, Grade.FORBIDDEN, found.clause, again
+            )
+        ]
 
 
 def explore(
@@ -78,6 +96,8 @@ def explore(
     """Explore one scenario, with a mutant inside if its number is given. KeyError for unknown names."""
     scenario = SCENARIOS[name]
     program = ScenarioProgram(scenario, dialect, memory=MUTANTS[mutant].memory if mutant else ())
+    # What is acceptable is what the sound code does.
+    serial = serial_outcomes(scenario, dialect)
     with MUTANTS[mutant].applied() if mutant else nullcontext():
         if strategy is None:
             # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.
@@ -85,15 +105,19 @@ def explore(
         done = _explore(program, limits, strategy or scenario.strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(mark for mark in scenario.marks if not program.marks[mark])
+        # Before anything is run again to make it small.
+        explored = Explored(
+            program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), mutant=mutant
+        )
         if not done.found or not done.found[0].schedule:
-            return Explored(program, done, unreached, done.found[0] if done.found else None)
+            return replace(explored, counterexample=done.found[0] if done.found else None)
         small = minimise(program, done.found[0])
         token = Token(name, dialect, mutant, small.schedule)
         try:
-            return Explored(program, done, unreached, small, token, replay(program, small.schedule))
+            return replace(explored, counterexample=small, token=token, run=replay(program, small.schedule))
         except BadToken:
             # A RecursionError comes at a depth that depends on the caller: no step-by-step repetition.
-            return Explored(program, done, unreached, small)
+            return replace(explored, counterexample=small)
 
 
 def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:

@@ -76,11 +76,13 @@ def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
 
 @dataclass
 class ScenarioProgram:
-    """A `Program`; counts the marks that its runs reached. `memory`: containers outside of it that its code uses."""
+    """A `Program`; counts the marks that its runs reached, and the sets of marks of those that broke nothing.
+    `memory`: containers outside of it that its code uses."""
 
     scenario: Scenario
     dialect: str
     marks: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[frozenset[str]] = field(default_factory=Counter)
     world: World | None = None
     memory: tuple[object, ...] = ()
 
@@ -126,6 +128,8 @@ class ScenarioProgram:
             if self._final is not None:
                 broken += _looked_at(self._final)
             broken += self.histories.judge(world.log.rows)
+            if not broken:
+                self.outcomes[frozenset(world.marks)] += 1
         for mark in world.marks:
             self.marks[mark] += 1
         return broken

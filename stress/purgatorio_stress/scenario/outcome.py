@@ -1,0 +1,88 @@
+"""What a run or round of a scenario came to, in the words and grades of the explorer and of the threads alike."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, permutations
+from typing import Final
+
+from purgatorio_stress.explorer.program import carry_out
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.step import TIME
+from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
+from purgatorio_stress.scenario.grade import Grade
+
+__all__ = ["NO_MARK", "Grade", "Outcome", "outcome_of", "outcomes_of", "serial_outcomes"]
+
+NO_MARK: Final = "none of its marks"
+"""The outcome of a round that reached no branch that the scenario names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time, None
+    where there are no threads. `again`: the command that repeats a forbidden one."""
+
+    outcome: str
+    count: int
+    overlapped: int | None
+    grade: Grade
+    clause: str = ""
+    again: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """An element of `outcomes` of `purgatorio stress --json` and `explore --json`."""
+        shape: dict[str, object] = {
+            "outcome": self.outcome,
+            "count": self.count,
+            "grade": str(self.grade),
+        }
+        if self.overlapped is not None:
+            shape["overlapped"] = self.overlapped
+        if self.clause:
+            shape["clause"] = self.clause
+        if self.again:
+            shape["again"] = self.again
+        return shape
+
+
+def outcome_of(marks: Collection[str]) -> str:
+    """The outcome of a round that broke nothing: the marks that it reached."""
+    return ", ".join(sorted(marks)) or NO_MARK
+
+
+def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -> tuple[Outcome, ...]:
+    """The lines of runs that broke nothing, by the marks that they reached, most frequent first."""
+    lines = [
+        Outcome(text, count, None, Grade.ACCEPTABLE if text in serial else Grade.INTERESTING)
+        for text, count in ((outcome_of(marks), count) for marks, count in counts.items())
+    ]
+    return tuple(sorted(lines, key=lambda line: (-line.count, line.outcome)))
+
+
+class _InOrder:
+    """Each task to its end, in this order; another only while those before it cannot go on."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = order
+        self.chosen: list[int] = []
+
+    def choose(self, run: Run, /) -> int:
+        """See `Chooser`."""
+        able = [task.index for task in run.tasks if run.is_enabled(task)]
+        able.sort(key=lambda index: self._order.index(index) if index in self._order else len(self._order))
+        self.chosen.append(able[0] if able else TIME)
+        return self.chosen[-1]
+
+
+def serial_outcomes(scenario: Scenario, dialect: str) -> frozenset[str]:
+    """The outcomes of the tasks run one after the other, in every order in which none has to wait for another."""
+    found: set[str] = set()
+    program = ScenarioProgram(scenario, dialect)
+    for order in permutations(range(1, scenario.threads + 1)):
+        chooser = _InOrder(order)
+        program.outcomes.clear()
+        carry_out(program, chooser, [])
+        turns = [task for task, _ in groupby(chooser.chosen) if task != TIME]
+        if len(turns) == len(set(turns)):
+            found |= {outcome_of(marks) for marks in program.outcomes}
+    return frozenset(found)
