@@ -35,6 +35,7 @@ pytestmark = [
 
 SAME_TESTS = (
     "tests/reference/test_delayed_operation.py",
+    "tests/reference/test_flat_handle.py",
     "tests/reference/test_purgatory_upkeep.py",
     "tests/reference/test_threads.py",
     "tests/reference/test_virtual_time.py",

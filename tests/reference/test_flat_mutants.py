@@ -16,7 +16,7 @@ from purgatorio import ManualClock, QueuedExecutor
 from purgatorio.timer import FlatEntry, FlatTimer, flat_timer
 from purgatorio.timer.flat_alarm import Alarm
 from purgatorio.timer.flat_level import Bucket, Level
-from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE
+from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, Home
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.mutant.hunt import HUNT, hunt
 from purgatorio_stress.mutant.patch import Mutant, Patch
@@ -29,32 +29,33 @@ EXAMPLES: Final = 200
 Queued = list[tuple[int, int, Bucket]]
 
 
-def _cancel_nothing(self: FlatEntry) -> None:
+def _cancel_nothing(self: FlatEntry, home: Home) -> bool:
     """It stays where it is."""
+    return True
 
 
-def _cancel_counts_twice(self: FlatEntry) -> None:
-    home = self._home
-    if home is not None:
-        with home._lock:
-            if self._before is not NOWHERE:
-                self._before._after = self._after
-                self._after._before = self._before
-                self._before = NOWHERE
-            home._size -= self._after is not NOWHERE
-            self._after = NOWHERE
+def _cancel_counts_twice(self: FlatEntry, home: Home) -> bool:
+    with home._lock:
+        waited = self._before is not NOWHERE
+        if waited:
+            self._before._after = self._after
+            self._after._before = self._before
+            self._before = NOWHERE
+        home._size -= self._after is not NOWHERE
+        self._after = NOWHERE
+        return waited
 
 
-def _cancel_trusting_its_first_look(self: FlatEntry) -> None:
-    home = self._home
-    if home is not None:
-        with home._lock:
-            if self._before is not NOWHERE:
-                self._before._after = self._after
-                self._after._before = self._before
-                self._before = NOWHERE
-                home._size -= 1
-            self._after = NOWHERE
+def _cancel_trusting_its_first_look(self: FlatEntry, home: Home) -> bool:
+    with home._lock:
+        waited = self._before is not NOWHERE
+        if waited:
+            self._before._after = self._after
+            self._after._before = self._before
+            self._before = NOWHERE
+            home._size -= 1
+        self._after = NOWHERE
+        return waited
 
 
 def _limit_inclusive(self: Level, now: int, floor: int) -> int:
@@ -136,8 +137,8 @@ def _one(
 
 
 SEQUENTIAL: Final = (
-    _one(83, "cancel-flag-only", "", "", Patch(FlatEntry, "cancel", _cancel_nothing)),
-    _one(84, "cancel-double-decrement", "", "", Patch(FlatEntry, "cancel", _cancel_counts_twice)),
+    _one(83, "cancel-flag-only", "", "", Patch(FlatEntry, "_leave", _cancel_nothing)),
+    _one(84, "cancel-double-decrement", "", "", Patch(FlatEntry, "_leave", _cancel_counts_twice)),
     _one(66, "interval-inclusive", "", "", Patch(Level, "move_to", _limit_inclusive)),
     _one(64, "no-cascade", "", "", Patch(FlatTimer, "_take_due", _without_cascade)),
     _one(61, "no-reoffer-on-reuse", "", "", Patch(FlatTimer, "_take_due", _never_offered_again)),
@@ -146,7 +147,7 @@ SEQUENTIAL: Final = (
 
 INTERLEAVED: Final = (
     _one(0, "cancel-in-a-former-home", "flat-two-timers", "T3 T5 CHECK",
-         Patch(FlatEntry, "cancel", _cancel_trusting_its_first_look), threads=True),
+         Patch(FlatEntry, "_leave", _cancel_trusting_its_first_look), threads=True),
     _one(88, "re-arm-no-wake", "flat-earlier-against-sleep", "T2",
          Patch(FlatTimer, "_offer", _offer_waking_nobody), threads=True),
     _one(58, "sleep-without-ticket", "flat-add-against-sleep", "T2 P3",

@@ -39,6 +39,7 @@ UNDER_LOCK = {
     "_move_clock",
     "_offer",
     "_take_due",
+    "added_again",
     "check_task",
     "emptied",
     "move_to",

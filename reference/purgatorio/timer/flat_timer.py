@@ -39,7 +39,16 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.flat_alarm import Alarm
 from purgatorio.timer.flat_batch import Batch
 from purgatorio.timer.flat_level import Bucket, Level
-from purgatorio.timer.flat_task import HANDED_OVER, NOWHERE, FlatEntry, FlatHandle, FlatTask, Home, move_home
+from purgatorio.timer.flat_task import (
+    HANDED_OVER,
+    MOVED,
+    NOWHERE,
+    FlatEntry,
+    FlatHandle,
+    FlatTask,
+    Home,
+    move_home,
+)
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.system_timer import close_executor
 
@@ -145,8 +154,11 @@ class FlatTimer(Home):
                 bucket = level.buckets[tick >> level.shift & level.mask]
                 if not bucket.queued:
                     wake = self._offer(bucket, level, tick)
-                if home is None or task._before is NOWHERE:
+                if home is None:
                     task._home = self
+                    self._size += 1
+                elif task._before is NOWHERE:
+                    task.added_again()
                     self._size += 1
                 else:
                     task._before._after = task._after
@@ -166,13 +178,14 @@ class FlatTimer(Home):
             self.add_at(task, deadline_ms)
 
     def call_at(self, deadline_ms: int, callback: Callable[[], object]) -> FlatHandle:
-        """Let `callback` run at `deadline_ms` of the timer's clock; the handle, for `cancel` and `add_at`."""
+        """Let `callback` run at `deadline_ms` of the timer's clock; the handle, for `cancel`, and `add_at` while it
+        waits. See `FlatHandle` for what it keeps from being freed until its end."""
         handle = FlatHandle(callback)
         self.add_at(handle, deadline_ms)
         return handle
 
     def call_later(self, delay_ms: int, callback: Callable[[], object]) -> FlatHandle:
-        """Let `callback` run `delay_ms` from now; the handle, for `cancel` and `add_at`. TypeError for a float."""
+        """As `call_at`, `delay_ms` from now. TypeError for a float."""
         handle = FlatHandle(callback)
         self.add_at(handle, self._now_ms() + delay_ms)
         return handle
@@ -210,12 +223,16 @@ class FlatTimer(Home):
             self._levels = ()
             self._recent = Level(0, 0, 1, 0, 1)
             self._size = 0
+            dropped: list[FlatEntry] = []
             for _, _, bucket in self._heap.get():
                 bucket.queued = False
-                for task in bucket.emptied():
-                    task._before = NOWHERE
-                    task._after = NOWHERE
+                dropped += bucket.emptied()
+            for task in dropped:
+                task._before = NOWHERE
+                task._after = NOWHERE
             self._heap.mutate().clear()
+        for task in dropped:
+            task.dropped()
         self._alarm.ring()
         close_executor(self._executor)
 
@@ -241,12 +258,15 @@ class FlatTimer(Home):
         """See `Home.give_up`."""
         with self._lock:
             if task._home is self:
-                if task._before is not NOWHERE:
+                if task._before is NOWHERE:
+                    task.added_again()
+                    task._after = NOWHERE
+                else:
                     task._before._after = task._after
                     task._after._before = task._before
                     task._before = NOWHERE
+                    task._after = MOVED
                     self._size -= 1
-                task._after = NOWHERE
                 task._home = heir
 
     def _link(self, task: FlatEntry) -> None:

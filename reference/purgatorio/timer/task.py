@@ -69,14 +69,14 @@ class TimerTask(FlatTask, ABC):
         if home is None or home is _ENTRIES:
             self.drop_entry()
         else:
-            super().cancel()
+            self._leave(home)
 
     def is_cancelled(self) -> bool:
         """Whether the task is in no timer: never added, or cancelled since. False after it has run."""
         home = self._home
         if home is None or home is _ENTRIES:
             return self._entry.get() is None
-        return super().is_cancelled()
+        return self._has_left(home)
 
     def entry(self) -> TaskEntry | None:
         """The entry that stands for this task now. An entry that is not it has been cancelled."""

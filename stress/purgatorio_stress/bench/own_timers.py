@@ -46,7 +46,7 @@ class OnCaller:
 
 class FlatWheel:
     """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` is given. Its own
-    `call_later` and `FlatTask.cancel` are called, with nothing around them."""
+    `call_later` and `FlatHandle.cancel` are called, with nothing around them."""
 
     def __init__(self, build: Build, wheel_size: int | None = None) -> None:
         self._clock = SetClock()
@@ -56,7 +56,7 @@ class FlatWheel:
             timer = build.timer("bench", clock=self._clock, executor=OnCaller(), wheel_size=wheel_size)
         self._drain = timer.advance_clock
         self.add = timer.call_later
-        self.cancel = build.callback.cancel
+        self.cancel = build.handle.cancel
         self.next_ms = timer.next_due_ms
         self.held = timer.size
         self.close = timer.close
