@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,13 +139,26 @@ def test_a_row_is_read_back_as_it_was() -> None:
     printed = json.dumps(
         {
             "verdict": "VIOLATED",
-            "scenarios": [{"outcomes": [{"outcome": "twice", "grade": "forbidden", "count": 3}]}],
+            "scenarios": [
+                {
+                    "name": "two-events/locked",
+                    "verdict": "VIOLATED",
+                    "rounds": 50,
+                    "overlapped": 20,
+                    "outcomes": [{"outcome": "twice", "grade": "forbidden", "count": 3, "clause": "O1"}],
+                }
+            ],
             "rounds": 50,
         }
     )
     stress = Job("stress", "two-events/locked", "", 7, 50, mutant=11)
     outcome = outcome_of(stress, printed.encode(), b"", 1, 0.5)
     assert outcome_from(json.loads(json.dumps(outcome.row))) == outcome
+    (table,) = outcome.tables
+    assert (table.name, table.forbidden, table.runs, table.overlapped) == ("two-events/locked", 3, 50, 20)
+    assert (table.mutant, table.lines[0].clause) == (11, "O1")
+    before_tables = {name: value for name, value in outcome.row.items() if name != "tables"}
+    assert outcome_from(json.loads(json.dumps(before_tables))) == replace(outcome, tables=())
     assert (
         outcome.broken[0].repeat
         == "purgatorio stress --scenario two-events/locked --rounds 50 --seed 7 --mutant 11"
@@ -167,3 +181,15 @@ def test_a_job_of_the_real_program(tmp_path: Path) -> None:
     assert found is not None
     assert [one.clause for one in found.broken] == ["O4"]
     assert found.broken[0].repeat.startswith("purgatorio explore --replay two-events/pending-flag/11/")
+
+
+def test_a_job_runs_the_code_that_was_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor has the project in a zip on its own path and nowhere else; its jobs must find it there."""
+    archive = tmp_path / "purgatorio.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("purgatorio_pipeline/__init__.py", "")
+        made.writestr("purgatorio_pipeline/__main__.py", "raise SystemExit(f'run from {__file__}')")
+    monkeypatch.setattr(sys, "path", [str(archive), *sys.path])
+    found = Runner(tmp_path / "out", 600.0).run(job(0))
+    assert found is not None
+    assert f"run from {archive}/purgatorio_pipeline/__main__.py" in found.failure

@@ -31,12 +31,12 @@ STOP: Final = "stop"
 @dataclass(frozen=True, slots=True)
 class Runner:
     """Runs jobs into the folder `out`. `limit_s`: time for one process; `first`: begin none after a violation;
-    `program`: what the arguments of a job are given to."""
+    `program`: what the arguments of a job are given to, by default this project as it is found where the job runs."""
 
     out: Path
     limit_s: float
     first: bool = False
-    program: tuple[str, ...] = (sys.executable, "-m", "purgatorio_pipeline")
+    program: tuple[str, ...] = ()
 
     def done(self, job: Job) -> Outcome | None:
         """The committed row of a job."""
@@ -69,11 +69,18 @@ class Runner:
 
     def _run(self, job: Job, traces: Path) -> Outcome:
         start = time.monotonic()
-        command = [*self.program, *job.arguments(traces)]
+        program = self.program or (sys.executable, "-m", "purgatorio_pipeline")
+        command = [*program, *job.arguments(traces)]
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
             # A session of its own: what it starts is stopped with it.
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=printed, stderr=errors, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=errors,
+                start_new_session=True,
+                # What this process imports, it imports: on a cluster that is the code that the driver has shipped.
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
             status: int | None = None
             try:
