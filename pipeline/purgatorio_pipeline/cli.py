@@ -67,6 +67,11 @@ COMMANDS: dict[str, Command] = {
         "The kill matrix: every known bug against every layer.",
         "stress",
     ),
+    "report": Command(
+        "purgatorio_pipeline.command.report",
+        "One page of what several commands found.",
+        "spec",
+    ),
     "model": Command(
         "purgatorio_pipeline.command.model",
         "Search the models of the protocols and the wheel completely.",

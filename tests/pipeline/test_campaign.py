@@ -16,6 +16,7 @@ from purgatorio_pipeline.campaign.fan import Budget, run_campaign
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_from, outcome_of
 from purgatorio_pipeline.campaign.runner import Runner
+from purgatorio_pipeline.results.gather import gather
 from purgatorio_spec.verdict import Verdict
 
 PROGRAM = """
@@ -87,6 +88,13 @@ def test_whatever_a_process_does_becomes_a_row_and_is_not_run_again(
         1,
     )
 
+    found = gather([str(runner.out)])
+    (outcomes,) = found.outcomes.scenarios
+    assert (outcomes.title, outcomes.verdict, outcomes.runs) == ("s/d, explore random", Verdict.VIOLATED, 20)
+    assert (outcomes.forbidden, outcomes.lines[0].again) == (1, "purgatorio explore --replay s/d/0/1x2-T")
+    assert "a job failed: killed by signal 11 without a result" in outcomes.notes
+    assert found.outcomes.unfinished == ()
+
     # As a killed campaign leaves it: one row is not there, one was begun to be written.
     gone = runner.out / "verdicts" / f"{job(0).id}.json"
     gone.rename(gone.with_name(f".staged-{gone.name}"))
@@ -106,6 +114,8 @@ def test_the_first_violation_ends_it(spark: SparkSession, runner: Runner) -> Non
     )
     assert campaign.why == "stopped at the first violation"
     assert campaign.left == 31 - len(campaign.outcomes) > 0
+    (left,) = gather([str(runner.out)]).outcomes.unfinished
+    assert left.startswith(f"{campaign.left} jobs of the campaign in")
 
 
 def test_a_budget_ends_it(spark: SparkSession, runner: Runner) -> None:

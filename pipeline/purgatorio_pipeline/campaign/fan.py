@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from purgatorio_pipeline.campaign.job import Job, job_of
 from purgatorio_pipeline.campaign.outcome import Outcome, causes
 from purgatorio_pipeline.campaign.runner import STOP, Runner
+from purgatorio_pipeline.campaign.state import write_state
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict, worst
 
@@ -80,6 +81,7 @@ def run_campaign(
             outcomes[job.id] = found
     resumed = len(outcomes)
     waiting = [job for job in jobs if job.id not in outcomes]
+    write_state(runner.out, len({job.id for job in waiting}), "it has not come to its end")
     start = clock()
     why = _spent(outcomes, budget, 0.0)
     wave = WAVE_TASKS * spark.sparkContext.defaultParallelism
@@ -94,6 +96,7 @@ def run_campaign(
     left = len({job.id for job in jobs}) - len({one.job.id for one in done})
     campaign = Campaign(done, left, why if left else "", resumed)
     _write(Lake(runner.out), campaign)
+    write_state(runner.out, left, campaign.why)
     return campaign
 
 

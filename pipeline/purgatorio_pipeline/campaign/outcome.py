@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from purgatorio_pipeline.campaign.job import Job
+from purgatorio_pipeline.results.outcomes import ScenarioOutcomes, merged, of_explore, of_stress, table_from
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 SEEN_CHARACTERS = 2_000
@@ -29,7 +30,8 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A job's row. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is one."""
+    """A job's row. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is one; `tables`:
+    the outcomes that were seen, bounded."""
 
     job: Job
     verdict: Verdict
@@ -37,6 +39,7 @@ class Outcome:
     seconds: float
     broken: tuple[Broken, ...] = ()
     failure: str = ""
+    tables: tuple[ScenarioOutcomes, ...] = ()
 
     @property
     def row(self) -> dict[str, object]:
@@ -66,10 +69,11 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
 
 
 def outcome_from(row: dict[str, object]) -> Outcome:
-    """The outcome that `row` wrote down."""
-    job, broken = row["job"], row["broken"]
+    """The outcome that `row` wrote down; rows of before there were tables have none."""
+    job, broken, tables = row["job"], row["broken"], row.get("tables", [])
     assert isinstance(job, dict)
     assert isinstance(broken, list)
+    assert isinstance(tables, list)
     return Outcome(
         Job(**job),
         Verdict(str(row["verdict"])),
@@ -77,6 +81,7 @@ def outcome_from(row: dict[str, object]) -> Outcome:
         float(str(row["seconds"])),
         tuple(Broken(**one) for one in broken),
         str(row["failure"]),
+        tuple(map(table_from, tables)),
     )
 
 
@@ -103,7 +108,10 @@ def _explored(job: Job, found: dict[str, object], verdict: Verdict, seconds: flo
         Broken(one["clause"], job.scenario, one["seen"], f"purgatorio explore --replay {one['token']}")
         for one in violations
     )
-    return Outcome(job, verdict, int(str(found["schedules"])), seconds, broken)
+    named = {"scenario": job.scenario, "strategy": job.strategy, "mutant": job.mutant, **found}
+    return Outcome(
+        job, verdict, int(str(found["schedules"])), seconds, broken, tables=tuple(merged(of_explore(named)))
+    )
 
 
 def _stressed(job: Job, found: dict[str, object], verdict: Verdict, seconds: float) -> Outcome:
@@ -121,4 +129,7 @@ def _stressed(job: Job, found: dict[str, object], verdict: Verdict, seconds: flo
         for outcome in one["outcomes"]
         if outcome["grade"] == "forbidden" and outcome["count"]
     )
-    return Outcome(job, verdict, int(str(found["rounds"])), seconds, broken)
+    named = {"mutant": job.mutant, **found}
+    return Outcome(
+        job, verdict, int(str(found["rounds"])), seconds, broken, tables=tuple(merged(of_stress(named)))
+    )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair
-from purgatorio_pipeline.report.markdown import left_out, table, text
+from purgatorio_pipeline.report.markdown_text import left_out, table, text
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.show.event_words import duration

@@ -1,19 +1,23 @@
-"""A check as a Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness.
+"""A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness, outcomes of
+scenarios, known bugs by layer.
 
-Text out of a trace can become neither markup nor a link nor a mention: in the flow of the page it stands in `<code>`
-with every special character as a number, in listings behind a fence longer than any that it holds. Size is bounded
-(the systems that show it cut at 1 MiB), and what is left out is said.
+Text out of a trace is escaped by `markdown_text`. Size is bounded (the systems that show it cut at 1 MiB), and what is
+left out is said.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
+from purgatorio_pipeline.report.markdown_text import fenced, left_out, plain, table, text
+from purgatorio_pipeline.report.results_markdown import kill_lines, outcome_lines
+from purgatorio_pipeline.results.kills import KillMatrix
+from purgatorio_pipeline.results.outcomes import OutcomeTables
+from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
@@ -26,58 +30,38 @@ SUBJECTS_SHOWN: Final = 100
 GROUPS_SHOWN: Final = 20
 LATENESS_SHOWN: Final = 60
 PROBLEMS_SHOWN: Final = 20
-
-_SPECIAL: Final = re.compile(r"[^0-9A-Za-z \-,()=/.\u0080-\U0010ffff]|(?<=[Ww]{3})\.")
-
-
-def text(said: str, limit: int = TEXT_LIMIT) -> str:
-    """A stranger's text as Markdown that shows it and does nothing else. One line, as `visible` makes it."""
-    return f"<code>{plain(said, limit)}</code>"
+_NO_OUTCOMES: Final = OutcomeTables()
 
 
-def plain(said: str, limit: int = TEXT_LIMIT) -> str:
-    """The same without the frame, for sentences of our own that quote a trace."""
-    return _SPECIAL.sub(lambda one: f"&#{ord(one[0])};", visible(said, limit))
-
-
-def fenced(listing: str) -> str:
-    """Lines as a listing; the fence is longer than any row of backticks in it."""
-    longest = max((len(found) for found in re.findall(r"`+", listing)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{listing.rstrip()}\n{fence}\n"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table out of cells that are Markdown already."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def left_out(total: int, limit: int, noun: str) -> str:
-    """The sentence that says it; nothing if nothing is."""
-    return f"\n{total - limit:,} more {noun} are left out.\n" if total > limit else ""
-
-
-def markdown(result: CheckResult, examples: ExampleOf, lateness: Sequence[Lateness]) -> str:
+def markdown(
+    result: CheckResult,
+    examples: ExampleOf,
+    lateness: Sequence[Lateness],
+    outcomes: OutcomeTables = _NO_OUTCOMES,
+    kills: KillMatrix | None = None,
+) -> str:
     """The whole summary."""
     groups = grouped(result, examples)
     parts = [
-        _head(result, groups),
+        f"## Purgatorio: {verdict_of(result, outcomes, kills)}\n",
+        _runs(result, groups) if has_check(result, outcomes, kills) else "",
         _subjects(result),
         *_examples(groups),
         _lateness(lateness),
+        *outcome_lines(outcomes),
+        *kill_lines(kills),
         _problems(result),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _head(result: CheckResult, groups: Sequence[Group]) -> str:
+def _runs(result: CheckResult, groups: Sequence[Group]) -> str:
     counts = [(verdict, sum(run.verdict is verdict for run in result.runs)) for verdict in Verdict]
     runs = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     said = f"{runs}; {sum(run.events for run in result.runs):,} events"
     if groups:
         said += f"; {sum(group.count for group in groups):,} violations, {len(groups):,} causes"
-    return f"## Purgatorio: {result.verdict}\n\n{said}\n"
+    return f"{said}\n"
 
 
 @dataclass(slots=True)

@@ -23,9 +23,14 @@ from purgatorio_pipeline.report.gauge_chart import gauge_chart, gauge_key
 from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
 from purgatorio_pipeline.report.grouped import Group, grouped
 from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
+from purgatorio_pipeline.report.kill_section import kill_section
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
+from purgatorio_pipeline.report.outcome_section import outcome_section
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
+from purgatorio_pipeline.results.kills import KillMatrix
+from purgatorio_pipeline.results.outcomes import OutcomeTables
+from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.gauge_series import GaugeSeries
@@ -42,6 +47,7 @@ HISTOGRAMS_SHOWN: Final = 60
 GAUGES_SHOWN: Final = 40
 PROBLEMS_SHOWN: Final = 100
 RUNS_NAMED: Final = 10
+NO_OUTCOMES: Final = OutcomeTables()
 
 
 def write_report(
@@ -50,9 +56,11 @@ def write_report(
     lateness: Sequence[Lateness],
     path: Path,
     gauges: Sequence[GaugeSeries] = (),
+    outcomes: OutcomeTables = NO_OUTCOMES,
+    kills: KillMatrix | None = None,
 ) -> None:
-    """Write the page of a check. The file appears whole or not at all; folders are made; an old page is replaced."""
-    write_whole(path, page(result, counterexamples, lateness, gauges))
+    """Write the page. The file appears whole or not at all; folders are made; an old page is replaced."""
+    write_whole(path, page(result, counterexamples, lateness, gauges, outcomes, kills))
 
 
 def page(
@@ -60,8 +68,11 @@ def page(
     counterexamples: Mapping[CauseKey, Counterexample],
     lateness: Sequence[Lateness],
     gauges: Sequence[GaugeSeries] = (),
+    outcomes: OutcomeTables = NO_OUTCOMES,
+    kills: KillMatrix | None = None,
 ) -> str:
-    """The page as text."""
+    """The page as text. A section without anything to show is not there."""
+    verdict, checked = verdict_of(result, outcomes, kills), has_check(result, outcomes, kills)
     groups = grouped(result, counterexamples)
     style, script = _part("style.css"), _part("timeline.js")
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
@@ -71,16 +82,23 @@ def page(
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{result.verdict}: purgatorio report"),
+        tag("title", f"{verdict}: purgatorio report"),
         Markup(f"<style>{style}</style>"),
     )
     main = tag(
         "main",
-        _summary(result, groups),
-        tag("section", tag("h2", "Verdicts"), verdict_table(result), _never(result)),
-        _examples(groups),
+        _header(
+            verdict,
+            *(_check_figures(result, groups) if checked else ()),
+            *_outcome_figures(outcomes),
+            *_kill_figures(kills),
+        ),
+        tag("section", tag("h2", "Verdicts"), verdict_table(result), _never(result)) if checked else None,
+        _examples(groups) if checked else None,
         _lateness(lateness, _headers(result)),
         _gauges(gauges),
+        outcome_section(outcomes),
+        kill_section(kills),
         _problems(result),
         _clauses(),
     )
@@ -97,18 +115,34 @@ def _hash(part: str) -> str:
     return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
 
-def _summary(result: CheckResult, groups: Sequence[Group]) -> Markup:
+def _check_figures(result: CheckResult, groups: Sequence[Group]) -> Sequence[tuple[str, str]]:
     violated = sum(run.verdict is Verdict.VIOLATED for run in result.runs)
-    figures = (
+    return (
         (f"{len(result.runs):,}", "runs"),
         (f"{sum(run.events for run in result.runs):,}", "events"),
         (f"{violated:,}", "runs violated"),
         (f"{sum(group.count for group in groups):,}", "violations"),
         (f"{len(groups):,}", "causes"),
     )
+
+
+def _outcome_figures(outcomes: OutcomeTables) -> Sequence[tuple[str, str]]:
+    if not outcomes:
+        return ()
+    forbidden = sum(one.forbidden for one in outcomes.scenarios)
+    return (f"{len(outcomes.scenarios):,}", "scenarios"), (f"{forbidden:,}", "forbidden outcomes")
+
+
+def _kill_figures(kills: KillMatrix | None) -> Sequence[tuple[str, str]]:
+    if kills is None:
+        return ()
+    return ((f"{len(kills.rows) - len(kills.survivors):,} of {len(kills.rows):,}", "known bugs found"),)
+
+
+def _header(verdict: Verdict, *figures: tuple[str, str]) -> Markup:
     return tag(
         "header",
-        tag("h1", "Purgatorio ", badge(result.verdict)),
+        tag("h1", "Purgatorio ", badge(verdict)),
         tag(
             "dl",
             *(tag("div", tag("dt", name), tag("dd", number)) for number, name in figures),
@@ -235,7 +269,8 @@ def _late(one: Lateness, header: Header | None) -> Markup:
         _caption(one.run, f"{one.count:,} tasks"),
         histogram(one, timer, control),
         tag("p", in_words(one), class_="quiet"),
-        tag("p", bounds_in_words(timer), class_="quiet"),
+        # A lake's tables have no headers: whether one declares a bound is not known.
+        None if header is None else tag("p", bounds_in_words(timer), class_="quiet"),
         None if control is None else tag("p", without_control(one, control), class_="quiet"),
     )
 

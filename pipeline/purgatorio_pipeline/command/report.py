@@ -1,0 +1,118 @@
+"""`purgatorio report`: one page of what several commands found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from purgatorio_pipeline.report.junit import junit
+from purgatorio_pipeline.report.markdown import markdown
+from purgatorio_pipeline.report.outcome_section import sums
+from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.sarif import sarif
+from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_pipeline.results.gather import Gathered, gather
+from purgatorio_pipeline.results.kills import in_words
+from purgatorio_pipeline.results.shape import BadResults
+from purgatorio_pipeline.sources import NoTraces
+from purgatorio_pipeline.whole_file import write_whole
+from purgatorio_spec.show.visible import visible
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+SCENARIOS_SHOWN = 20
+SURVIVORS_SHOWN = 20
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+EPILOG = """
+A SOURCE is one of
+
+\b
+  traces: files, folders, globs; judged here, without Spark
+  the folder of `purgatorio check --out` (its verdicts; no drawings)
+  the folder of `purgatorio campaign --out`
+  a file with what stress, explore, mutants, check or verify print
+    with --json, or that `mutants --kept` keeps
+
+\b
+  purgatorio stress --json > stress.json
+  purgatorio mutants --json > mutants.json
+  purgatorio report runs/ nightly/ *.json --html page.html
+
+Exit status, of the worst that is shown: 0 pass, 1 violated or a known bug that no layer finds, 2 wrong usage or invalid
+input, 3 unknown.
+"""
+
+
+@click.command("report", epilog=EPILOG)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--html", "html", type=_FILE, help="Write a page: one file that needs no network.")
+@click.option(
+    "--markdown", "markdown_", type=_FILE, help="Write a summary in Markdown, for the page of a CI job."
+)
+@click.option("--junit", "junit_", type=_FILE, help="Write JUnit XML of the runs.")
+@click.option("--sarif", "sarif_", type=_FILE, help="Write SARIF 2.1.0 of the runs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+def command(
+    sources: tuple[str, ...],
+    html: Path | None,
+    markdown_: Path | None,
+    junit_: Path | None,
+    sarif_: Path | None,
+    as_json: bool,
+) -> None:
+    """Put together what is known of SOURCES: verdicts, counterexamples, outcomes of scenarios, known bugs by layer."""
+    try:
+        found = gather(sources)
+    except (BadResults, NoTraces) as wrong:
+        raise click.UsageError(str(wrong)) from None
+    judged, outcomes, kills = found.judged, found.outcomes, found.kills
+    if not (judged.result.runs or outcomes or kills):
+        # A report of nothing must not pass.
+        raise click.UsageError("the sources hold no run, no scenario and no known bug")
+    if not judged.result.runs and (junit_ or sarif_):
+        raise click.UsageError("--junit and --sarif hold runs, and the sources have none")
+    if html is not None:
+        write_report(judged.result, judged.examples, judged.lateness, html, judged.gauges, outcomes, kills)
+    if markdown_ is not None:
+        write_whole(markdown_, markdown(judged.result, judged.examples, judged.lateness, outcomes, kills))
+    if junit_ is not None:
+        write_whole(junit_, junit(judged.result, judged.examples))
+    if sarif_ is not None:
+        write_whole(sarif_, sarif(judged.result, judged.examples))
+    if as_json:
+        click.echo(json.dumps(found.as_json(), ensure_ascii=False))
+    else:
+        _tell(Console(), found)
+        if html is not None:
+            click.echo(f"report: {html}")
+    sys.exit(EXIT_STATUS[found.verdict])
+
+
+def _tell(console: Console, found: Gathered) -> None:
+    if found.judged.result.runs:
+        print_check(console, found.judged.result, found.judged.examples)
+    told = [one for one in found.outcomes.scenarios if one.verdict is not Verdict.PASS]
+    for one in told[:SCENARIOS_SHOWN]:
+        forbidden = f", {one.forbidden:,} forbidden" if one.forbidden else ""
+        _line(console, f"{one.verdict!s:9} {visible(one.title)}: {one.counted}{forbidden}")
+    if len(told) > SCENARIOS_SHOWN:
+        _line(console, f"... {len(told) - SCENARIOS_SHOWN:,} more scenarios, none worse than these")
+    if found.outcomes.scenarios:
+        _line(console, sums(found.outcomes.scenarios))
+    for left_over in found.outcomes.unfinished:
+        _line(console, f"not finished: {visible(left_over, 200)}")
+    if found.kills is not None:
+        _line(console, in_words(found.kills))
+        for row in found.kills.survivors[:SURVIVORS_SHOWN]:
+            _line(console, f"  survives: {row.number} {visible(row.name)}")
+    _line(console, f"all in all: {found.verdict}")
+
+
+def _line(console: Console, said: str) -> None:
+    console.print(Text(said), highlight=False)

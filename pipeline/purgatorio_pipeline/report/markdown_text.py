@@ -1,0 +1,43 @@
+"""Text out of a trace in Markdown: it can become neither markup nor a link nor a mention.
+
+In the flow of a page it stands in `<code>` with every special character as a number, in listings behind a fence longer
+than any that it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+
+_SPECIAL: Final = re.compile(r"[^0-9A-Za-z \-,()=/.\u0080-\U0010ffff]|(?<=[Ww]{3})\.")
+
+
+def text(said: str, limit: int = TEXT_LIMIT) -> str:
+    """A stranger's text as Markdown that shows it and does nothing else. One line, as `visible` makes it."""
+    return f"<code>{plain(said, limit)}</code>"
+
+
+def plain(said: str, limit: int = TEXT_LIMIT) -> str:
+    """The same without the frame, for sentences of our own that quote a trace."""
+    return _SPECIAL.sub(lambda one: f"&#{ord(one[0])};", visible(said, limit))
+
+
+def fenced(listing: str) -> str:
+    """Lines as a listing; the fence is longer than any row of backticks in it."""
+    longest = max((len(found) for found in re.findall(r"`+", listing)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{listing.rstrip()}\n{fence}\n"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table out of cells that are Markdown already."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def left_out(total: int, limit: int, noun: str) -> str:
+    """The sentence that says it; nothing if nothing is."""
+    return f"\n{total - limit:,} more {noun} are left out.\n" if total > limit else ""

@@ -1,0 +1,124 @@
+"""The kill matrix as `purgatorio mutants --json` prints it and `--kept` keeps it: known bugs by layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_pipeline.results.shape import BadResults, Shape, shape_of, shapes, text, texts, whole
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.mutant.kill import Kill
+
+LAYERS_KEPT: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class KillRow:
+    """A bug, and what each layer said that was asked."""
+
+    number: int
+    name: str
+    source: str
+    scenario: str
+    layers: Mapping[str, Kill]
+
+    @property
+    def killed(self) -> bool:
+        """Whether any layer found it."""
+        return any(kill.killed for kill in self.layers.values())
+
+
+@dataclass(frozen=True, slots=True)
+class KillMatrix:
+    """Bugs by number. `not_applicable`: number, name and reason of bugs that cannot be put into this code."""
+
+    rows: tuple[KillRow, ...]
+    not_applicable: tuple[tuple[int, str, str], ...] = ()
+    equivalent: tuple[str, ...] = ()
+
+    @property
+    def layers(self) -> list[str]:
+        """The layers that were asked about any bug, as they were."""
+        return list(dict.fromkeys(layer for row in self.rows for layer in row.layers))[:LAYERS_KEPT]
+
+    @property
+    def survivors(self) -> list[KillRow]:
+        """Those that no layer found."""
+        return [row for row in self.rows if not row.killed]
+
+    @property
+    def verdict(self) -> Verdict:
+        """VIOLATED where a bug survives, as the status of `purgatorio mutants` says it."""
+        return Verdict.VIOLATED if self.survivors else Verdict.PASS
+
+    def of(self, layer: str) -> list[Kill]:
+        """What a layer said, of the bugs that it was asked about and that are of its kind."""
+        return [
+            row.layers[layer] for row in self.rows if layer in row.layers and not row.layers[layer].reason
+        ]
+
+    def seconds(self, layer: str) -> float:
+        """The time that a layer took."""
+        return sum(row.layers[layer].seconds for row in self.rows if layer in row.layers)
+
+
+def of_mutants(found: object) -> KillMatrix:
+    """What `purgatorio mutants --json` printed. Raises `BadResults`."""
+    shape = shape_of(found, "the result of mutants")
+    missing = (
+        (whole(one, "number"), text(one, "name", ""), text(one, "reason"))
+        for one in shapes(shape, "not_applicable")
+    )
+    return KillMatrix(
+        tuple(_row(one) for one in shapes(shape, "mutants")),
+        tuple(missing),
+        tuple(texts(shape, "equivalent")),
+    )
+
+
+def of_kept(rows: Iterable[object]) -> KillMatrix:
+    """The rows of a file of `purgatorio mutants --kept`. Raises `BadResults`."""
+    return KillMatrix(tuple(_row(shape_of(row, "a row of the matrix")) for row in rows))
+
+
+def joined(matrices: Iterable[KillMatrix]) -> KillMatrix | None:
+    """One matrix of several: bugs and layers together; where two say something of one, the later does. None of none."""
+    rows: dict[int, KillRow] = {}
+    missing: dict[int, tuple[int, str, str]] = {}
+    equivalent: dict[str, None] = {}
+    for matrix in matrices:
+        for row in matrix.rows:
+            held = rows.get(row.number)
+            layers = {**(held.layers if held is not None else {}), **row.layers}
+            rows[row.number] = KillRow(row.number, row.name, row.source, row.scenario, layers)
+        missing |= {one[0]: one for one in matrix.not_applicable}
+        equivalent |= dict.fromkeys(matrix.equivalent)
+    if not rows and not missing:
+        return None
+    in_order = (rows[number] for number in sorted(rows))
+    return KillMatrix(tuple(in_order), tuple(missing[one] for one in sorted(missing)), tuple(equivalent))
+
+
+def in_words(matrix: KillMatrix) -> str:
+    """How many are found, and how many survive."""
+    killed = len(matrix.rows) - len(matrix.survivors)
+    said = f"Each bug was put into the reference: {killed:,} of {len(matrix.rows):,} were found by a layer"
+    return f"{said}; {len(matrix.survivors):,} survive." if matrix.survivors else f"{said}."
+
+
+def _row(shape: Shape) -> KillRow:
+    layers = shape_of(shape.get("layers"), "'layers' of a bug")
+    return KillRow(
+        whole(shape, "number"), text(shape, "name"), text(shape, "source", ""), text(shape, "scenario", ""),
+        {text({"layer": name}, "layer"): _kill(shape_of(kill, "a kill")) for name, kill in layers.items()},
+    )  # fmt: skip
+
+
+def _kill(shape: Shape) -> Kill:
+    if not isinstance(shape.get("killed"), bool):
+        raise BadResults("field 'killed' is neither true nor false")
+    text(shape, "clause", "")
+    for name in ("schedules", "examples", "rounds", "preemptions", "hits"):
+        whole(shape, name, 0)
+    return Kill.from_json({**shape, "clause": text(shape, "clause", ""), "reason": text(shape, "reason", "")})

@@ -1,0 +1,63 @@
+"""What `stress`, `explore` and `mutants` print with --json, made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant 11"
+
+LONG_COMMAND = f"purgatorio explore --replay two-events/locked/11/{'1x7-' * 200}T"
+
+
+def outcome(said: str, count: int, grade: str, clause: str = "", again: str = "") -> dict[str, Any]:
+    """A line of a table."""
+    more = {name: value for name, value in (("clause", clause), ("again", again)) if value}
+    return {"outcome": said, "count": count, "grade": grade, "overlapped": count, **more}
+
+
+def stress_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A run of the harness."""
+    return {"verdict": "VIOLATED", "rounds": 1, "dropped": 0, "scenarios": list(scenarios), **more}
+
+
+def raced(
+    name: str = "two-events/locked", verdict: str = "VIOLATED", rounds: int = 1_000, overlapped: int = 400
+) -> dict[str, Any]:
+    """A scenario under threads; one in a hundred rounds is broken if it is VIOLATED."""
+    broken = [outcome("left at the end", rounds // 100, "forbidden", "O4", AGAIN)] * (verdict == "VIOLATED")
+    rest = rounds - sum(one["count"] for one in broken)
+    return {
+        "name": name, "verdict": verdict, "rounds": rounds, "overlapped": overlapped, "given_up": 0,
+        "outcomes": [*broken, outcome("completed", rest - 1, "acceptable"), outcome("twice", 1, "interesting")],
+    }  # fmt: skip
+
+
+def explored(name: str = "two-events/locked", verdict: str = "UNKNOWN", **more: Any) -> dict[str, Any]:
+    """A scenario under the explorer."""
+    return {
+        "scenario": name, "verdict": verdict, "strategy": "random", "schedules": 50, "bound": "a sample",
+        "limit": "50 schedules", "unreached": ["a mark"], "outcomes": [outcome("completed", 50, "acceptable")],
+        "violations": [], **more,
+    }  # fmt: skip
+
+
+def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:
+    """What a layer said; by nothing, it found nothing."""
+    return {"killed": bool(by), "clause": by, "seconds": seconds, **more}
+
+
+def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
+    """A row of the matrix."""
+    return {
+        "number": number, "name": f"bug-{number}", "source": f"KAFKA-{number}", "scenario": "two-events/locked",
+        "layers": layers,
+    }  # fmt: skip
+
+
+def mutants_of(*rows: dict[str, Any]) -> dict[str, Any]:
+    """The whole matrix."""
+    return {
+        "mutants": list(rows),
+        "equivalent": ["offer a bucket twice"],
+        "not_applicable": [{"number": 43, "name": "no-counter", "reason": "there is no counter"}],
+    }

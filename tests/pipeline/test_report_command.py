@@ -1,0 +1,234 @@
+"""`purgatorio report`: from traces, lakes, campaigns and files of results to one page; what it cannot read it says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+
+from pipeline.made_results import bug, explored, kill, mutants_of, raced, stress_of
+from pipeline.test_report_files import TRACE, parsed, suites
+from pipeline.test_report_page import alone
+from purgatorio_pipeline.campaign.job import Job
+from purgatorio_pipeline.campaign.outcome import outcome_of
+from purgatorio_pipeline.campaign.state import write_state
+from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.gold import write_gold
+from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.results.checked import of_check, of_lake
+from purgatorio_pipeline.results.gather import gather
+from purgatorio_pipeline.results.shape import BadResults
+from purgatorio_spec.history.lateness import Lateness, lateness
+from purgatorio_spec.judge.result import CheckResult
+from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
+
+END = '{"kind":"end","events":3,"dropped":0}\n'
+
+
+def report(*arguments: str | Path) -> Result:
+    """The command with these arguments."""
+    return CliRunner().invoke(purgatorio, ["report", *map(str, arguments)])
+
+
+def written(path: Path, shape: object) -> Path:
+    """A file with this as JSON."""
+    path.write_text(json.dumps(shape))
+    return path
+
+
+def checked() -> CheckResult:
+    """Three runs, each broken in its own way, as a lake or JSON can have them: without headers."""
+    runs = [one for made in (fired_early, lost_with_a_flag, miscounted) for one in made().result().runs]
+    return CheckResult(tuple(replace(run, header=None) for run in runs))
+
+
+def lake_of(root: Path, result: CheckResult, late: list[Lateness]) -> Path:
+    """The gold tables as a check on Spark leaves them."""
+    lake = Lake(root)
+    write_gold(lake, result, None, late)
+    rows = [
+        {"run_key": key, "clause": name, "cause": cause, **asdict(one), "events": list(one.events)}
+        for key, run in enumerate(result.runs)
+        for name, clause in run.clauses.items()
+        for cause, found in clause.causes.items()
+        for one in reversed(found.examples)
+    ]
+    lake.write_arrow("gold/violations", pa.Table.from_pylist(rows))
+    return root
+
+
+def test_one_page_of_everything(tmp_path: Path) -> None:
+    """A trace, threads, the explorer and the matrix in two parts; every form; the worst status."""
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(TRACE + END)
+    stress = written(tmp_path / "stress.json", stress_of(raced()))
+    one = written(tmp_path / "explore.json", explored())
+    several = written(
+        tmp_path / "more.json", {"verdict": "UNKNOWN", "scenarios": [explored(), explored("b/c")]}
+    )
+    matrix = written(tmp_path / "mutants.json", mutants_of(bug(1, explorer=kill("O4"))))
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text("".join(json.dumps(bug(number, stress=kill("O4"))) + "\n" for number in (1, 2)))
+    names = {"--html": "p.html", "--markdown": "m.md", "--junit": "j.xml", "--sarif": "s.sarif"}
+    options = [word for name, file in names.items() for word in (name, str(tmp_path / "ci" / file))]
+    done = report(trace, stress, one, several, matrix, kept, *options)
+    assert done.exit_code == 1, done.output
+    assert "VIOLATED  two-events/locked, stress: 1,000 rounds, 10 forbidden" in done.stdout
+    assert "2 of 2 were found by a layer." in done.stdout
+    text = (tmp_path / "ci/p.html").read_text()
+    alone(text)
+    assert "T1 is broken here" in text, "a trace is judged, and drawn"
+    assert "100 schedules" in text
+    assert ">Known bugs by layer<" in text
+    assert "### Outcomes" in (tmp_path / "ci/m.md").read_text()
+    assert suites((tmp_path / "ci/j.xml").read_text())[0].get("failures") == "1"
+    assert len(parsed((tmp_path / "ci/s.sarif").read_text())["results"]) == 1
+    said: dict[str, Any] = json.loads(report(stress, one, matrix, "--json").stdout)
+    assert said["verdict"] == "VIOLATED"
+    assert [(row["name"], row["how"], row["runs"]) for row in said["scenarios"]] == [
+        ("two-events/locked", "stress", 1_000), ("two-events/locked", "explore random", 50),
+    ]  # fmt: skip
+    assert said["bugs"] == {"asked": 1, "survive": []}
+
+
+def test_a_form_of_runs_is_not_made_of_none(tmp_path: Path) -> None:
+    """An empty suite beside a forbidden outcome would read as a pass."""
+    stress = written(tmp_path / "stress.json", stress_of(raced()))
+    for option in ("--junit", "--sarif"):
+        done = report(stress, option, tmp_path / "x")
+        assert done.exit_code == 2
+        assert "hold runs, and the sources have none" in done.output
+        assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("shape", "status"),
+    [
+        (stress_of(raced(verdict="PASS")), 0),
+        (stress_of(raced()), 1),
+        (explored(), 3),
+        (mutants_of(bug(1, explorer=kill("O4"))), 0),
+        (mutants_of(bug(1, explorer=kill())), 1),
+        (bug(1, explorer=kill("O4")), 0),
+    ],
+)
+def test_the_status_is_that_of_the_worst(shape: object, status: int, tmp_path: Path) -> None:
+    """As the command that printed it would have ended."""
+    assert report(written(tmp_path / "x.json", shape)).exit_code == status
+
+
+def test_the_tables_of_a_lake_are_the_check(tmp_path: Path) -> None:
+    """Verdicts, occasions, causes with their counts and earliest examples, lateness: as they were written."""
+    result = checked()
+    made = fired_early()
+    late = lateness("early-fire", made.table())
+    assert late is not None
+    read, found = of_lake(lake_of(tmp_path / "lake", result, [late, replace(late, max_ns=late.max_ns + 1)]))
+    assert read == result
+    assert found == [late, replace(late, max_ns=late.max_ns + 1)]
+    done = report(tmp_path / "lake", "--html", tmp_path / "p.html")
+    assert done.exit_code == 1
+    text = (tmp_path / "p.html").read_text()
+    alone(text)
+    assert "2995000 ns early" in text
+    assert "not declared" not in text, "whether the header declares a bound is not in the tables"
+
+
+def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
+    """The JSON of a check, read back."""
+    result = checked()
+    assert of_check(json.loads(json.dumps(result.as_json()))) == result
+    assert report(written(tmp_path / "check.json", result.as_json())).exit_code == 1
+
+
+def test_a_campaign_is_put_together(tmp_path: Path) -> None:
+    """Jobs of one scenario are one table, a failed job is a note, a row of before there were tables counts; jobs that
+    are left make it UNKNOWN."""
+    out = tmp_path / "nightly"
+    (out / "verdicts").mkdir(parents=True)
+    good = stress_of(raced(verdict="PASS")) | {"verdict": "PASS"}
+    jobs = [Job("stress", "two-events/locked", "", seed, 1_000) for seed in range(4)]
+    rows = [outcome_of(job, json.dumps(good).encode(), b"", 0, 1.0).row for job in jobs[:3]]
+    del rows[2]["tables"]
+    write_state(out, 0, "")
+    for at, row in enumerate(rows):
+        written(out / "verdicts" / f"{at}.json", row)
+    (table,) = gather([str(out)]).outcomes.scenarios
+    assert (table.runs, str(table.verdict), [line.count for line in table.lines]) == (
+        2_001,
+        "PASS",
+        [1_998, 2],
+    )
+    assert report(out).exit_code == 0
+    write_state(out, 5, "the budget of 1 minutes is spent")
+    left = report(out)
+    assert left.exit_code == 3
+    assert "5 jobs of the campaign" in left.stdout
+    (out / "campaign.json").unlink()
+    assert report(out).exit_code == 3, "nobody knows whether it came to its end"
+    write_state(out, 0, "")
+    written(out / "verdicts" / "3.json", outcome_of(jobs[3], b"", b"", -11, 1.0).row)
+    (table,) = gather([str(out)]).outcomes.scenarios
+    assert table.notes == ("a job failed: killed by signal 11 without a result",)
+    assert report(out).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ("{}", "neither a trace nor results"),
+        ("", "it is empty; known are what `purgatorio stress`"),
+        ("[1]", "it is no JSON object"),
+        ('{"verdict": "PASS"', "it is no JSON"),
+        ('{"a": 1}\n{"b": 2}\n', "'layers' of a bug is no JSON object"),
+        ('{"jobs": 3, "runs": 9}', "name its folder (--out) instead"),
+        ('{"mutants": [{"number": -1, "layers": {}}]}', "'number' is no whole number"),
+        (
+            '{"runs": [{"run": "x", "verdict": "PASS", "clauses": {"Z9": {"verdict": "PASS"}}}]}',
+            "'Z9' is no clause",
+        ),
+        ('{"mutants": []}', "hold no run, no scenario and no known bug"),
+        ('{"rounds": 0, "scenarios": []}', "hold no run, no scenario and no known bug"),
+    ],
+)
+def test_what_it_cannot_read_it_says(held: str, said: str, tmp_path: Path) -> None:
+    """A wrong file is wrong usage with the reason, never a page that passes."""
+    path = tmp_path / "x.json"
+    path.write_text(held)
+    done = report(path, "--html", tmp_path / "p.html")
+    assert done.exit_code == 2, done.output
+    assert said in " ".join(done.output.split())
+    assert not (tmp_path / "p.html").exists()
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    """No file, no folder, no trace in a folder; a URI; a row of a campaign that is none; no source at all."""
+    for source in (tmp_path / "none.json", tmp_path, tmp_path / "*.json"):
+        done = report(source)
+        assert done.exit_code == 2
+        assert "no trace at" in done.output
+    assert "is read by Spark alone" in report("hdfs://host/lake").output
+    (tmp_path / "verdicts").mkdir()
+    written(tmp_path / "verdicts" / "1.json", {"job": {}})
+    assert "no row of a campaign" in " ".join(report(tmp_path).output.split())
+    assert report().exit_code == 2
+
+
+def test_a_glob_of_results(tmp_path: Path) -> None:
+    """Where the shell does not make one of it."""
+    for at in range(2):
+        written(tmp_path / f"{at}.json", stress_of(raced(verdict="PASS")))
+    assert gather([str(tmp_path / "*.json")]).outcomes.scenarios[0].runs == 2_000
+
+
+def test_a_lake_of_something_else(tmp_path: Path) -> None:
+    """Tables of other columns are no verdicts."""
+    lake = Lake(tmp_path)
+    lake.write_arrow("gold/verdicts", pa.table({"clause": ["T1"]}))
+    with pytest.raises(BadResults):
+        of_lake(tmp_path)
