@@ -38,15 +38,17 @@ from purgatorio_pipeline.run_row import RUN_COLUMNS, run_row
 from purgatorio_pipeline.screen import (
     CLAUSES_OF_OPERATIONS,
     SPARK,
-    checks_sql,
-    first_return_sql,
-    key_checks_sql,
-    key_events_sql,
     marks_sql,
     operations_sql,
-    ready_sql,
 )
 from purgatorio_pipeline.sources import sources
+from purgatorio_pipeline.stretches import (
+    check_counts_sql,
+    first_checks_sql,
+    first_return_sql,
+    key_events_sql,
+    ready_sql,
+)
 from purgatorio_spec.history.operation import CONTEXT
 from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.history.stream import ROW_FIELDS
@@ -153,8 +155,8 @@ class _Full:
         """All that the clauses found."""
         # Nothing here reads it: lateness is measured from it, in a check without the screen as well.
         self.spark.sql(operations_sql(SPARK)).createOrReplaceTempView("operations")
-        _key_events(self.spark, self.lake)
-        self.spark.sql(ready_sql()).createOrReplaceTempView("selected")
+        _join_by_key(self.spark, self.lake)
+        self.spark.table("readies").createOrReplaceTempView("selected")
         chosen = (
             self.spark.table("events")
             .where("id IS NOT NULL")
@@ -181,16 +183,15 @@ class _Screened(_Full):
         """What the clauses found among the marked, the sample, and the threads that need following."""
         spark, lake = self.spark, self.lake
         spark.sql(operations_sql(SPARK)).createOrReplaceTempView("operations")
-        _key_events(spark, lake)
-        spark.sql(ready_sql()).createOrReplaceTempView("readies")
-        spark.sql(first_return_sql(SPARK)).createOrReplaceTempView("first_returns")
+        _join_by_key(spark, lake)
+        spark.sql(first_return_sql()).createOrReplaceTempView("first_returns")
         lake.write("silver/operations", spark.sql(marks_sql()))
         for view in ("operations", "marks"):
             lake.read(spark, "silver/operations").createOrReplaceTempView(view)
         spark.sql(
             f"SELECT run_key, id, marked, ready_i FROM marks m WHERE marked OR {_SAMPLED}"
         ).createOrReplaceTempView("selected")
-        lake.write("silver/checks", spark.sql(_CHECK_COUNTS))
+        lake.write("silver/checks", spark.sql(check_counts_sql(SPARK)))
         chosen = spark.table("events").join(
             spark.table("selected").select("run_key", "id"), ["run_key", "id"]
         )
@@ -246,15 +247,15 @@ _CHECKED_INSIDE: Final = """
 SELECT DISTINCT e.run_key FROM unclear e JOIN marks m ON e.run_key = m.run_key AND m.marked AND m.inside
   AND e.i > m.inside_from AND e.i < m.inside_to AND (m.inside_th IS NULL OR m.inside_th = xxhash64(e.th))
 WHERE e.f = 'check_and_complete' AND e.ph = 'call'"""
-_CHECK_COUNTS: Final = (
-    "SELECT run_key, count(*) AS checks, count_if(doubtful) AS doubtful "
-    f"FROM ({checks_sql(SPARK)}) GROUP BY run_key"
-)
 
 
-def _key_events(spark: SparkSession, lake: Lake) -> None:
+def _join_by_key(spark: SparkSession, lake: Lake) -> None:
+    """O4's join by key, and the narrow events that it is made from, as tables: both are read twice."""
     lake.write("silver/key_events", spark.sql(key_events_sql()))
     lake.read(spark, "silver/key_events").createOrReplaceTempView("key_events")
+    spark.sql(ready_sql()).createOrReplaceTempView("readies")
+    lake.write("silver/first_checks", spark.sql(first_checks_sql(SPARK)))
+    lake.read(spark, "silver/first_checks").createOrReplaceTempView("first_checks")
 
 
 def _judges(run: Run, name: str) -> bool:
@@ -302,11 +303,12 @@ def _explain(
 
 def _check_context(spark: SparkSession) -> DataFrame:
     """The checks that O4 looks at, as context rows of the selected operations."""
-    by_key = key_checks_sql(SPARK, "struct(ret_i, call_i)", operations="selected")
     return spark.sql(
-        f"""SELECT run_key, id, found.call_i AS i, '' AS th, 0L AS t, '{CONTEXT}' AS ph, 'check' AS f,
-        found.ret_i AS c, array(key) AS keys, CAST(NULL AS BIGINT) AS delay_ns, CAST(NULL AS BIGINT) AS deadline_t,
-        CAST(NULL AS BIGINT) AS t_call, CAST(NULL AS BIGINT) AS out, CAST(NULL AS STRING) AS err FROM ({by_key})"""
+        f"""SELECT n.run_key, n.id, k.c AS i, '' AS th, 0L AS t, '{CONTEXT}' AS ph, 'check' AS f,
+        n.ret_i AS c, array(n.key) AS keys, CAST(NULL AS BIGINT) AS delay_ns, CAST(NULL AS BIGINT) AS deadline_t,
+        CAST(NULL AS BIGINT) AS t_call, CAST(NULL AS BIGINT) AS out, CAST(NULL AS STRING) AS err FROM first_checks n
+        JOIN selected s ON n.run_key = s.run_key AND n.id = s.id
+        JOIN key_events k ON n.run_key = k.run_key AND n.ret_i = k.i"""
     )
 
 

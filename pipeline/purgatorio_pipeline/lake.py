@@ -44,7 +44,10 @@ class Lake:
     def write(self, table: str, frame: DataFrame, *partitions: str) -> Place:
         """Write a Spark table."""
         staged = self._staged(table)
+        context = frame.sparkSession.sparkContext
+        context.setJobDescription(table)
         frame.write.partitionBy(*partitions).parquet(address(staged))
+        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]  # null takes it back
         return self._commit(table, staged)
 
     def write_arrow(self, table: str, rows: pa.Table) -> Place:

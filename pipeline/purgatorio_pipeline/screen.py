@@ -168,49 +168,6 @@ FROM (
 ) AS e GROUP BY run_key, id"""
 
 
-def key_events_sql() -> str:
-    """The few events that O4's join by key looks at, and few columns of them: read once, used several times."""
-    return f"""
-SELECT run_key, id, i, c, f, ph, keys FROM events
-WHERE f IN ('ready', 'check_and_complete') OR (f = '{_REGISTERED}' AND ph = 'call')"""
-
-
-def ready_sql(events: str = "key_events") -> str:
-    """When each operation became ready. (run_key, id, ready_i)."""
-    return f"SELECT run_key, id, min(i) AS ready_i FROM {events} WHERE f = 'ready' GROUP BY run_key, id"
-
-
-def key_checks_sql(
-    dialect: Dialect, value: str, events: str = "key_events", operations: str = "readies"
-) -> str:
-    """O4's join by key: for each operation that became ready and each of its keys, the least `value` (an expression of
-    `call_i` and `ret_i`) among the checks of that key that started after that. (run_key, id, key, found)."""
-    return f"""
-SELECT run_key, id, key, found FROM (
-  SELECT run_key, id, key, min(CASE WHEN ret_i IS NOT NULL THEN {value} END) OVER (
-    PARTITION BY run_key, key ORDER BY call_i DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS found
-  FROM (
-    SELECT run_key, key, id, call_i, CAST(NULL AS BIGINT) AS ret_i FROM (
-      SELECT g.run_key, g.id, g.keys, o.ready_i AS call_i FROM {events} g
-      JOIN {operations} o ON g.run_key = o.run_key AND g.id = o.id
-      WHERE g.f = '{_REGISTERED}' AND g.ph = 'call' AND o.ready_i IS NOT NULL
-    ) AS w {dialect.explode.format("w.keys")}
-    UNION ALL
-    SELECT run_key, key, CAST(NULL AS STRING) AS id, call_i, ret_i FROM (
-      SELECT a.run_key, a.keys, a.i AS call_i, b.i AS ret_i FROM {events} a
-      JOIN {events} b ON a.run_key = b.run_key AND a.i = b.c
-      WHERE a.f = 'check_and_complete' AND a.ph = 'call' AND b.f = 'check_and_complete' AND b.ph = 'ret'
-    ) AS k {dialect.explode.format("k.keys")}
-  ) AS u
-) AS n WHERE id IS NOT NULL AND found IS NOT NULL"""
-
-
-def first_return_sql(dialect: Dialect, events: str = "key_events", operations: str = "readies") -> str:
-    """For each operation the earliest return among the checks of any of its keys that started after it was ready."""
-    by_key = key_checks_sql(dialect, "ret_i", events, operations)
-    return f"SELECT run_key, id, min(found) AS check_ret FROM ({by_key}) AS b GROUP BY run_key, id"
-
-
 _CONTAINED = "win_th = done_th AND win_call < done_call AND done_ret <= win_ret"
 _BY_EXPIRY = "(fire_n = 1 AND win_th = fire_th AND fire_call < win_call AND win_ret <= fire_ret)"
 _DUE = "coalesce({0} <= rest_t, FALSE) OR {0} + grace_ns < end_t"
@@ -361,38 +318,6 @@ SELECT /*+ SHUFFLE_HASH(k) */ o.run_key, o.id,
 FROM operations o
 JOIN runs r ON o.run_key = r.run_key
 LEFT JOIN first_returns k ON o.run_key = k.run_key AND o.id = k.id"""
-
-
-def checks_sql(dialect: Dialect, events: str = "events") -> str:
-    """O7's counting half: each answered check with whether its count may be wrong. (run_key, i, ret_i, doubtful).
-
-    Simple is a check whose thread made nothing but tries inside it, one after the other, each returned: its count is
-    the number of those that returned true. Whatever is nested or unpaired is doubtful: a try counts 1 as odd, its
-    return takes that back if nothing came between the two.
-    """
-    return f"""
-SELECT run_key, c AS i, i AS ret_i,
-  NOT coalesce(ph_before = 'call' AND i_before = c AND odd = odd_before AND trues - trues_before = out, FALSE)
-    AS doubtful
-FROM (
-  SELECT run_key, i, c, ph, out, trues, odd, lag(i) OVER w AS i_before, lag(ph) OVER w AS ph_before,
-    lag(trues) OVER w AS trues_before, lag(odd) OVER w AS odd_before
-  FROM (
-    SELECT run_key, thread, i, c, f, ph, out,
-      sum(CASE WHEN f = '{_TRIED}' AND ph = 'ret' AND out = 1 THEN 1 ELSE 0 END) OVER v AS trues,
-      sum(CASE WHEN f = 'check_and_complete' THEN 0 WHEN ph = 'ret' AND call_before = c THEN -1 ELSE 1 END)
-        OVER v AS odd
-    FROM (
-      SELECT run_key, thread, i, c, f, ph, out, lag(CASE WHEN f = '{_TRIED}' AND ph = 'call' THEN i END) OVER (
-        PARTITION BY run_key, thread ORDER BY i) AS call_before
-      FROM (
-        SELECT run_key, {dialect.hash.format("th")} AS thread, i, c, f, ph, out FROM {events}
-        WHERE f IN ('{_TRIED}', 'check_and_complete', '{_REGISTERED}')
-      ) AS e
-    ) AS l WINDOW v AS (PARTITION BY run_key, thread ORDER BY i)
-  ) AS s WHERE f = 'check_and_complete'
-  WINDOW w AS (PARTITION BY run_key, thread ORDER BY i)
-) AS p WHERE ph = 'ret' AND out IS NOT NULL"""
 
 
 def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:

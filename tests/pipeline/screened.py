@@ -16,11 +16,15 @@ from purgatorio_pipeline.screen import (
     NOT_PLAIN,
     RULES,
     Rules,
-    checks_sql,
-    first_return_sql,
-    key_events_sql,
     marks_sql,
     operations_sql,
+)
+from purgatorio_pipeline.stretches import (
+    STRETCH,
+    check_counts_sql,
+    first_checks_sql,
+    first_return_sql,
+    key_events_sql,
     ready_sql,
 )
 from purgatorio_spec.clause.registry import CLAUSES
@@ -34,6 +38,8 @@ from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import Event
 
 Row = dict[str, object]
+FEW: Final = 5
+"""Positions of a stretch, so that short runs have many, and their keys and threads go over seams."""
 KEYED_SCHEMA: Final = pa.schema([pa.field("run_key", pa.int32()), *EVENT_SCHEMA])
 
 
@@ -101,7 +107,8 @@ class Screen:
         self._duck.execute(f"CREATE TABLE operations AS {operations_sql(DUCKDB)}")
         self._duck.execute(f"CREATE TABLE key_events AS {key_events_sql()}")
         self._duck.execute(f"CREATE TABLE readies AS {ready_sql()}")
-        self._duck.execute(f"CREATE TABLE first_returns AS {first_return_sql(DUCKDB)}")
+        self._duck.execute(f"CREATE TABLE first_checks AS {first_checks_sql(DUCKDB, FEW)}")
+        self._duck.execute(f"CREATE TABLE first_returns AS {first_return_sql()}")
 
     def marks(
         self, rules: Rules = RULES, not_plain: Mapping[str, str] = NOT_PLAIN
@@ -110,13 +117,14 @@ class Screen:
         found = self._duck.sql(marks_sql(rules=rules, not_plain=not_plain)).arrow().read_all().to_pylist()
         return {(row["run_key"], row["id"]): row for row in found}
 
-    def checks(self) -> dict[int, dict[int, Row]]:
-        """The returned checks by run key and the `i` of their returns."""
-        found = self._duck.sql(checks_sql(DUCKDB)).arrow().read_all().to_pylist()
-        by_run: dict[int, dict[int, Row]] = {}
-        for row in found:
-            by_run.setdefault(row["run_key"], {})[row["ret_i"]] = row
-        return by_run
+    def first_checks(self, stretch: int = STRETCH) -> set[tuple[int, str, str, int]]:
+        """For each ready operation and each of its keys the first return of a check after that."""
+        return set(self._duck.sql(first_checks_sql(DUCKDB, stretch)).fetchall())
+
+    def checks(self, stretch: int = FEW) -> dict[int, tuple[int, int]]:
+        """By run key the answered checks, and how many of them are doubtful."""
+        found = self._duck.sql(check_counts_sql(DUCKDB, stretch)).fetchall()
+        return {run_key: (int(checks), int(doubtful)) for run_key, checks, doubtful in found}
 
     def close(self) -> None:
         """Let the database go."""

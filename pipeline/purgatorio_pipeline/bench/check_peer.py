@@ -51,11 +51,14 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
     from purgatorio_pipeline.screen import (
         CLAUSES_OF_OPERATIONS,
         DUCKDB,
-        checks_sql,
-        first_return_sql,
-        key_events_sql,
         marks_sql,
         operations_sql,
+    )
+    from purgatorio_pipeline.stretches import (
+        check_counts_sql,
+        first_checks_sql,
+        first_return_sql,
+        key_events_sql,
         ready_sql,
     )
     from purgatorio_spec.history.run import run_of
@@ -76,11 +79,12 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
     duck.execute(f"CREATE TEMP TABLE operations AS {operations_sql(DUCKDB)}")
     duck.execute(f"CREATE TEMP TABLE key_events AS {key_events_sql()}")
     duck.execute(f"CREATE TEMP TABLE readies AS {ready_sql()}")
-    duck.execute(f"CREATE TEMP TABLE first_returns AS {first_return_sql(DUCKDB)}")
+    duck.execute(f"CREATE TEMP TABLE first_checks AS {first_checks_sql(DUCKDB)}")
+    duck.execute(f"CREATE TEMP TABLE first_returns AS {first_return_sql()}")
     duck.execute(f"CREATE TEMP TABLE marks AS {marks_sql()}")
     sums = ", ".join(f"sum(occ_{name})" for name in CLAUSES_OF_OPERATIONS)
     duck.execute(f"SELECT run_key, {sums} FROM marks WHERE NOT marked GROUP BY run_key").fetchall()
-    doubtful = duck.execute(f"SELECT count_if(doubtful) FROM ({checks_sql(DUCKDB)})").fetchall()
+    doubtful = duck.execute(f"SELECT sum(doubtful) FROM ({check_counts_sql(DUCKDB)})").fetchall()
     marked = duck.execute("SELECT count_if(marked) FROM marks").fetchall()
     return {"marked": int(marked[0][0]), "doubtful": int(doubtful[0][0])}
 
