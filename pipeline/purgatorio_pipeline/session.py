@@ -70,6 +70,8 @@ def _settings(quick: bool, memory: str | None) -> dict[str, str | int]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": 20_000,
         "spark.sql.parquet.compression.codec": "zstd",
+        # Tables are partitioned by a column of two or three values: a writer for each at once, and no sort.
+        "spark.sql.maxConcurrentOutputFileWriters": 8,
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     }
 
@@ -81,6 +83,8 @@ def _local_settings() -> dict[str, str | int]:
         "spark.driver.host": "127.0.0.1",
         "spark.sql.warehouse.dir": scratch,
         "spark.local.dir": scratch,
+        # The files of this machine are listed by the driver: a task for each, as otherwise, costs more than that.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": 100_000,
     }
 
 
