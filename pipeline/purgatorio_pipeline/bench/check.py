@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from purgatorio_pipeline.bench.check_peer import Counts
 from purgatorio_pipeline.bench.process_tree import Cost, Failed, run_measured
-from purgatorio_pipeline.bench.trace_set import INJECTED, injected, write_traces
+from purgatorio_pipeline.bench.trace_set import INJECTED, injected, violations_of, write_traces
 
 MIB: Final = 1 << 20
 NAMES: Final = {"spark": "purgatorio", "duckdb": "duckdb", "process": "process"}
@@ -42,18 +42,11 @@ class Measured:
         return self.cost.cpu_s * 1e9 / self.events
 
 
-def expected(events: int) -> Counts:
-    """Violations by clause of a set of about so many events."""
-    each = injected(events)
-    clauses = [name for name in INJECTED if name != "limbo"] + ["O5", "T3"]
-    return dict.fromkeys(sorted(clauses), each)
-
-
 def measure(events: int, folder: Path, peers: tuple[str, ...]) -> list[Measured]:
     """Generate a set and check it with each peer. Raises `Failed`."""
     paths = write_traces(folder, events)
     rows = sum(pq.read_metadata(path).num_rows for path in paths) - 2 * len(paths)
-    wanted = expected(events)
+    wanted = violations_of(injected(events))
     results = []
     for peer in peers:
         click.echo(f"checking {rows:,} events with {peer} ...", err=True)

@@ -126,6 +126,21 @@ def injected(events: int) -> int:
     return runs * max(1, events // runs // 125_000)
 
 
+def violations_of(broken: int) -> dict[str, int]:
+    """The violations by clause of a set that holds so many of each kind of `INJECTED`."""
+    clauses = sorted({*INJECTED, "O5", "T3"} - {"limbo"})
+    return dict.fromkeys(clauses, broken) if broken else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """What is uneven within a run: the share of its operations and idle checks that have the key `k0`, and whether one
+    thread makes all calls but the reaper's."""
+
+    hot_key: float = 0.0
+    one_thread: bool = False
+
+
 def write_traces(folder: Path, events: int) -> list[Path]:
     """Write a set of about so many events as typed Parquet traces."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,17 +148,24 @@ def write_traces(folder: Path, events: int) -> list[Path]:
     runs = runs_of(events)
     for run in range(runs):
         path = folder / f"run-{run}.parquet"
-        table = run_events(int(events / runs / EVENTS_PER_OPERATION), injected(events) // runs, run)
-        with TraceWriter(path, header_of(f"run-{run}")) as writer:
-            for batch in table.to_batches(max_chunksize=1 << 17):
-                writer.write_batch(batch)
+        write_run(path, int(events / runs / EVENTS_PER_OPERATION), injected(events) // runs, run)
         paths.append(path)
     return paths
 
 
-def run_events(operations: int, broken: int, seed: int) -> pa.Table:
+def write_run(path: Path, operations: int, broken: int, seed: int, skew: Skew = Skew()) -> int:
+    """Write one run (`run_events`) as a typed Parquet trace and return how many events it has."""
+    table = run_events(operations, broken, seed, skew)
+    with TraceWriter(path, header_of(f"run-{seed}")) as writer:
+        for batch in table.to_batches(max_chunksize=1 << 17):
+            writer.write_batch(batch)
+    return table.num_rows
+
+
+def run_events(operations: int, broken: int, seed: int, skew: Skew = Skew()) -> pa.Table:
     """The events of one run (`EVENT_SCHEMA`), with `broken` of each kind of `INJECTED`."""
     random = np.random.default_rng(seed)
+    uneven = np.random.default_rng([seed, 1])  # of its own: a set without skew is the same as ever
     kind = random.choice(3, operations, p=(0.6, 0.25, 0.15))
     completed, expired, at_once = (np.flatnonzero(kind == one) for one in range(3))
     o1, o3, o4, t4 = (completed[at * broken : (at + 1) * broken] for at in range(4))
@@ -151,9 +173,10 @@ def run_events(operations: int, broken: int, seed: int) -> pa.Table:
     o7 = at_once[:broken]
 
     slot_t = np.arange(operations) * SLOT_NS + 1_000_000
-    worker = np.arange(operations) % WORKERS
+    worker = np.arange(operations) % (1 if skew.one_thread else WORKERS)
     n_keys = random.integers(1, 4, operations)
     first_key = random.integers(0, 61, operations)
+    first_key[uneven.random(operations) < skew.hot_key] = 0
     wait_ns = random.integers(30, 500, operations) * 1_000_000
     deadline_t = slot_t + wait_ns
     given_t = deadline_t.copy()
@@ -179,7 +202,9 @@ def run_events(operations: int, broken: int, seed: int) -> pa.Table:
 
     idle = np.flatnonzero(random.random(operations) < 0.6)
     block = made.add(_call(_CHECKED), idle, slot_t[idle] + 12 * STEP_NS, worker[idle])
-    block["key"][:, 0], block["keys"][:, 0] = 64 + random.integers(0, 64, len(idle)), 1
+    idle_key = 64 + random.integers(0, 64, len(idle))
+    idle_key[uneven.random(len(idle)) < skew.hot_key] = 0
+    block["key"][:, 0], block["keys"][:, 0] = idle_key, 1
     block["out"][:, 1] = 0
 
     check_t = slot_t + WAITED_SLOTS * SLOT_NS + 16 * STEP_NS
@@ -204,7 +229,7 @@ def run_events(operations: int, broken: int, seed: int) -> pa.Table:
 
 def _ordered(made: _Events, n_keys: Ints) -> pa.Table:
     """The events in order and numbered, with readings put in between."""
-    last_t = max(int(block.max()) for block in made.columns["t"])
+    last_t = max(int(block.max()) for block in made.columns["t"] if block.size)
     every_ns = max(1, last_t * READING_EVENTS // made.rows)
     moments = np.arange(every_ns, last_t, every_ns)
     made.add(_call("gauge"), np.zeros(len(moments), np.int64), moments, WORKERS - 1)

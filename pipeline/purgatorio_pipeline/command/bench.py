@@ -24,6 +24,10 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
         "purgatorio_pipeline.bench.purgatory",
         "What an operation costs, by threads, at a rate; a million of them pending.",
     ),
+    "skew": (
+        "purgatorio_pipeline.bench.skew",
+        "The check on Spark of one hot run, one hot key, one hot thread.",
+    ),
     "stress": (
         "purgatorio_pipeline.bench.stress",
         "What recording costs the threaded harness.",
