@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -29,21 +30,26 @@ _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
 
 def start_session(
-    master: str | None = None, *, quick: bool = False, memory: str | None = None
+    master: str | None = None,
+    *,
+    quick: bool = False,
+    memory: str | None = None,
+    brought: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """The session of this process, started once. `quick` trades top speed for a start of a few seconds (tests, small
-    traces). `memory` is the driver's heap, as Spark writes it (`3g`).
+    traces). `memory` is the driver's heap, as Spark writes it (`3g`). `brought`: settings that name libraries of the
+    user's (`spark.jars`), which only a JVM that is started here can load.
 
     Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java.
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.path)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit started the JVM, and then this process
+    submitted = under_submit()
     local = not submitted and (master is None or master.startswith("local"))
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = _settings(quick, memory) | (_local_settings() if local else {})
+    settings = _settings(quick, memory) | (_local_settings() if local else {}) | dict(brought or {})
     builder = SparkSession.Builder().appName("purgatorio")
     if submitted:
         settings = _not_given(settings)
@@ -56,6 +62,11 @@ def start_session(
     if not local and not is_shipped():
         _ship(session)
     return session
+
+
+def under_submit() -> bool:
+    """Whether spark-submit started the JVM, and then this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _settings(quick: bool, memory: str | None) -> dict[str, str | int]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQueryException
 from rich.console import Console
 from rich.markup import escape
 
@@ -16,24 +19,49 @@ from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.state import WatchState, load_before
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation, worst
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
 EPILOG = """
 A run may come in several files: each begins with the run's header, the last one ends with its end record. Files must
-appear whole: write them elsewhere and rename them.
+appear whole: write them elsewhere and rename them. From Kafka a run comes in messages: the key is the run's name, the
+value some of its lines, the header first.
 
 \b
   purgatorio watch runs --out lake          # until Ctrl-C
   purgatorio watch runs --out lake --once   # what is there, then end
   purgatorio watch runs --out lake --metrics runs.prom   # Prometheus
+  purgatorio watch --kafka host:9092 --topic runs --out lake \\
+    --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
 A run is UNKNOWN while it is open, VIOLATED as soon as something is, and gets its verdict when its end has come. Started
 again over the same --out, it goes on where it stopped.
 
 Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown (a run is open).
 """
+TOLD_OF_A_FAILURE: Final = 2_000
+"""Characters of what Spark says when a stream fails."""
+
+
+class OptionParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
+    """NAME=VALUE."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        name, equals, text = str(value).partition("=")
+        if not name or not equals:
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        if name in ("kafka.bootstrap.servers", "subscribe"):
+            self.fail(f"{name} is given by --kafka and --topic", param, ctx)
+        return name, text
 
 
 @click.command(epilog=EPILOG)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -43,6 +71,18 @@ Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown 
 @click.option("--once", is_flag=True, help="Take in what is there, then end.")
 @click.option("--every", "every_s", default=5.0, show_default=True, help="Seconds between two looks.")
 @click.option("--files", default=64, show_default=True, help="Files a batch at most.")
+@click.option("--kafka", metavar="SERVERS", help="Kafka's bootstrap servers, instead of FOLDER.")
+@click.option("--topic", "topics", multiple=True, help="Topic of Kafka; may be repeated.")
+@click.option(
+    "--kafka-option",
+    "kafka_options",
+    type=OptionParam(),
+    multiple=True,
+    help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
+)
+@click.option("--messages", default=100_000, show_default=True, help="Messages a batch at most.")
+@click.option("--packages", help="Maven coordinates of the connector, fetched by Spark.")
+@click.option("--jars", help="Jars for Spark by path, with commas.")
 @click.option(
     "--metrics", type=click.Path(path_type=Path), help="Keep this file of Prometheus text up to date."
 )
@@ -52,33 +92,85 @@ Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown 
     "--json", "as_json", is_flag=True, help="One JSON object on standard output at the end, nothing else."
 )
 def command(
-    folder: Path,
+    folder: Path | None,
     out: Path,
     once: bool,
     every_s: float,
     files: int,
+    kafka: str | None,
+    topics: Sequence[str],
+    kafka_options: Sequence[tuple[str, str]],
+    messages: int,
+    packages: str | None,
+    jars: str | None,
     metrics: Path | None,
     master: str | None,
     memory: str | None,
     as_json: bool,
 ) -> None:
-    """Judge the runs of FOLDER as their files arrive."""
-    from purgatorio_pipeline.session import start_session
-    from purgatorio_pipeline.watch.stream import start_watch
+    """Judge the runs of FOLDER as their files arrive, or those of a topic of Kafka."""
+    from purgatorio_pipeline.watch.messages import messages_arrived
+    from purgatorio_pipeline.watch.stream import start_stream, start_watch
 
+    if (folder is None) == (kafka is None):
+        raise click.UsageError("name a folder, or Kafka's servers with --kafka")
+    if (kafka is None) == bool(topics):
+        raise click.UsageError("--kafka and --topic go together")
+    spark = _session(master, memory, {"spark.jars.packages": packages, "spark.jars": jars})
     console = Console(stderr=as_json)
-    spark = start_session(master, quick=True, memory=memory)
     watcher = Watcher(spark, out, lambda news: _tell(console, news), metrics)
-    query = start_watch(spark, folder, watcher, every_s=None if once else every_s, files_per_batch=files)
-    with suppress(KeyboardInterrupt):
-        query.awaitTermination()
-    query.stop()
+    every = None if once else every_s
+    if folder is not None:
+        query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
+    else:
+        arriving = _kafka(spark, kafka or "", topics, dict(kafka_options), messages)
+        query = start_stream(arriving, replace(watcher, arrived=messages_arrived), every_s=every)
+    _wait(query)
     state = load_before(out / "state", sys.maxsize)
     if as_json:
         click.echo(json.dumps(_as_json(state), ensure_ascii=False))
     else:
         _summary(console, state)
     sys.exit(EXIT_STATUS[_verdict(state)])
+
+
+def _session(master: str | None, memory: str | None, jars: Mapping[str, str | None]) -> SparkSession:
+    from purgatorio_pipeline.session import start_session, under_submit
+
+    brought = {name: value for name, value in jars.items() if value is not None}
+    if brought and under_submit():
+        raise click.UsageError("under spark-submit give --packages and --jars to spark-submit")
+    try:
+        return start_session(master, quick=True, memory=memory, brought=brought)
+    except PySparkRuntimeError as failed:
+        if not brought:
+            raise
+        what = ", ".join(brought.values())
+        raise click.UsageError(f"Spark did not start with {what}: it says above why") from failed
+
+
+def _kafka(
+    spark: SparkSession, servers: str, topics: Sequence[str], options: Mapping[str, str], messages: int
+) -> DataFrame:
+    from purgatorio_pipeline.watch import kafka
+
+    try:
+        return kafka.kafka_messages(spark, servers, topics, options, messages)
+    except kafka.NoConnector as absent:
+        raise click.UsageError(str(absent)) from None
+    except PySparkException as refused:
+        raise click.UsageError(f"Spark's Kafka source refuses: {refused}") from None
+
+
+def _wait(query: StreamingQuery) -> None:
+    """Until the stream has taken in what there is, or Ctrl-C."""
+    try:
+        with suppress(KeyboardInterrupt):
+            query.awaitTermination()
+    except StreamingQueryException as failed:
+        why = str(failed)[:TOLD_OF_A_FAILURE]
+        raise click.UsageError(f"the stream failed; started again, it goes on from there: {why}") from None
+    query.stop()
 
 
 def _verdict(state: WatchState) -> Verdict:

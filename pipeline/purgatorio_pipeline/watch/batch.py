@@ -1,4 +1,4 @@
-"""One batch of a watch: read the new segments, judge the runs that they close, look into those that go on.
+"""One batch of a watch: take in the new segments, judge the runs that they close, look into those that go on.
 
 A closed run is judged by the batch checker over all its segments, so its verdict is the one that `check` gives. In an
 open run the clauses of operations look at what is carried and what is new; what they find stands, nothing passes yet.
@@ -21,7 +21,7 @@ from purgatorio_pipeline.ingest import Ingested
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.watch.carry import Carry
 from purgatorio_pipeline.watch.metrics import write_metrics
-from purgatorio_pipeline.watch.segments import Segment, events_of, read_segments
+from purgatorio_pipeline.watch.segments import Segment, events_of, events_table, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.result import Json, TraceFacts, conclude
@@ -43,25 +43,37 @@ class News:
     state: WatchState
 
 
+Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
+"""From what the stream gives and the state before it, the rows of its segments; None where nothing came."""
+
+
+def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
+    """The rows of new files, which are told by their paths."""
+    paths = [_local(row["path"]) for row in files.select("path").collect()]
+    return file_rows(spark, paths) if paths else None
+
+
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Judges batches of segments. `tell` hears of each batch once it is committed; `metrics` is written then too."""
+    """Judges batches of segments. `tell` hears of each batch once it is committed; `metrics` is written then too.
+    `arrived` makes segments of what the stream gives: the files of a folder, or messages."""
 
     spark: SparkSession
     out: Path
     tell: Callable[[News], None]
     metrics: Path | None = None
+    arrived: Arrived = files_arrived
 
-    def batch(self, files: DataFrame, number: int) -> None:
+    def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
         lake = Lake(self.out)
         lake.sweep()
-        paths = sorted(_local(row["path"]) for row in files.select("path").collect())
         state = load_before(self.out / "state", number)
         state.batch = number
         news = News(number, [], [], state)
-        if paths:
-            segments = read_segments(self.spark, lake, _events(number), paths)
+        rows = self.arrived(self.spark, fresh, state)
+        if rows is not None:
+            segments = read_segments(self.spark, lake, number, rows)
             news.closed.extend(_take(state, segments, number))
             news.closed.extend(self._close(lake, state))
             touched = sorted({one.run for one in segments} & state.runs.keys())
@@ -81,9 +93,9 @@ class Watcher:
         keys = {run.run: key for key, run in enumerate(closing)}
         tables = range(min(run.first_batch for run in closing), state.batch + 1)
         parts = [
-            events_of(self.spark, lake, _events(number), keys)
+            events_of(self.spark, lake, number, keys)
             for number in tables
-            if lake.path(_events(number)).exists()
+            if lake.path(events_table(number)).exists()
         ]
         facts = {key: _facts(run) for key, run in enumerate(closing)}
         checked = judge_ingested(
@@ -105,7 +117,7 @@ class Watcher:
     def _look(self, lake: Lake, state: WatchState, touched: Sequence[str]) -> list[tuple[str, Violation]]:
         keys = {run: key for key, run in enumerate(touched)}
         carry = Carry(self.spark, lake)
-        fresh = events_of(self.spark, lake, _events(state.batch), keys)
+        fresh = events_of(self.spark, lake, state.batch, keys)
         lake.write("silver/part", carry.part(state.carried, fresh, keys))
         part = lake.read(self.spark, "silver/part")
         judged = {
@@ -144,30 +156,46 @@ class Watcher:
 
 
 def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Json]:
-    """Put the new files to their runs; those that belong to none are a result of their own."""
-    known = {str(one["run"]) for one in state.closed}
+    """Put the new segments to their runs; those that belong to none are a result of their own, told once."""
+    known = {str(one["run"]) for one in state.closed if one["subject"]}
+    told = {_strangeness(one) for one in state.closed}
     odd: list[Json] = []
     for segment in segments:
-        if segment.header is None:
-            facts = TraceFacts(
-                segment.file,
-                None,
-                segment.events,
-                segment.broken,
-                has_end=False,
-                first_broken=segment.first_broken,
-            )
-            odd.append({**conclude(facts, None, RunTally()).as_json(), "open": False})
-        elif segment.run in known:
-            why = (
-                f"run {segment.run!r} was closed before {segment.file} came: give every run a name of its own"
-            )
-            facts = TraceFacts(segment.file, segment.header, segment.events)
-            odd.append({**conclude(facts, None, RunTally()).as_json(), "problems": [why], "open": False})
+        if segment.partition:
+            before = state.offsets.get(segment.partition, 0)
+            state.offsets[segment.partition] = max(before, segment.next_offset)
+        if segment.run in known or segment.header is None:
+            one = _late(segment) if segment.run in known else _headless(segment)
+            if _strangeness(one) not in told:
+                odd.append(one)
+                told.add(_strangeness(one))
         else:
             fresh = OpenRun(segment.run, segment.header, segment.file, number)
             state.runs.setdefault(segment.run, fresh).take(segment)
     return odd
+
+
+def _strangeness(one: Json) -> tuple[str, bool]:
+    """What is told once of a key whose messages come without end: that no run is theirs, or that it is over."""
+    problems = one["problems"]
+    return str(one["file"]), isinstance(problems, list) and any(_LATE in str(text) for text in problems)
+
+
+def _headless(segment: Segment) -> Json:
+    facts = TraceFacts(
+        segment.file, None, segment.events, segment.broken, has_end=False, first_broken=segment.first_broken
+    )
+    return {**conclude(facts, None, RunTally()).as_json(), "open": False}
+
+
+_LATE: Final = "was closed before"
+
+
+def _late(segment: Segment) -> Json:
+    why = f"run {segment.run!r} {_LATE} {segment.file} came: give every run a name of its own"
+    facts = TraceFacts(segment.file, segment.header, segment.events)
+    result = conclude(facts, None, RunTally())
+    return {**result.as_json(), "run": segment.run, "problems": [why], "open": False}
 
 
 def _facts(run: OpenRun) -> TraceFacts:
@@ -181,10 +209,6 @@ def _facts(run: OpenRun) -> TraceFacts:
         run.dropped,
         first_broken=run.first_broken or first,
     )
-
-
-def _events(number: int) -> str:
-    return f"silver/events-{number:09d}"
 
 
 def _local(uri: str) -> Path:

@@ -1,4 +1,6 @@
-"""Segments: the files of a run that is still being recorded.
+"""Segments: the parts in which a run arrives that is still being recorded, and the table that they are read into.
+
+Here they are files; `messages` has those of Kafka. Both come to the same rows.
 
 A segment is a trace file like any other: the run's header first, then some of its events. The last one to be written
 ends with the end record, which counts the events of the whole run; a run in one file is a run of one segment. A file
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -20,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.judge.process import facts_of
+from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields, fields_of
 from purgatorio_spec.trace.parse import parse_fields
 from purgatorio_spec.trace.reader import TraceReader
@@ -28,12 +31,16 @@ from purgatorio_spec.trace.record import Header
 _KIND: Final[Fields] = [pa.field(name, pa.string()) for name in ("kind", "run", "note")]
 _EVENTS: Final[Fields] = [EVENT_SCHEMA.field(name) for name in EVENT_SCHEMA.names]
 SEGMENT_SCHEMA: Final = pa.schema(_KIND + _EVENTS)
+_BROKEN: Final = "file string, line long, field string, why string, hint string, text string"
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What one file told besides its events. `header` is None where it has no usable one; `declared`: the events of the
-    whole run by the end record, None without one. `last_t`: of its events, in the run's clock."""
+    whole run by the end record, None without one. `last_t`: of its events, in the run's clock.
+
+    Of messages also the `partition` that they came from, the offset after the last of them, and `i` of its last event.
+    """
 
     file: str
     run: str
@@ -45,42 +52,107 @@ class Segment:
     declared: int | None
     cut: str
     last_t: int
+    partition: str = ""
+    next_offset: int = 0
+    last_i: int = -1
 
 
-def read_segments(spark: SparkSession, lake: Lake, table: str, paths: Sequence[Path]) -> list[Segment]:
-    """Read files into `table` (events with the run's name beside each), one task a file; what they told."""
+def file_rows(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    """The rows of some files (`SEGMENT_SCHEMA`), one task a file."""
     rows = [(str(path),) for path in sorted(paths)]
     files = spark.createDataFrame(spark.sparkContext.parallelize(rows, max(1, len(rows))), "path string")
-    place = lake.write(table, files.mapInArrow(_read, from_arrow_schema(SEGMENT_SCHEMA)), "kind")
-    notes = spark.read.parquet(str(place)).where("kind = 'note'").select("note").collect()
-    return sorted((_segment(orjson.loads(row["note"])) for row in notes), key=lambda one: one.file)
+    return files.mapInArrow(_read, from_arrow_schema(SEGMENT_SCHEMA))
 
 
-def events_of(spark: SparkSession, lake: Lake, table: str, runs: dict[str, int]) -> DataFrame:
-    """The events of some runs out of a table that `read_segments` wrote, with the run key that each is given."""
-    rows = spark.read.schema(from_arrow_schema(SEGMENT_SCHEMA)).parquet(str(lake.path(table)))
+def read_segments(spark: SparkSession, lake: Lake, number: int, rows: DataFrame) -> list[Segment]:
+    """Write the rows of batch `number`, its broken lines to quarantine; what its segments told."""
+    lake.write(events_table(number), rows, "kind")
+    written = _rows_of(spark, lake, number)
+    notes = written.where("kind = 'note'").select("note").collect()
+    segments = [_segment(orjson.loads(row["note"])) for row in notes]
+    if any(one.broken or one.cut for one in segments):
+        broken = written.where("kind = 'broken'").select(fn.from_json("note", _BROKEN).alias("broken"))
+        lake.write(f"bronze/quarantine-{number:09d}", broken.select("broken.*"))
+    return sorted(segments, key=lambda one: (one.file, one.run))
+
+
+def events_table(number: int) -> str:
+    """Where the rows of a batch lie."""
+    return f"silver/events-{number:09d}"
+
+
+def events_of(spark: SparkSession, lake: Lake, number: int, runs: dict[str, int]) -> DataFrame:
+    """The events of some runs out of those of a batch, with the run key that each is given."""
     keys = spark.createDataFrame(list(runs.items()) or [("", -1)], "run string, run_key int")
     return (
-        rows.where("kind = 'event'")
+        _rows_of(spark, lake, number)
+        .where("kind = 'event'")
         .join(fn.broadcast(keys), "run")
         .select("run_key", *(fn.col(name) for name in EVENT_SCHEMA.names))
     )
+
+
+def _rows_of(spark: SparkSession, lake: Lake, number: int) -> DataFrame:
+    # By its schema, since a batch without a row has left no file to tell it from.
+    schema = from_arrow_schema(SEGMENT_SCHEMA)
+    return spark.read.schema(schema).parquet(str(lake.path(events_table(number))))
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for path in map(str, batch.column("path").to_pylist()):
             reader = TraceReader(Path(path), segment=True)
-            last_t = -(1 << 62)
+            last_t = BEFORE_ALL
             for events in reader.batches():
-                last_t = max(last_t, int(events.column("t").to_numpy().max()))
-                yield _rows("event", _name(reader), None, events)
-            nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
-            yield _rows("note", _name(reader), _note(reader, last_t), nothing)
+                last_t = latest(last_t, events)
+                yield event_rows(run_name(reader), events)
+            yield from told_rows(told_by(reader, last_t), reader.broken)
 
 
-def _name(reader: TraceReader) -> str:
+BEFORE_ALL: Final = -(1 << 62)
+"""The time of the last event of a segment that has none."""
+
+
+def latest(last_t: int, events: pa.RecordBatch) -> int:
+    """The time of the last event, given that of the batches before."""
+    return max(last_t, int(events.column("t").to_numpy().max()))
+
+
+def run_name(reader: TraceReader) -> str:
+    """The name of the run by its header."""
     return "" if reader.header is None else reader.header.run
+
+
+def event_rows(run: str, events: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of events."""
+    return _rows("event", run, None, events)
+
+
+def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.RecordBatch]:
+    """The rows that follow the events of a segment: its broken lines, and what it told."""
+    nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
+    for one in broken:
+        yield _rows("broken", told.run, orjson.dumps(one).decode(), nothing)
+    header = None if told.header is None else fields_of(told.header)
+    fields = {name: getattr(told, name) for name in Segment.__slots__}
+    yield _rows("note", told.run, orjson.dumps({**fields, "header": header}).decode(), nothing)
+
+
+def told_by(reader: TraceReader, last_t: int) -> Segment:
+    """What a reader told, once its batches have been read."""
+    facts = facts_of(reader)
+    return Segment(
+        file=facts.file,
+        run=run_name(reader),
+        header=facts.header,
+        events=facts.events,
+        broken=facts.broken,
+        first_broken=facts.first_broken,
+        dropped=facts.dropped,
+        declared=None if reader.end is None else reader.end.events,
+        cut=facts.cut or "",
+        last_t=last_t,
+    )
 
 
 def _rows(kind: str, run: str, note: str | None, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -94,40 +166,8 @@ def _rows(kind: str, run: str, note: str | None, events: pa.RecordBatch) -> pa.R
     return pa.RecordBatch.from_arrays(columns, schema=SEGMENT_SCHEMA)
 
 
-def _note(reader: TraceReader, last_t: int) -> str:
-    facts = facts_of(reader)
-    return orjson.dumps(
-        {
-            "file": facts.file,
-            "run": _name(reader),
-            "header": None if facts.header is None else fields_of(facts.header),
-            "events": facts.events,
-            "broken": facts.broken,
-            "first_broken": facts.first_broken,
-            "dropped": facts.dropped,
-            "declared": None if reader.end is None else reader.end.events,
-            "cut": facts.cut or "",
-            "last_t": last_t,
-        }
-    ).decode()
-
-
-def _segment(note: dict[str, object]) -> Segment:
-    def number(name: str) -> int:
-        return int(str(note[name]))
-
-    return Segment(
-        str(note["file"]),
-        str(note["run"]),
-        header_of(note["header"]),
-        number("events"),
-        number("broken"),
-        str(note["first_broken"]),
-        number("dropped"),
-        None if note["declared"] is None else number("declared"),
-        str(note["cut"]),
-        number("last_t"),
-    )
+def _segment(note: dict[str, Any]) -> Segment:
+    return Segment(**{**note, "header": header_of(note["header"])})
 
 
 def header_of(fields: object) -> Header | None:

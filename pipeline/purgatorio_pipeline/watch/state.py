@@ -44,6 +44,8 @@ class OpenRun:
     declared: int | None = None
     last_t: int = -(1 << 62)
     odd: str = ""
+    last_i: dict[str, int] = field(default_factory=dict)
+    """By partition of Kafka, `i` of the last event: what comes next is above it."""
     found: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     shown: dict[str, list[str]] = field(default_factory=dict)
 
@@ -54,6 +56,8 @@ class OpenRun:
         self.first_broken = self.first_broken or segment.first_broken
         self.dropped += segment.dropped
         self.last_t = max(self.last_t, segment.last_t)
+        if segment.partition:
+            self.last_i[segment.partition] = segment.last_i
         if segment.declared is not None:
             self.declared = segment.declared
         if segment.header is not None and segment.header != self.header:
@@ -114,6 +118,8 @@ class WatchState:
     """The batch whose tables hold the events carried over; -1: there are none."""
     runs: dict[str, OpenRun] = field(default_factory=dict)
     closed: list[Json] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    """By partition of Kafka, the first offset that was not taken in."""
 
     def all_runs(self) -> Iterator[Json]:
         """Every run in the public shape, the closed ones first."""
@@ -127,6 +133,7 @@ class WatchState:
             for run in self.runs.values()
         ]
         state = {"batch": self.batch, "carried": self.carried, "runs": runs, "closed": self.closed}
+        state["offsets"] = self.offsets
         write_whole(_place(folder, self.batch), orjson.dumps(state).decode())
 
 
@@ -137,7 +144,7 @@ def load_before(folder: Path, batch: int) -> WatchState:
         return WatchState()
     held = orjson.loads(_place(folder, max(earlier)).read_bytes())
     runs = {one["run"]: OpenRun(**{**one, "header": header_of(one["header"])}) for one in held["runs"]}
-    return WatchState(held["batch"], held["carried"], runs, held["closed"])
+    return WatchState(held["batch"], held["carried"], runs, held["closed"], held.get("offsets", {}))
 
 
 def forget_before(folder: Path, batch: int) -> None:

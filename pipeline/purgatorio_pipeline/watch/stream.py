@@ -1,4 +1,4 @@
-"""The stream itself: new files of a folder in micro-batches, each handed to the watcher."""
+"""The stream itself: new files of a folder, or messages, in micro-batches, each handed to the watcher."""
 
 from __future__ import annotations
 
@@ -40,10 +40,16 @@ def start_watch(
         .select("path")
     )
 
+    return start_stream(files, watcher, every_s=every_s)
+
+
+def start_stream(arriving: DataFrame, watcher: Watcher, *, every_s: float | None = None) -> StreamingQuery:
+    """The same of a stream of any source whose rows the watcher's `arrived` knows."""
+
     def each(batch: DataFrame, number: int) -> None:
         watcher.batch(batch, number)
 
-    writer = files.writeStream.foreachBatch(each).option(
+    writer = arriving.writeStream.foreachBatch(each).option(
         "checkpointLocation", str(watcher.out / "checkpoint")
     )
     if every_s is None:

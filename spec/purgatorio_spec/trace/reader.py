@@ -42,6 +42,12 @@ class TraceReader:
     name: str = ""
     segment: bool = False
     """The file is one of several of a run: the end record counts the events of all of them."""
+    lines: Iterator[Line] | None = None
+    """JSON lines that somebody else reads; `path` is only a name then, and is not opened."""
+    repeats: bool = False
+    """The header may come again as it was: whoever sends lines does not know what was received before."""
+    last_i: int = -1
+    """Events come above this `i`; in the end, that of the last one."""
     header: Header | None = None
     header_line: int = 0
     end: End | None = None
@@ -49,14 +55,14 @@ class TraceReader:
     broken: list[BrokenLine] = field(default_factory=list)
     broken_count: int = 0
     cut: str | None = None
-    _last_i: int = -1
 
     def __post_init__(self) -> None:
         self.name = self.name or str(self.path)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of `EVENT_SCHEMA` with `i` strictly increasing over the whole file."""
-        source = self._parquet() if is_parquet(self.path) else self._jsonl()
+        typed = self.lines is None and is_parquet(self.path)
+        source = self._parquet() if typed else self._jsonl()
         for batch in source:
             kept = self._in_order(batch)
             self.events += kept.num_rows
@@ -67,7 +73,7 @@ class TraceReader:
         self._check_count()
 
     def _jsonl(self) -> Iterator[pa.RecordBatch]:
-        stream = self._until_cut(lines(self.path))
+        stream = self._until_cut(lines(self.path) if self.lines is None else self.lines)
         while block := list(islice(stream, BLOCK_LINES)):
             yield from self._block(block)
 
@@ -109,6 +115,8 @@ class TraceReader:
 
     def _others(self, others: tuple[tuple[int, Header | End], ...]) -> None:
         for number, record in others:
+            if self.repeats and record == self.header:
+                continue
             if isinstance(record, Header):
                 self._refuse_at(number, "kind", "a second header", "one run a file: split the file")
             elif self.end is not None:
@@ -133,7 +141,7 @@ class TraceReader:
         if not batch.num_rows:
             return batch
         order = batch.column("i").to_numpy()
-        before = np.maximum.accumulate(np.concatenate(([self._last_i], order)))[:-1]
+        before = np.maximum.accumulate(np.concatenate(([self.last_i], order)))[:-1]
         good = order > before
         if not good.all():
             numbers = batch.column("line").to_numpy()
@@ -141,7 +149,7 @@ class TraceReader:
                 why = f"{order[at]} is not above {before[at]}, which came before"
                 self._refuse_at(int(numbers[at]), "i", why, "write events in the order of i, each i once")
             batch = batch.filter(pa.array(good))
-        self._last_i = max(self._last_i, int(order.max()))
+        self.last_i = max(self.last_i, int(order.max()))
         return batch
 
     def _check_count(self) -> None:

@@ -1,0 +1,162 @@
+"""Messages as segments: what a batch brought of one run from one partition of Kafka.
+
+A message's key is the run, its value one or several lines of a trace. The header line is the first of its run in each
+partition; it may come again in any message, as it was. In a partition `i` increases, and what is known of an open run
+(header, last `i`) is given to the reader with each batch, so that a batch goes on where the one before it ended.
+
+A message is told by its topic, partition and offset: seen again, in the same batch or later, it counts once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from purgatorio_pipeline.watch.segments import (
+    BEFORE_ALL,
+    SEGMENT_SCHEMA,
+    event_rows,
+    latest,
+    told_by,
+    told_rows,
+)
+from purgatorio_pipeline.watch.state import WatchState
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.columns import fields_of
+from purgatorio_spec.trace.lines import Line, split
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import Header
+
+
+class Known(NamedTuple):
+    """An open run: its header as a line, and by partition `i` of the last event."""
+
+    header: bytes
+    last_i: dict[str, int]
+
+
+class Message(NamedTuple):
+    """One message of Kafka. Without a key its run has no name; without a value it has no lines."""
+
+    partition: str
+    key: bytes
+    offset: int
+    value: bytes
+
+
+def messages_arrived(spark: SparkSession, messages: DataFrame, state: WatchState) -> DataFrame:
+    """The rows of new messages, given the columns of Spark's Kafka source; those that were taken in are left out."""
+    fresh = messages.select(
+        fn.concat_ws("-", "topic", "partition").alias("part"),
+        fn.expr("coalesce(key, X'') AS key"),
+        fn.col("offset").cast("long"),
+        "value",
+    )
+    seen = list(state.offsets.items()) or [("", 0)]
+    taken = spark.createDataFrame(seen, "part string, taken long")
+    new = fresh.join(fn.broadcast(taken), "part", "left").where("offset >= coalesce(taken, 0)")
+    known = {
+        run.run: Known(orjson.dumps(fields_of(run.header)), run.last_i)
+        for run in state.runs.values()
+        if run.header is not None
+    }
+    return (
+        new.select("part", "key", "offset", "value")
+        .repartition("part", "key")
+        .sortWithinPartitions("part", "key", "offset")
+        .mapInArrow(partial(_read, known=known), from_arrow_schema(SEGMENT_SCHEMA))
+    )
+
+
+def _read(batches: Iterable[pa.RecordBatch], known: dict[str, Known]) -> Iterator[pa.RecordBatch]:
+    # By the key's bytes: keys that are no UTF-8 can look the same as texts, and their offsets are not sorted together.
+    for (part, key), some in groupby(_messages(batches), key=lambda one: (one.partition, one.key)):
+        run = key.decode(errors="replace")
+        yield from _segment(_Messages(some), part, run, known.get(run))
+
+
+def _messages(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield Message(row["part"], bytes(row["key"]), row["offset"], bytes(row["value"] or b""))
+
+
+@dataclass(slots=True)
+class _Messages:
+    """The lines of some messages, numbered through, and from which message each came."""
+
+    messages: Iterable[Message]
+    first_lines: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+
+    def lines(self) -> Iterator[Line]:
+        number = 0
+        for message in self.messages:
+            if self.offsets and message.offset <= self.offsets[-1]:
+                continue  # seen before; they are sorted
+            self.first_lines.append(number + 1)
+            self.offsets.append(message.offset)
+            for line in split(iter((message.value + b"\n",))):
+                yield replace(line, number=number + line.number)
+            number += message.value.count(b"\n") + 1
+
+    def place(self, part: str, broken: BrokenLine) -> BrokenLine:
+        """The same with the message for a file, and the line in that message."""
+        at = bisect_right(self.first_lines, broken.line) - 1
+        if at < 0:
+            return broken
+        line = broken.line - self.first_lines[at] + 1
+        return replace(broken, file=f"{part}@{self.offsets[at]}", line=line)
+
+
+def _segment(messages: _Messages, part: str, run: str, known: Known | None) -> Iterator[pa.RecordBatch]:
+    def lines() -> Iterator[Line]:
+        if known is not None:
+            yield Line(0, known.header)
+        yield from messages.lines()
+
+    name = f"{part} key {run}"
+    last_i = -1 if known is None else known.last_i.get(part, -1)
+    reader = TraceReader(Path(part), name, segment=True, lines=lines(), repeats=True, last_i=last_i)
+    last_t = BEFORE_ALL
+    for events in reader.batches():
+        last_t = latest(last_t, events)
+        yield event_rows(run, events)
+    broken = [messages.place(part, one) for one in reader.broken]
+    told = told_by(reader, last_t)
+    header = told.header
+    if header is not None and header.run != run:
+        broken.insert(0, _misplaced(messages, part, run, header))
+        told = replace(told, header=None, broken=told.broken + 1)
+    told = replace(
+        told,
+        run=run,
+        first_broken=str(broken[0]) if broken else "",
+        partition=part,
+        next_offset=messages.offsets[-1] + 1,
+        last_i=reader.last_i,
+    )
+    yield from told_rows(told, broken)
+
+
+def _misplaced(messages: _Messages, part: str, run: str, header: Header) -> BrokenLine:
+    key = f"the key is {run!r}" if run else "there is no key"
+    return BrokenLine(
+        f"{part}@{messages.offsets[0]}",
+        1,
+        "run",
+        f"{key}, the header says {header.run!r}",
+        "write the run's name as the key of each of its messages",
+        "",
+    )

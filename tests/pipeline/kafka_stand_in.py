@@ -1,0 +1,82 @@
+"""Messages as Spark's Kafka source gives them, from Parquet files: no broker and no connector are here.
+
+Run as a program it is a watch of such a folder, which a test can kill.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from purgatorio_spec.trace.columns import Fields
+
+COLUMNS: Final = """key binary, value binary, topic string, partition int, offset long,
+    timestamp timestamp, timestampType int"""
+_FIELDS: Final[Fields] = [
+    pa.field("key", pa.binary()), pa.field("value", pa.binary()), pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()), pa.field("offset", pa.int64()),
+    pa.field("timestamp", pa.timestamp("us", "UTC")), pa.field("timestampType", pa.int32()),
+]  # fmt: skip
+
+
+class Sent(NamedTuple):
+    """One message."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int
+    offset: int
+
+
+def messages_of(run: str, lines: Sequence[bytes], at_once: int, partition: int) -> list[Sent]:
+    """The lines of a trace as messages under one key, some at once; every third one has the header again, as a sender
+    that was started anew would write."""
+    header, rest = lines[0], lines[1:]
+    parts = [rest[at : at + at_once] for at in range(0, len(rest), at_once)]
+    return [
+        Sent(run.encode(), b"\n".join([header, *part] if number % 3 == 0 else part), partition, number)
+        for number, part in enumerate(parts)
+    ]
+
+
+def in_one_partition(messages: Sequence[Sent]) -> list[Sent]:
+    """Messages in the order in which they were sent, numbered anew."""
+    return [one._replace(offset=number) for number, one in enumerate(messages)]
+
+
+def write_messages(place: Path, messages: Iterable[Sent]) -> None:
+    """A file of messages, which is a batch of `stand_in`."""
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [{**one._asdict(), "topic": "runs", "timestamp": when, "timestampType": 0} for one in messages]
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(_FIELDS)), place)
+
+
+def stand_in(spark: SparkSession, folder: Path) -> DataFrame:
+    """The messages of a folder as a stream, a file a batch."""
+    return spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def main(folder: Path, out: Path) -> None:
+    """Watch the folder to its end and print the runs."""
+    from purgatorio_pipeline.session import start_session
+    from purgatorio_pipeline.watch.batch import Watcher
+    from purgatorio_pipeline.watch.messages import messages_arrived
+    from purgatorio_pipeline.watch.state import load_before
+    from purgatorio_pipeline.watch.stream import start_stream
+
+    spark = start_session("local[2]", quick=True, memory="1g")
+    watcher = Watcher(spark, out, lambda news: None, arrived=messages_arrived)
+    start_stream(stand_in(spark, folder), watcher).awaitTermination()
+    print(json.dumps(list(load_before(out / "state", sys.maxsize).all_runs())))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,264 @@
+"""`purgatorio watch --kafka`: messages come to what a file of the same lines comes to, each once.
+
+There is no broker here and no connector. What stands for them has the columns of Spark's Kafka source; that the
+connector is absent is what the user is told, and that is tested as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from pipeline import kafka_stand_in
+from pipeline.kafka_stand_in import COLUMNS, Sent, in_one_partition, messages_of, stand_in, write_messages
+from pipeline.test_watch import by_run, counts, many
+from purgatorio_pipeline import session
+from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.watch import kafka
+from purgatorio_pipeline.watch.batch import News, Watcher
+from purgatorio_pipeline.watch.messages import messages_arrived
+from purgatorio_pipeline.watch.state import load_before
+from purgatorio_pipeline.watch.stream import start_stream
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+
+WATCH = ["watch", "--kafka", "host:9092", "--topic", "runs"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+def lines_of(place: Path, run: str, broken: bool) -> list[bytes]:
+    """The lines of a run, which is also written as a file."""
+    return many(run, broken).write(place / f"{run}.jsonl").read_bytes().splitlines()
+
+
+def by_check(place: Path, run: str) -> RunResult:
+    """What `check` says of that file."""
+    return check_files([place / f"{run}.jsonl"]).runs[0]
+
+
+def watch(spark: SparkSession, place: Path) -> list[News]:
+    """Take in the batches that are there."""
+    heard: list[News] = []
+    watcher = Watcher(spark, place / "lake", heard.append, arrived=messages_arrived)
+    start_stream(stand_in(spark, place / "in"), watcher).awaitTermination()
+    return heard
+
+
+def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSession, place: Path) -> None:
+    """Two runs in one partition, interleaved and cut at batches, one with a line that is none in another partition; a
+    message seen again in its batch and in a later one counts once, and so does a batch that is done again."""
+    good = messages_of("good", lines_of(place, "good", broken=False), 40, 0)
+    bad = messages_of("bad", lines_of(place, "bad", broken=True), 40, 0)
+    half = len(good) // 2
+    sent = in_one_partition([*bad[:half], *good[:half], *good[half:], *bad[half:]])
+    torn_lines = lines_of(place, "torn", broken=False)
+    torn_lines[8] = torn_lines[8][:-9]
+    (place / "torn.jsonl").write_bytes(b"\n".join(torn_lines) + b"\n")
+    torn = messages_of("torn", torn_lines, 5, 1)
+    write_messages(place / "in" / "0.parquet", [*sent[: 2 * half], *torn, sent[2 * half - 1], sent[0]])
+    (first,) = watch(spark, place)
+    runs = by_run(first.state)
+    assert {name: (run["verdict"], run["open"]) for name, run in runs.items()} == {
+        "good": ("UNKNOWN", True),
+        "bad": ("VIOLATED", True),
+        "torn": ("INVALID_TRACE", False),
+    }
+    assert [(run, one.clause, one.subject) for run, one in first.found] == [("bad", "T4", "op-10")]
+    assert counts(runs["torn"]) == counts(by_check(place, "torn").as_json())
+    quarantine = pq.read_table(place / "lake" / "bronze" / "quarantine-000000000").to_pylist()
+    (by_file,) = check_files([place / "torn.jsonl"]).broken
+    # Line 9 of the file; the first message has the header and five lines.
+    assert [(row["file"], row["line"], row["why"]) for row in quarantine] == [("runs-1@1", 3, by_file.why)]
+    assert "runs-1@1:3" in str(runs["torn"]["problems"])
+
+    write_messages(place / "in" / "1.parquet", sent[2 * half - 2 :])
+    (second,) = watch(spark, place)
+    assert second.found == [], "what was told is not told again"
+    runs = by_run(second.state)
+    assert not any(run["open"] for run in runs.values())
+    for name in ("good", "bad"):
+        expected = by_check(place, name)
+        assert (runs[name]["verdict"], runs[name]["events"]) == (expected.verdict, expected.events)
+        assert counts(runs[name]) == counts(expected.as_json())
+    assert runs["bad"]["verdict"] == Verdict.VIOLATED
+    assert second.state.offsets == {"runs-0": len(sent), "runs-1": len(torn)}
+
+    again: list[News] = []
+    Watcher(spark, place / "lake", again.append, arrived=messages_arrived).batch(
+        spark.read.schema(COLUMNS).parquet(str(place / "in" / "1.parquet")), second.batch
+    )
+    assert again[0].state == second.state
+    # The twin: without the offsets that were taken in, the same messages are a second time.
+    third = spark.read.schema(COLUMNS).parquet(str(place / "in" / "1.parquet"))
+    for offsets, late in ((second.state.offsets, 0), ({}, 2)):
+        state = load_before(place / "lake" / "state", second.batch + 1)
+        state.offsets = dict(offsets)
+        state.save(place / "lake" / "state")
+        Watcher(spark, place / "lake", again.append, arrived=messages_arrived).batch(third, second.batch + 1)
+        assert len(again[-1].closed) == late
+    assert "was closed before" in str(again[-1].closed)
+
+
+def test_messages_that_are_no_run_s(spark: SparkSession, place: Path) -> None:
+    """No key, another key than the header's, no header, no value: invalid and told once, whatever comes after. An `i`
+    that is not above those of the batch before is a broken line, as in a file."""
+    lines = lines_of(place, "good", broken=False)
+    some, repeated = b"\n".join(lines[:4]), b"\n".join(lines[2:6])
+    batches = [
+        [
+            Sent(None, some, 0, 0), Sent(b"other", some, 0, 1), Sent(b"headless", lines[1], 0, 2),
+            Sent(b"empty", None, 0, 3), Sent(b"\xff", lines[1], 0, 4), Sent(b"\xfe", lines[1], 0, 5),
+            Sent(b"good", some, 0, 6),
+        ],
+        [Sent(None, some, 0, 7), Sent(b"headless", lines[2], 0, 8), Sent(b"good", repeated, 0, 9)],
+    ]  # fmt: skip
+    heard: list[News] = []
+    for number, batch in enumerate(batches):
+        write_messages(place / "in" / "batch.parquet", batch)
+        frame = spark.read.schema(COLUMNS).parquet(str(place / "in" / "batch.parquet"))
+        Watcher(spark, place / "lake", heard.append, arrived=messages_arrived).batch(frame, number)
+    first, second = heard
+    assert {str(one["file"]): one["verdict"] for one in first.closed} == dict.fromkeys(
+        ("runs-0 key ", "runs-0 key other", "runs-0 key headless", "runs-0 key empty", "runs-0 key \ufffd"),
+        "INVALID_TRACE",
+    )
+    problems = {str(one["file"]): str(one["problems"]) for one in first.closed}
+    assert "there is no key" in problems["runs-0 key "]
+    assert "the key is 'other', the header says 'good'" in problems["runs-0 key other"]
+    assert second.closed == []
+    run = second.state.runs["good"]
+    assert (run.events, run.broken) == (5, 2)
+    assert run.first_broken.startswith("runs-0@9:1: field 'i': 1 is not above 2")
+    assert second.state.offsets == {"runs-0": 10}
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(purgatorio, list(arguments))
+
+
+def test_without_the_connector_the_user_is_told_what_to_bring(spark: SparkSession, place: Path) -> None:
+    """PySpark has no connector, and neither has this test: nothing is made up here."""
+    done = command(*WATCH, "--out", str(place / "lake"))
+    assert done.exit_code == 2
+    assert f"  {kafka.connector(spark)}\n" in done.output
+    assert f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}" == kafka.connector(spark)
+    assert "--packages" in done.output
+    assert max(map(len, done.output.splitlines())) <= 80
+    assert not (place / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["watch"], "name a folder, or Kafka's servers with --kafka"),
+        ([*WATCH, "."], "name a folder, or Kafka's servers with --kafka"),
+        (["watch", "--kafka", "host:1"], "--kafka and --topic go together"),
+        (["watch", ".", "--topic", "t"], "--kafka and --topic go together"),
+        ([*WATCH, "--kafka-option", "name"], "'name' is not NAME=VALUE"),
+        ([*WATCH, "--kafka-option", "subscribe=t"], "subscribe is given by --kafka and --topic"),
+    ],
+)
+def test_options_that_do_not_fit(arguments: list[str], why: str) -> None:
+    done = command(*arguments, "--out", "lake")
+    assert (done.exit_code, why in done.output) == (2, True), done.output
+
+
+def test_jars_are_for_a_jvm_that_is_started_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are settings of the session; under spark-submit, and when Spark does not start, the user is told."""
+    given: list[object] = []
+
+    def start(*_: object, brought: object, **__: object) -> None:
+        given.append(brought)
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(session, "start_session", start)
+    done = command(*WATCH, "--out", "lake", "--packages", "a:b:1", "--jars", "x.jar,y.jar")
+    assert (done.exit_code, "did not start with a:b:1, x.jar,y.jar" in done.output) == (2, True)
+    assert given == [{"spark.jars.packages": "a:b:1", "spark.jars": "x.jar,y.jar"}]
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    done = command(*WATCH, "--out", "lake", "--jars", "x.jar")
+    assert (done.exit_code, "give --packages and --jars to spark-submit" in done.output) == (2, True)
+
+
+def test_the_command_from_options_to_verdict(
+    spark: SparkSession, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the stand-in for what the connector would give; then with one that fails."""
+    given: list[object] = []
+
+    def messages(_: SparkSession, *arguments: object) -> object:
+        given.append(arguments)
+        return stand_in(spark, place / "in")
+
+    monkeypatch.setattr(kafka, "kafka_messages", messages)
+    write_messages(place / "in" / "0.parquet", messages_of("bad", lines_of(place, "bad", broken=True), 40, 0))
+    arguments = [
+        *WATCH,
+        "--topic",
+        "more",
+        "--kafka-option",
+        "kafka.security.protocol=SSL",
+        "--messages",
+        "9",
+    ]
+    done = command(*arguments, "--once", "--json", "--out", str(place / "lake"))
+    assert given == [("host:9092", ("runs", "more"), {"kafka.security.protocol": "SSL"}, 9)]
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["verdict"]) == (1, "VIOLATED")
+    assert counts(found["runs"][0]) == counts(by_check(place, "bad").as_json())
+    (place / "in" / "1.parquet").write_bytes(b"no Parquet")
+    done = command(*arguments, "--once", "--out", str(place / "lake"))
+    assert (done.exit_code, "the stream failed; started again, it goes on from there" in done.output) == (
+        2,
+        True,
+    )
+
+
+@pytest.fixture
+def batches(place: Path) -> Path:
+    """Two runs in six files of messages."""
+    good = messages_of("good", lines_of(place, "good", broken=False), 25, 0)
+    bad = messages_of("bad", lines_of(place, "bad", broken=True), 25, 1)
+    for number in range(6):
+        part = slice(number * len(bad) // 6, (number + 1) * len(bad) // 6)
+        rest = slice(part.start, None if number == 5 else part.stop)
+        write_messages(place / "in" / f"{number}.parquet", [*good[rest], *bad[rest]])
+    return place
+
+
+@pytest.mark.slow
+def test_a_watch_of_messages_that_is_killed_comes_to_the_same(batches: Path) -> None:
+    """Killed without warning inside its third batch."""
+
+    def start(lake: str) -> subprocess.Popen[bytes]:
+        program = [sys.executable, kafka_stand_in.__file__, str(batches / "in"), str(batches / lake)]
+        return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    calm = json.loads(start("calm").communicate()[0])
+    killed = start("killed")
+    third = batches / "killed" / "silver" / "events-000000002"
+    while not third.exists() and killed.poll() is None:
+        select.select([], [], [], 0.05)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, "it was over before it could be killed"
+    state = load_before(batches / "killed" / "state", 1 << 40)
+    assert 0 <= state.batch < 5
+    assert json.loads(start("killed").communicate()[0]) == calm
+    assert {run["run"]: run["verdict"] for run in calm} == {"good": "PASS", "bad": "VIOLATED"}
