@@ -100,6 +100,27 @@ def test_what_has_three_threads_is_searched_by_states_or_to_two_preemptions() ->
             assert scenario.strategy in ("states", "dpor"), scenario.name
 
 
+@pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.plain])
+def test_states_of_plain_attributes_are_not_compared(name: str) -> None:
+    """They would be taken for one another: UNKNOWN with the reason and no run, where the search itself cries wolf."""
+    scenario = SCENARIOS[name]
+    explored = explore(name, scenario.dialects[0], Limits(), strategy="states")
+    assert explored.verdict is Verdict.UNKNOWN
+    assert (explored.exploration.schedules, "plain attributes" in explored.exploration.limit) == (0, True)
+
+
+def test_the_search_by_states_is_wrong_about_plain_attributes() -> None:
+    """The twin: why it is not asked."""
+    program = ScenarioProgram(SCENARIOS["flat-add-against-sleep"], "pending-flag")
+    assert explore_states(program, Limits()).found
+
+
+def test_the_scenarios_of_the_wheel_for_use_are_plain() -> None:
+    """And no others."""
+    for name, scenario in SCENARIOS.items():
+        assert scenario.plain == name.startswith("flat-")
+
+
 @pytest.mark.parametrize(
     "name", ["two-events/pending-flag", "three-events/locked", "remove-against-move/pending-flag"]
 )

@@ -30,7 +30,8 @@ class Scenario:
 
     `clauses`: what it can break. `marks`: the branches that its exploration must reach, or it shows nothing.
     `strategy`: the one that covers it (`dpor`, `states`: completely; `bounded`: up to `preemptions`).
-    `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops.
+    `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops. `plain`: what it runs keeps
+    state in plain attributes; two states may differ in them alone, so it cannot be searched by `states`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Scenario:
     step_clock: bool = False
     stepping: frozenset[str] = frozenset()
     purge_interval: int = 1000
+    plain: bool = False
 
 
 def header_of(scenario: Scenario, dialect: str) -> Header:

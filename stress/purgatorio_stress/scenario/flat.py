@@ -3,10 +3,11 @@
 Its state is in plain attributes, of which the explorer sees nothing but the lock that guards them all: by the rule of
 `tests/reference/test_flat_rules.py` that is enough, for what happens between two steps of one lock cannot be told
 apart. The one attribute that is read without the lock is a task's home; here it is an atomic reference, so that each
-use of it is a step. (States are not compared in these scenarios: they would leave the plain attributes out.)
+use of it is a step. (They are `plain`: states would leave the plain attributes out.)
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -245,7 +246,15 @@ def _two(
     horizon_ms: int = 8,
 ) -> Scenario:
     return Scenario(
-        f"flat-{name}", about, 2, clauses, build, dialects=_ONE, marks=marks, horizon_ms=horizon_ms
+        f"flat-{name}",
+        about,
+        2,
+        clauses,
+        build,
+        dialects=_ONE,
+        marks=marks,
+        horizon_ms=horizon_ms,
+        plain=True,
     )
 
 
@@ -308,18 +317,22 @@ FLAT: Final = (
             marks=("fired",),
             strategy="bounded",
             horizon_ms=20,
+            plain=True,
         )
         for name, about, delays_ms in (
             ("add-against-sleep", "a task comes while the reaper goes to sleep", ()),
             ("earlier-against-sleep", "a task comes that is due before the one the reaper sleeps for", (9,)),
         )
     ),
-    one_thread(
-        "flat-walk",
-        "wheel for use: delays on the boundaries of levels",
-        ("T1", "T2", "T3", "T5"),
-        _flat_walk,
-        "all fired",
+    replace(
+        one_thread(
+            "flat-walk",
+            "wheel for use: delays on the boundaries of levels",
+            ("T1", "T2", "T3", "T5"),
+            _flat_walk,
+            "all fired",
+        ),
+        plain=True,
     ),
 )
 """Scenarios of the wheel for use."""
