@@ -1,5 +1,6 @@
 """The part of the SARIF 2.1.0 form that the reports use, as a JSON Schema; like the standard's own it allows no other
-property in any of these objects. Names and limits after the standard, sections 3.13 to 3.58."""
+property in any of these objects. Names and limits after the standard, sections 3.13 to 3.58; what is required beyond it
+is what GitHub's code scanning requires of a rule and a result, with its limits of length."""
 
 from __future__ import annotations
 
@@ -43,18 +44,31 @@ STEP: Final = _object(
 )
 FLOW: Final = _object("locations", id=TEXT, locations=_list(STEP, 1))
 RESULT: Final = _object(
-    "message ruleId ruleIndex kind level locations",
+    "message ruleId ruleIndex kind level locations partialFingerprints",
     message=MESSAGE,
     ruleId=TEXT,
     ruleIndex={"type": "integer", "minimum": -1},
     kind={"enum": ["notApplicable", "pass", "fail", "review", "open", "informational"]},
     level=LEVEL,
-    locations=_list(LOCATION),
+    locations=_list(LOCATION, 1),
     occurrenceCount={"type": "integer", "minimum": 1},
-    partialFingerprints={"type": "object", "additionalProperties": TEXT},
+    partialFingerprints={
+        "type": "object",
+        "properties": {"primaryLocationLineHash": {"type": "string", "pattern": "^[0-9a-f]{16}:1$"}},
+        "required": ["primaryLocationLineHash"],
+        "additionalProperties": TEXT,
+    },
     codeFlows=_list(_object("threadFlows", threadFlows=_list(FLOW, 1))),
 )  # fmt: skip
-RULE: Final = _object("id", id=TEXT, shortDescription=MESSAGE, defaultConfiguration=_object("", level=LEVEL))
+DESCRIPTION: Final = _object("text", text={"type": "string", "minLength": 1, "maxLength": 1024})
+RULE: Final = _object(
+    "id shortDescription fullDescription help",
+    id=TEXT,
+    shortDescription=DESCRIPTION,
+    fullDescription=DESCRIPTION,
+    help=DESCRIPTION,
+    defaultConfiguration=_object("", level=LEVEL),
+)
 NOTE: Final = _object("message", message=MESSAGE, level=LEVEL, locations=_list(LOCATION))
 RUN: Final = _object(
     "tool results",

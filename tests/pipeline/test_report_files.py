@@ -182,6 +182,9 @@ def test_a_finding_keeps_its_fingerprint() -> None:
         for made in (fired_early("op-13"), fired_early("op-99"))
     )
     assert one == other
+    different = parsed(sarif(every_verdict(), fired_early().examples()))["results"]
+    hashes = [found["partialFingerprints"]["primaryLocationLineHash"] for found in different]
+    assert len(set(hashes)) == len(hashes) > 1, "two findings must not be taken for one"
 
 
 def test_a_field_that_sarif_does_not_know_would_be_caught() -> None:
@@ -192,6 +195,8 @@ def test_a_field_that_sarif_does_not_know_would_be_caught() -> None:
         ('"ruleId"', '"ruleName"'),
         ('"level": "error"', '"level": "bad"'),
         ('"uri"', '"url"'),
+        ('"primaryLocationLineHash"', '"lineHash"'),
+        ('"help"', '"helpText"'),
     ):
         with pytest.raises(jsonschema.ValidationError):
             parsed(good.replace(before, after, 1))

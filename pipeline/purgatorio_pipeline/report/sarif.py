@@ -39,6 +39,11 @@ _MOST_URI: Final = 2_000
 
 Json = dict[str, object]
 _RULES: Final = tuple(CLAUSES)
+_HELP: Final = (
+    "A clause of the specification of delayed operations and timing wheels; `purgatorio check --clauses` lists all. "
+    "Where the events are at hand, the message of a result ends in the command that judges it again and shows "
+    "the operation event by event."
+)
 
 
 def sarif(result: CheckResult, examples: ExampleOf) -> str:
@@ -84,6 +89,8 @@ def _driver() -> Json:
         {
             "id": name,
             "shortDescription": {"text": clause.promise},
+            "fullDescription": {"text": clause.promise},
+            "help": {"text": _HELP},
             "defaultConfiguration": {"level": "error"},
         }
         for name, clause in CLAUSES.items()
@@ -130,14 +137,16 @@ def _fail(
 
 def _result(run: RunResult, rule: str, cause: str, said: str, at: ShownEvent | None = None) -> Json:
     """What every result has. The fingerprint stays the same from one check to the next: it names clause, cause,
-    subject and run, no file, line or operation."""
+    subject and run, no file, line or operation. GitHub's code scanning looks at the second name alone, and would make
+    one from the line, which is another in every recording."""
     print_of = "\n".join((rule, cause, run.subject, run.run)).encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(print_of).hexdigest()
     return {
         "ruleId": rule,
         "ruleIndex": _RULES.index(rule),
         "message": {"text": said},
         "locations": [_location(run.file, at)],
-        "partialFingerprints": {"purgatorioCause/v1": hashlib.sha256(print_of).hexdigest()},
+        "partialFingerprints": {"purgatorioCause/v1": digest, "primaryLocationLineHash": f"{digest[:16]}:1"},
     }
 
 
