@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.selection import CauseKey, Selection, causes, select, selection
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 MAX_CAUSES: Final = 50
 """Causes whose example is fetched; beyond, a cause is reported by its words alone."""

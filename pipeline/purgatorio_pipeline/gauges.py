@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_spec.history.gauge_series import GaugeSeries, Ints, Raw, kept, pending_at, series
 from purgatorio_spec.history.operation import NEVER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RUNS_MEASURED: Final = 100
 """Runs whose gauges are followed: the page shows fewer."""
@@ -41,11 +42,17 @@ _COUNTS: Final = pa.schema(
 )
 
 
-def measure_gauges(spark: SparkSession, names: Mapping[int, str]) -> list[GaugeSeries]:
-    """The gauges of the first runs that have any, from the view `events`; `names` gives the runs' names by key."""
-    wanted = ", ".join(str(key) for key in sorted(names)[:RUNS_MEASURED])
+def measured(keys: Iterable[int]) -> list[int]:
+    """Of these runs those whose gauges are followed."""
+    return sorted(keys)[:RUNS_MEASURED]
+
+
+def measure_gauges(spark: SparkSession, names: Mapping[int, str]) -> dict[int, GaugeSeries]:
+    """By key the gauges of the first runs, as far as they have any, from the view `events`; `names` gives the runs'
+    names by key."""
+    wanted = ", ".join(map(str, measured(names)))
     if not wanted:
-        return []
+        return {}
     raw: dict[int, list[Raw]] = defaultdict(list)
     counts: dict[int, int] = {}
     for row in spark.sql(_READINGS.format(keys=wanted, most=READINGS_FETCHED)).toLocalIterator():
@@ -54,17 +61,19 @@ def measure_gauges(spark: SparkSession, names: Mapping[int, str]) -> list[GaugeS
             raw[row["run_key"]].append((row["i"], row["t"], row["watched"], row["delayed"]))
     chosen = {key: kept(some) for key, some in raw.items() if len(some) > 1}
     pending = _pending(spark, {key: np.array([one[0] for one in some]) for key, some in chosen.items()})
-    found = (
-        series(names[key], chosen[key], counts[key], *pending.get(key, (None, None)))
+    found = {
+        key: series(names[key], chosen[key], counts[key], *pending.get(key, (None, None)))
         for key in sorted(chosen)
-    )
-    return [one for one in found if one is not None]
+    }
+    return {key: one for key, one in found.items() if one is not None}
 
 
 def _pending(spark: SparkSession, reading_i: Mapping[int, Ints]) -> dict[int, tuple[Ints, Ints]]:
     """Pending operations and their entries at the readings of each run that registers any."""
     if not reading_i:
         return {}
+    # Spark is imported only here: whoever only shows gauges must do without it.
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -44,6 +45,8 @@ _LATENESS: Final[Fields] = [
     pa.field("early", pa.int64()),
 ]
 
+VIOLATION_COLUMNS: Final = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
+
 _LATE_SQL: Final = """
 SELECT run_key, CASE WHEN fire_t < deadline_t THEN fire_t - deadline_t
   ELSE greatest(0, fire_t - greatest(deadline_t, add_ret_t)) END AS late_ns
@@ -55,8 +58,9 @@ WHERE add_n = 1 AND fire_n = 1 AND NOT coalesce(cancel_call < fire_call, FALSE)
 """Lateness of each task that counts: the definition of `purgatorio_spec.history.lateness`, over the screen's rows."""
 
 
-def measure_lateness(spark: SparkSession, names: dict[int, str]) -> list[Lateness]:
-    """The lateness of each run, from the view `operations`; `names` gives the runs' names by key."""
+def measure_lateness(spark: SparkSession, names: Mapping[int, str]) -> dict[int, Lateness]:
+    """By key the lateness of each run in which a task counts, from the view `operations`; `names` gives by key the
+    names of the runs that are wanted."""
     edges = ", ".join(f"{edge}L" for edge in EDGES_NS)
     spark.sql(_LATE_SQL).createOrReplaceTempView("late")
     bins: dict[int, dict[int, int]] = {}
@@ -65,16 +69,17 @@ def measure_lateness(spark: SparkSession, names: dict[int, str]) -> list[Latenes
         "FROM late GROUP BY run_key, bin"
     ).collect():
         bins.setdefault(row["run_key"], {})[row["bin"]] = row["tasks"]
-    found: list[Lateness] = []
+    found: dict[int, Lateness] = {}
     for row in spark.sql(
         "SELECT run_key, percentile(late_ns, array(0.5, 0.9, 0.99)) AS p, max(late_ns) AS most, "
         "count_if(late_ns < 0) AS early FROM late GROUP BY run_key ORDER BY run_key"
     ).collect():
-        p50, p90, p99 = (int(value) for value in row["p"])
-        some = bins[row["run_key"]]
-        found.append(
-            Lateness(names[row["run_key"]], _bins(some), p50, p90, p99, int(row["most"]), int(row["early"]))
-        )
+        key: int = row["run_key"]
+        if key in names:
+            p50, p90, p99 = (int(value) for value in row["p"])
+            found[key] = Lateness(
+                names[key], _bins(bins[key]), p50, p90, p99, int(row["most"]), int(row["early"])
+            )
     return found
 
 
@@ -89,8 +94,13 @@ def _bins(counts: dict[int, int]) -> tuple[tuple[int, int, int], ...]:
     return tuple((EDGES_NS[at], EDGES_NS[at + 1], by_bin.get(at, 0)) for at in span)
 
 
-def write_gold(lake: Lake, result: CheckResult, violations: DataFrame | None, late: list[Lateness]) -> None:
-    """Write the gold tables. A rerun over the same traces gives the same rows."""
+def write_gold(
+    lake: Lake, result: CheckResult, violations: DataFrame | None, late: Iterable[Lateness]
+) -> None:
+    """Write the gold tables. A rerun over the same traces gives the same rows.
+
+    `violations`: None if nothing was judged, and then there is no such table.
+    """
     lake.write_arrow("gold/runs", pa.Table.from_pylist(_run_rows(result), schema=pa.schema(_RUNS)))
     lake.write_arrow(
         "gold/verdicts", pa.Table.from_pylist(_verdict_rows(result), schema=pa.schema(_VERDICTS))
@@ -104,9 +114,10 @@ def write_gold(lake: Lake, result: CheckResult, violations: DataFrame | None, la
         for low, high, count in one.bins
     ]  # fmt: skip
     lake.write_arrow("gold/lateness", pa.Table.from_pylist(rows, schema=pa.schema(_LATENESS)))
-    if violations is not None:
-        names = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
-        ordered = violations.select(*names).orderBy("run_key", "clause", "cause", "subject")
+    if violations is None:
+        lake.remove("gold/violations")
+    else:
+        ordered = violations.select(*VIOLATION_COLUMNS).orderBy("run_key", "clause", "cause", "subject")
         lake.write("gold/violations", ordered.coalesce(1))
 
 

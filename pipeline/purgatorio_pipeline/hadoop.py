@@ -91,6 +91,10 @@ class HadoopPath:
         """Length of a file."""
         return int(self._do("getFileStatus", self._path()).getLen())
 
+    def modified_ms(self) -> int:
+        """When a file was last written, by its file system's clock."""
+        return int(self._do("getFileStatus", self._path()).getModificationTime())
+
     def write_bytes(self, data: bytes) -> None:
         """Write a small file anew."""
         stream = self._do("create", self._path(), True)

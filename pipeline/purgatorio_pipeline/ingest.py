@@ -98,7 +98,7 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
                 broken.append(BrokenLine(**note))
         if any(fact.events for key, fact in facts.items() if key in {s.run_key for s in read}):
             parts.append(table.where("kind = 'event'").select(*SILVER_SCHEMA.names))
-    _write_quarantine(lake, broken)
+    write_quarantine(lake, broken)
     empty = spark.createDataFrame([], from_arrow_schema(SILVER_SCHEMA))
     events = reduce(DataFrame.unionByName, parts) if parts else empty
     return Ingested(events, facts, tuple(broken))
@@ -359,7 +359,8 @@ def _record(row: dict[str, object]) -> object:
         return None
 
 
-def _write_quarantine(lake: Lake, broken: Sequence[BrokenLine]) -> None:
+def write_quarantine(lake: Lake, broken: Sequence[BrokenLine]) -> None:
+    """Write the table of broken lines."""
     names = ("file", "line", "field", "why", "hint", "text")
     schema = pa.schema([pa.field(n, pa.int64() if n == "line" else pa.string()) for n in names])
     rows = [{name: getattr(one, name) for name in names} for one in broken]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,14 +34,35 @@ class Engine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FileCounts:
+    """The files of a check over a lake: `new`, `changed` and `again` were read, `known` were not. `again`: known, but
+    judged again, because the checker is another one, or because more is shown of them now than was kept. `gone`: no
+    longer named, and forgotten."""
+
+    new: int = 0
+    changed: int = 0
+    known: int = 0
+    again: int = 0
+    gone: int = 0
+    other_checker: bool = False
+
+    def __str__(self) -> str:
+        why = " (the checker or its options changed)" if self.other_checker else ""
+        again = f", {self.again:,} judged again{why}" if self.again else ""
+        gone = f", {self.gone:,} gone" if self.gone else ""
+        return f"files: {self.new:,} new, {self.changed:,} changed, {self.known:,} known{again}{gone}"
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A check with what is needed to show it: each cause's first violation event by event, the lateness of runs,
-    and what their gauges read over time."""
+    and what their gauges read over time. `files`: what was read of them, where there is a lake that knows."""
 
     result: CheckResult
     examples: Mapping[CauseKey, Counterexample]
     lateness: Sequence[Lateness]
     gauges: Sequence[GaugeSeries] = ()
+    files: FileCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,40 +124,24 @@ def judge_on_spark(
     full: bool = False,
     memory: str | None = None,
 ) -> Judged:
-    """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None).
+    """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None). Files that a check with the
+    same `out` has read before, and that have not changed, are not read again.
 
     `uris` are traces on Hadoop's file systems, and `out` may be a URI, too. Raises `NoTraces` and OSError for those.
     """
-    # Spark is imported only here: the process engine must do without it.
-    from purgatorio_pipeline.engine import check_traces
-    from purgatorio_pipeline.examples import fetch_examples
-    from purgatorio_pipeline.gauges import measure_gauges
-    from purgatorio_pipeline.gold import measure_lateness, write_gold
+    # Spark is imported only where it is started: the process engine must do without it.
     from purgatorio_pipeline.hadoop import Place, hadoop_path
-    from purgatorio_pipeline.session import start_session
+    from purgatorio_pipeline.incremental.check import check_lake
+    from purgatorio_pipeline.incremental.identity import checker_fingerprint
+    from purgatorio_pipeline.incremental.kept import assemble
+    from purgatorio_pipeline.incremental.spark_reader import SparkReader
+    from purgatorio_pipeline.lake import Lake
     from purgatorio_pipeline.sources import find_on_hadoop
 
-    quick = not uris and sum(path.stat().st_size for path in paths) < QUICK_BYTES
-    spark = start_session(master, quick=quick, memory=memory)
-    scratch = None if out is not None else Path(tempfile.mkdtemp(prefix="purgatorio-"))
-    try:
-        place = hadoop_path(spark, out) if isinstance(out, str) else out or scratch or Path()
-        places: list[Place] = [*paths, *find_on_hadoop(spark, uris)]
-        checked = check_traces(spark, places, place, full=full, keep_lines=out is not None)
-        judged = any(run.clauses for run in checked.result.runs)
-        names = {key: run.run for key, run in enumerate(checked.result.runs)}
-        late = measure_lateness(spark, names) if judged else []
-        gauges = measure_gauges(spark, names) if judged else []
-        violations = spark.table("violations") if judged else None
-        if out is not None:
-            write_gold(checked.lake, checked.result, violations, late)
-        events = fetch_examples(checked.events, checked.result)
-        examples = {
-            key: counterexample(key.file, key.run, violation, events[key], count)
-            for key, _, count, violation in causes(checked.result)
-            if key in events
-        }
-        return Judged(checked.result, examples, late, gauges)
-    finally:
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
+    reader = SparkReader(master, memory, full, keep_tables=out is not None)
+    places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="purgatorio-", ignore_cleanup_errors=True) as scratch:
+            return assemble(reader.judge(places, Lake(Path(scratch))))
+    root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
+    return check_lake(Lake(root), places, reader, checker_fingerprint(full))

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from purgatorio_pipeline.hadoop import HadoopPath, Place, address
+from purgatorio_pipeline.whole_file import write_whole
+
+if TYPE_CHECKING:  # a check that finds all its files judged must do without Spark
+    from pyspark.sql import DataFrame, SparkSession
 
 _STAGED: Final = ".staged-"
 _OLD: Final = ".old-"
@@ -63,6 +66,39 @@ class Lake:
         """A table as a DataFrame."""
         return spark.read.parquet(address(self.path(table)))
 
+    def remove(self, name: str) -> None:
+        """Remove a table, a file or a folder; nothing happens if it is not there."""
+        _remove(self.path(name))
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file, whole or not at all."""
+        place = self.path(name)
+        if isinstance(place, HadoopPath):
+            staged = place.with_name(_STAGED + place.name)
+            _make_folder(place.parent)
+            staged.write_bytes(text.encode())
+            place.remove()
+            staged.rename(place)
+        else:
+            write_whole(place, text)
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """A small file, or None if it is not there."""
+        place = self.path(name)
+        if not place.exists():
+            return None
+        if isinstance(place, HadoopPath):
+            with place.open() as file:
+                return bytes(file.read())
+        return place.read_bytes()
+
+    def names(self, folder: str) -> list[str]:
+        """The names of what is in a folder, sorted; none if it is not there."""
+        place = self.path(folder)
+        if isinstance(place, HadoopPath):
+            return sorted(one.name for one in (place / "*").matches())
+        return sorted(one.name for one in place.glob("*"))
+
     def _staged(self, table: str) -> Place:
         place = self.path(table)
         _make_folder(place.parent)
@@ -91,8 +127,10 @@ def _make_folder(place: Place) -> None:
 def _remove(place: Place) -> None:
     if isinstance(place, HadoopPath):
         place.remove()
-    else:
+    elif place.is_dir():
         shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
 
 
 def _rename(place: Place, target: Place) -> None:

@@ -29,7 +29,7 @@ def test_spark_reads_the_gauges_as_the_process_engine_does(spark: SparkSession, 
         gauge_series(path.stem, pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA))
         for path in paths
     ]
-    found = measure_gauges(spark, {0: paths[0].stem, 1: paths[1].stem})
+    found = list(measure_gauges(spark, {0: paths[0].stem, 1: paths[1].stem}).values())
     assert found == expected
     assert max(point.garbage or 0 for point in found[0].points) > 0
     assert [one.count > len(one.points) for one in found] == [False, True]
@@ -45,6 +45,6 @@ def test_lateness_is_measured_without_the_screen_too(spark: SparkSession, tmp_pa
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
     found, expected = measure_lateness(spark, {0: "run"}), lateness("run", table)
     assert expected is not None
-    assert [(one.bins, one.max_ns, one.early) for one in found] == [
+    assert [(one.bins, one.max_ns, one.early) for one in found.values()] == [
         (expected.bins, expected.max_ns, expected.early)
     ]

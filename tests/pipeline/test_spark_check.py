@@ -41,7 +41,7 @@ def test_the_recorded_runs_of_kafka(spark: SparkSession, tmp_path: Path) -> None
         assert run.events == EVENTS[run_of(path)]
     assert checked.result.verdict is Verdict.VIOLATED
     late = measure_lateness(spark, {key: run.run for key, run in enumerate(checked.result.runs)})
-    write_gold(Lake(tmp_path), checked.result, spark.table("violations"), late)
+    write_gold(Lake(tmp_path), checked.result, spark.table("violations"), late.values())
     violations = pq.read_table(tmp_path / "gold" / "violations")
     assert violations.num_rows == sum(sum(FIGURES[run_of(path)].values()) for path in paths)
     assert not list(tmp_path.glob("*/.staged-*"))

@@ -20,6 +20,10 @@ BENCHES: Final[dict[str, tuple[str, str]]] = {
         "purgatorio_pipeline.bench.forms",
         "The check of the same events as Parquet, as one gzip file, as many small files.",
     ),
+    "incremental": (
+        "purgatorio_pipeline.bench.incremental",
+        "A check over a lake that knows all files, or all but one.",
+    ),
     "purgatory": (
         "purgatorio_pipeline.bench.purgatory",
         "What an operation costs, by threads, at a rate; a million of them pending.",

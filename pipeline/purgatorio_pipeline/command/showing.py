@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
@@ -71,7 +71,9 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
         "--full", is_flag=True, help="Judge every operation by the clauses, without the SQL screen."
     )
     @click.option(
-        "--out", type=PlaceParam(), help="Folder or Hadoop URI for the tables (bronze, silver, gold)."
+        "--out",
+        type=PlaceParam(),
+        help="Folder or Hadoop URI for the tables; files that it knows are not read again.",
     )
     @click.option("--report", type=_FILE, help="Write an HTML page.")
     @click.option("--junit", type=_FILE, help="Write JUnit XML: a suite a run, a test case a clause.")
@@ -111,20 +113,26 @@ def note(what: str, output: CheckOutput) -> Iterator[None]:
 def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, object] | None = None) -> int:
     """Print a check (or its JSON, with `more` fields), write the files asked for, and return the exit status."""
     result = focus.of(judged.result)
+    runs = {run.run for run in result.runs}
+    late = [one for one in judged.lateness if one.run in runs]
+    gauges = [one for one in judged.gauges if one.run in runs]
     if output.report is not None:
-        write_report(result, judged.examples, judged.lateness, output.report, judged.gauges)
+        write_report(result, judged.examples, late, output.report, gauges)
     if output.junit is not None:
         write_whole(output.junit, junit(result, judged.examples))
     if output.sarif is not None:
         write_whole(output.sarif, sarif(result, judged.examples))
     if output.markdown is not None:
-        write_whole(output.markdown, markdown(result, judged.examples, judged.lateness))
+        write_whole(output.markdown, markdown(result, judged.examples, late))
     if output.json:
-        click.echo(json.dumps({**result.as_json(), **(more or {})}, ensure_ascii=False))
+        files = {} if judged.files is None else {"files": asdict(judged.files)}
+        click.echo(json.dumps({**result.as_json(), **files, **(more or {})}, ensure_ascii=False))
     else:
         print_check(Console(), result, judged.examples, verbose=output.verbose)
         if output.report is not None:
             click.echo(f"report: {output.report}")
         if output.out is not None:
             click.echo(f"tables: {output.out}")
+        if judged.files is not None:
+            click.echo(str(judged.files))
     return EXIT_STATUS[result.verdict]

@@ -1,0 +1,67 @@
+"""When a file is the one that was read before, and when a verdict is still the checker's.
+
+A file is the same if it is named the same, lies at the same place (links followed), and has the same size and the same
+time of its last change; its bytes are not looked at. Not caught: other bytes of the same length under a time that was
+put back, or within one step of the file system's clock.
+
+The checker is the same if all its own code is, byte by byte, and the options that change what its tables hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from purgatorio_pipeline.hadoop import HadoopPath, Place
+
+CODE: Final = ("purgatorio_spec", "purgatorio_pipeline")
+_MS_NS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells a file from another one, and from itself after a change. `name` is as the user wrote it: results and
+    broken lines say it."""
+
+    name: str
+    place: str
+    size_bytes: int
+    modified_ns: int
+
+
+def state_of(path: Place) -> FileState:
+    """The state that a file is in now. Raises OSError."""
+    if isinstance(path, HadoopPath):
+        return FileState(str(path), str(path), path.size_bytes(), path.modified_ms() * _MS_NS)
+    stat = path.stat()
+    return FileState(str(path), str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def checker_fingerprint(full: bool) -> str:
+    """Names this checker with its options: what another one found is not taken for its own. Taken once a process, since
+    code that is changed later is not what runs."""
+    return fingerprint_of([files(package) for package in CODE], full)
+
+
+def fingerprint_of(folders: Sequence[Traversable], full: bool) -> str:
+    """The same for the code in these folders."""
+    digest = hashlib.sha256(f"full={full}".encode())
+    for folder in folders:
+        for name, data in sorted(_code(folder, folder.name)):
+            digest.update(f"\n{name} {len(data)}\n".encode())
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _code(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from _code(one, f"{name}/{one.name}")
+        elif one.name.endswith(".py"):
+            yield f"{name}/{one.name}", one.read_bytes()

@@ -1,0 +1,150 @@
+"""What is kept of a file that was judged: all that any report shows of it, so that nobody needs to read it again.
+
+A whole check is put together from these, whether its files were read now or long ago; so the two cannot differ. Limits
+that hold for a check as a whole (examples, gauges) are applied here, in the order of its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from purgatorio_pipeline.examples import MAX_CAUSES
+from purgatorio_pipeline.gauges import measured
+from purgatorio_pipeline.judging import Judged
+from purgatorio_spec.history.gauge_series import GaugePoint, GaugeSeries
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.show.counterexample import counterexample
+from purgatorio_spec.show.selection import causes
+from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, fields_of
+from purgatorio_spec.trace.parse import parse_fields
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Verdict, Violation
+
+
+class Unreadable(Exception):
+    """Something that was kept cannot be read any more: its files must be read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One file. `followed`: its gauges were looked at, whether it has any or not. `examples`: by clause and cause the
+    events that show the first violation, of the causes for which they were fetched."""
+
+    run: RunResult
+    broken: tuple[BrokenLine, ...] = ()
+    late: Lateness | None = None
+    gauges: GaugeSeries | None = None
+    followed: bool = False
+    examples: Mapping[tuple[str, str], pa.Table] = field(default_factory=dict)
+
+
+def result_of(kept: Sequence[Kept]) -> CheckResult:
+    """The verdicts of a check of these files, in this order."""
+    broken = tuple(line for one in kept for line in one.broken)
+    return CheckResult(tuple(one.run for one in kept), len(broken), broken)
+
+
+def assemble(kept: Sequence[Kept]) -> Judged:
+    """The check of these files, in this order, with all that is needed to show it."""
+    result = result_of(kept)
+    by_file = {one.run.file: one for one in kept}
+    examples = {
+        key: counterexample(key.file, key.run, violation, events, count)
+        for key, _, count, violation in islice(causes(result), MAX_CAUSES)
+        if (events := by_file[key.file].examples.get((key.clause, key.cause))) is not None
+    }
+    gauges = [kept[at].gauges for at in _followed(kept)]
+    return Judged(
+        result,
+        examples,
+        [one.late for one in kept if one.late is not None],
+        [one for one in gauges if one is not None],
+    )
+
+
+def lacking(kept: Sequence[Kept]) -> list[int]:
+    """The places of files of which more is shown in this order than was kept of them."""
+    at = {one.run.file: at for at, one in enumerate(kept)}
+    lacks = {n for n in _followed(kept) if not kept[n].followed}
+    for key, _, _, _ in islice(causes(result_of(kept)), MAX_CAUSES):
+        if (key.clause, key.cause) not in kept[at[key.file]].examples:
+            lacks.add(at[key.file])
+    return sorted(lacks)
+
+
+def _followed(kept: Sequence[Kept]) -> list[int]:
+    return measured(at for at, one in enumerate(kept) if one.run.clauses)
+
+
+def dump(kept: Sequence[Kept]) -> str:
+    """As a text that `load` reads."""
+    files = [
+        {
+            "run": replace(one.run, header=None),
+            "header": None if one.run.header is None else fields_of(one.run.header),
+            "broken": one.broken,
+            "late": one.late,
+            "gauges": one.gauges,
+            "followed": one.followed,
+            "examples": [[*key, table.to_pylist()] for key, table in one.examples.items()],
+        }
+        for one in kept
+    ]
+    return orjson.dumps(files).decode()
+
+
+def load(text: bytes) -> list[Kept]:
+    """What `dump` wrote down. Raises `Unreadable`."""
+    try:
+        return [_kept(one) for one in orjson.loads(text)]
+    except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as bad:
+        raise Unreadable(str(bad)) from bad
+
+
+def _kept(one: dict[str, Any]) -> Kept:
+    late, gauges = one["late"], one["gauges"]
+    return Kept(
+        run=_run(one["run"], one["header"]),
+        broken=tuple(BrokenLine(**line) for line in one["broken"]),
+        late=None if late is None else Lateness(**{**late, "bins": tuple(map(tuple, late["bins"]))}),
+        gauges=None
+        if gauges is None
+        else GaugeSeries(**{**gauges, "points": tuple(GaugePoint(**point) for point in gauges["points"])}),
+        followed=one["followed"],
+        examples={
+            (clause, cause): pa.Table.from_pylist(rows, schema=EVENT_SCHEMA)
+            for clause, cause, rows in one["examples"]
+        },
+    )
+
+
+def _run(fields: dict[str, Any], header: dict[str, Any] | None) -> RunResult:
+    record = None if header is None else parse_fields(header)
+    return RunResult(
+        **{
+            **fields,
+            "verdict": Verdict(fields["verdict"]),
+            "clauses": {name: _clause(clause) for name, clause in fields["clauses"].items()},
+            "problems": tuple(fields["problems"]),
+            "header": record if isinstance(record, Header) else None,
+        }
+    )
+
+
+def _clause(fields: dict[str, Any]) -> ClauseResult:
+    found = {
+        name: Cause(
+            cause["count"], [Violation(**{**v, "events": tuple(v["events"])}) for v in cause["examples"]]
+        )
+        for name, cause in fields["causes"].items()
+    }
+    return ClauseResult(**{**fields, "verdict": Verdict(fields["verdict"]), "causes": found})

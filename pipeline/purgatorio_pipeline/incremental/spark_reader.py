@@ -1,0 +1,55 @@
+"""Spark as the reader of a lake's check, started when there is something to read or to write, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.judging import QUICK_BYTES, Judged
+from purgatorio_pipeline.lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from purgatorio_pipeline.incremental.check import Held
+    from purgatorio_pipeline.incremental.kept import Kept
+
+
+@dataclass(slots=True)
+class SparkReader:
+    """Reads and judges on Spark."""
+
+    master: str | None = None
+    memory: str | None = None
+    full: bool = False
+    keep_tables: bool = True
+    _spark: SparkSession | None = field(default=None, init=False)
+
+    def session(self, places: Sequence[Place] | None = None) -> SparkSession:
+        """The session, started for these files; without them it is not known how much there will be to read."""
+        from purgatorio_pipeline.session import start_session
+
+        if self._spark is None:
+            quick = places is not None and sum(_size_bytes(place) for place in places) < QUICK_BYTES
+            self._spark = start_session(self.master, quick=quick, memory=self.memory)
+        return self._spark
+
+    def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
+        """Read files and judge them, leaving their tables in a lake of their own."""
+        from purgatorio_pipeline.incremental.batch import judge_batch
+
+        spark = self.session(places)
+        return judge_batch(spark, places, lake, full=self.full, keep_tables=self.keep_tables)
+
+    def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
+        """Write the gold tables of a whole check."""
+        from purgatorio_pipeline.incremental.batch import publish
+
+        publish(self.session(()), lake, held, judged)
+
+
+def _size_bytes(place: Place) -> int:
+    return place.stat().st_size if isinstance(place, Path) else place.size_bytes()

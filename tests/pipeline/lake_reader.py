@@ -1,0 +1,197 @@
+"""A lake's check without Spark: a reader that judges in this process, a lake that can be killed at each of its steps,
+and everything that a check leaves for people, as values that can be compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from broken_cases import CASES
+from purgatorio_pipeline import examples
+from purgatorio_pipeline.gauges import measured
+from purgatorio_pipeline.gold import write_gold
+from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.incremental.check import Held, check_lake
+from purgatorio_pipeline.incremental.kept import Kept
+from purgatorio_pipeline.ingest import write_quarantine
+from purgatorio_pipeline.judging import Judged
+from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.report.page import write_report
+from purgatorio_spec.history.gauge_series import gauge_series
+from purgatorio_spec.history.lateness import lateness
+from purgatorio_spec.judge.process import judge_table
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.selection import causes, example_events
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.reader import TraceReader
+from trace_builder import Trace
+
+CHECKER = "this one"
+
+
+class Killed(BaseException):
+    """The process ended here: nothing that handles errors hears of it."""
+
+
+@dataclass
+class Killer:
+    """Counts the steps of a check, and ends it before the one with number `at`."""
+
+    at: int = -1
+    done: list[str] = field(default_factory=list)
+
+    def step(self, what: str) -> None:
+        """One more."""
+        if len(self.done) == self.at:
+            raise Killed(what)
+        self.done.append(what)
+
+
+class KilledLake(Lake):
+    """A lake whose every change is a step, before it and after it."""
+
+    killer = Killer()
+
+    def remove(self, name: str) -> None:
+        self.killer.step(f"before remove {name}")
+        super().remove(name)
+        self.killer.step(f"remove {name}")
+
+    def write_text(self, name: str, text: str) -> None:
+        self.killer.step(f"before write {name}")
+        super().write_text(name, text)
+        self.killer.step(f"write {name}")
+
+    def write_arrow(self, table: str, rows: pa.Table) -> Place:
+        self.killer.step(f"before table {table}")
+        place = super().write_arrow(table, rows)
+        self.killer.step(f"table {table}")
+        return place
+
+
+@dataclass
+class ProcessReader:
+    """Reads and judges here. `read`: the files that it was asked to read, in order; `meanwhile` is called between."""
+
+    killer: Killer = field(default_factory=Killer)
+    read: list[str] = field(default_factory=list)
+    meanwhile: Callable[[], object] = lambda: None
+    published: int = 0
+
+    def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
+        kept: list[Kept] = []
+        tables: list[pa.Table] = []
+        for place in places:
+            assert isinstance(place, Path)
+            self.read.append(place.name)
+            reader = TraceReader(place)
+            tables.append(pa.Table.from_batches(reader.batches(), EVENT_SCHEMA))
+            run = judge_table(reader, tables[-1])
+            kept.append(Kept(run, tuple(reader.broken)))
+            self.killer.step(f"read {place.name}")
+        self.meanwhile()
+        self.killer.step("judged")
+        lake.write_arrow("silver/events", pa.concat_tables(tables))
+        self.killer.step("table silver/events")
+        return [self._shown(kept, at, table) for at, table in enumerate(tables)]
+
+    def _shown(self, kept: Sequence[Kept], at: int, table: pa.Table) -> Kept:
+        one = kept[at]
+        if not one.run.clauses:
+            return one
+        result = CheckResult(tuple(each.run for each in kept))
+        fetched = {
+            (key.clause, key.cause): example_events(table, violation)
+            for key, run, _, violation in islice(causes(result), examples.MAX_CAUSES)
+            if run is one.run
+        }
+        followed = at in measured(n for n, each in enumerate(kept) if each.run.clauses)
+        gauges = gauge_series(one.run.run, table) if followed else None
+        return Kept(one.run, one.broken, lateness(one.run.run, table), gauges, followed, fetched)
+
+    def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
+        self.published += 1
+        write_gold(lake, judged.result, None, judged.lateness)
+        write_quarantine(lake, judged.result.broken)
+
+
+def check(folder: Path, paths: Sequence[Path], checker: str = CHECKER) -> tuple[Judged, list[str]]:
+    """A check over the lake in `folder`, and the files that were read for it."""
+    reader = ProcessReader()
+    return check_lake(Lake(folder), paths, reader, checker), reader.read
+
+
+def all_of(judged: Judged, lake: Path, page: Path) -> dict[str, object]:
+    """All that a check leaves: values, the page, the tables."""
+    write_report(judged.result, judged.examples, judged.lateness, page, judged.gauges)
+    tables = ("gold/runs", "gold/verdicts", "gold/lateness", "gold/violations", "bronze/quarantine")
+    return {
+        "json": judged.result.as_json(),
+        "result": judged.result,
+        "headers": [run.header for run in judged.result.runs],
+        "examples": judged.examples,
+        "lateness": judged.lateness,
+        "gauges": judged.gauges,
+        "page": page.read_text(),
+        **{
+            name: sorted(map(repr, pq.read_table(lake / name).to_pylist()))
+            for name in tables
+            if (lake / name).exists()
+        },
+    }
+
+
+def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:
+    """A check and its lake are those of one check of all files over no lake, in everything that people see."""
+    number = len(list(scratch.glob("at-once-*")))
+    fresh = scratch / f"at-once-{number}"
+    once, read = check(fresh, paths)
+    assert read == [path.name for path in paths]
+    mine = all_of(judged, lake, scratch / "page.html")
+    theirs = all_of(once, fresh, scratch / "page.html")
+    for name in theirs.keys() | mine.keys():
+        assert mine.get(name) == theirs.get(name), name
+
+
+def run(folder: Path, name: str, *, broken: bool = False, profile: str = "locked") -> Path:
+    """A run with two readings and a task that fires; a broken one has an operation that was not completed."""
+    made = Trace(profile)
+    made.register("a")
+    made.gauge(1, 1, "gauge")
+    made.point("ready", "a", back_ns=0)
+    made.check("k", *([] if broken else ["a"]))
+    made.add("t", delay_ns=1_000)
+    made.wait(5_000)
+    made.fire("t")
+    made.gauge(int(broken), int(broken))
+    return made.write(folder / name)
+
+
+def some_of_all(folder: Path) -> list[Path]:
+    """Runs that pass and that do not, two of one name, an unknown profile, and files that are broken in many ways."""
+    folder.mkdir()
+    paths = [
+        run(folder, "a-good.jsonl"),
+        run(folder, "b-broken.jsonl", broken=True),
+        run(folder, "c-good.parquet"),
+        run(folder, "d-strange.jsonl", profile="nobody's"),
+    ]
+    for name in ("broken line in the middle", "cut gzip", "missing header", "empty file", "dropped records"):
+        file, _, write = CASES[name]
+        place = folder / f"{name.replace(' ', '-')}-{file}"
+        write(place)
+        paths.append(place)
+    return sorted(paths)
+
+
+def put_back(path: Path, data: bytes, like: os.stat_result) -> None:
+    """Other bytes under the size and the time of before."""
+    assert len(data) == like.st_size
+    path.write_bytes(data)
+    os.utime(path, ns=(like.st_atime_ns, like.st_mtime_ns))

@@ -1,0 +1,349 @@
+"""The second check over a lake: what it reads, that its answers are those of one check of all, and what a kill leaves.
+
+Judged in this process, by the steps that Spark's check takes; Spark itself is in `test_incremental_spark.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from pipeline.lake_reader import (
+    CHECKER,
+    Killed,
+    KilledLake,
+    Killer,
+    ProcessReader,
+    all_of,
+    check,
+    put_back,
+    run,
+    same_as_at_once,
+    some_of_all,
+)
+from purgatorio_pipeline import examples, gauges
+from purgatorio_pipeline.incremental import kept
+from purgatorio_pipeline.incremental.check import check_lake
+from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of
+from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dump, load
+from purgatorio_pipeline.judging import FileCounts
+from purgatorio_pipeline.lake import Lake
+from purgatorio_spec.verdict import Verdict
+
+
+def test_a_second_check_reads_nothing(tmp_path: Path) -> None:
+    """Nor does it write: the files hold other bytes by now, which nobody looks at."""
+    paths = some_of_all(tmp_path / "traces")
+    lake = tmp_path / "lake"
+    first, read = check(lake, paths)
+    assert read == [path.name for path in paths]
+    assert first.files == FileCounts(new=len(paths))
+    assert first.result.verdict is Verdict.VIOLATED
+    assert first.result.quarantined > 10
+    before = all_of(first, lake, tmp_path / "page.html")
+    for path in paths:
+        put_back(path, b"?" * path.stat().st_size, path.stat())
+    reader = ProcessReader()
+    second = check_lake(Lake(lake), paths, reader, CHECKER)
+    assert (reader.read, reader.published) == ([], 0)
+    assert second.files == FileCounts(known=len(paths))
+    assert all_of(second, lake, tmp_path / "page.html") == before
+    # And a check that does read them sees what became of them.
+    assert check(tmp_path / "other", paths)[0].result.as_json() != second.result.as_json()
+
+
+@pytest.mark.parametrize("first", range(0, 9, 2))
+def test_file_by_file_is_all_at_once(tmp_path: Path, first: int) -> None:
+    """New files among the known ones, before and behind them, in their order: one is read at a time."""
+    paths = some_of_all(tmp_path / "traces")
+    lake = tmp_path / "lake"
+    order = paths[first:] + paths[:first]
+    for count in range(1, len(order)):
+        judged, read = check(lake, sorted(order[:count]))
+        assert read == [order[count - 1].name]
+        assert judged.files == FileCounts(new=1, known=count - 1)
+    judged, read = check(lake, paths)
+    assert read == [order[-1].name]
+    same_as_at_once(judged, lake, paths, tmp_path)
+
+
+def test_two_files_of_one_run(tmp_path: Path) -> None:
+    """`check` takes each for a run of its own, whenever they come."""
+    paths = [run(tmp_path, "1.jsonl"), run(tmp_path, "2.jsonl", broken=True)]
+    check(tmp_path / "lake", paths[:1])
+    judged, read = check(tmp_path / "lake", paths)
+    assert read == ["2.jsonl"]
+    assert [one.run for one in judged.result.runs] == ["made", "made"]
+    assert [one.verdict for one in judged.result.runs] == [Verdict.PASS, Verdict.VIOLATED]
+    same_as_at_once(judged, tmp_path / "lake", paths, tmp_path)
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    """Its old rows are gone, and its batch with them; a new time alone is a change, and so is another place."""
+    paths = [run(tmp_path, f"{name}.jsonl", broken=True) for name in "abc"]
+    lake = tmp_path / "lake"
+    check(lake, paths)
+    run(tmp_path, "b.jsonl")
+    judged, read = check(lake, paths)
+    assert read == ["b.jsonl"]
+    assert judged.files == FileCounts(changed=1, known=2)
+    same_as_at_once(judged, lake, paths, tmp_path)
+    stat = paths[0].stat()
+    os.utime(paths[0], ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
+    assert check(lake, paths)[1] == ["a.jsonl"]
+    shutil.copy2(paths[2], tmp_path / "elsewhere.jsonl")
+    paths[2].unlink()
+    paths[2].symlink_to(tmp_path / "elsewhere.jsonl")
+    assert check(lake, paths)[1] == ["c.jsonl"]
+    assert len(list((lake / "batches").iterdir())) == 3
+    assert check(lake, paths)[1] == []
+
+
+def test_a_file_that_is_not_named_is_forgotten(tmp_path: Path) -> None:
+    """Whether it vanished or not: no table speaks of it, and when it is back it is new."""
+    paths = [run(tmp_path, f"{name}.jsonl", broken=name == "b") for name in "abc"]
+    lake = tmp_path / "lake"
+    check(lake, paths[1:2])
+    check(lake, paths)
+    some = [paths[0], paths[2]]
+    judged, read = check(lake, some)
+    assert (read, judged.files) == ([], FileCounts(known=2, gone=1))
+    assert judged.result.verdict is Verdict.PASS
+    assert len(list((lake / "batches").iterdir())) == 1
+    same_as_at_once(judged, lake, some, tmp_path)
+    judged, read = check(lake, paths)
+    assert (read, judged.files) == (["b.jsonl"], FileCounts(new=1, known=2))
+    same_as_at_once(judged, lake, paths, tmp_path)
+
+
+def test_another_checker_judges_all_again(tmp_path: Path) -> None:
+    """And says so; the one before it would have to do the same."""
+    paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
+    check(tmp_path / "lake", paths)
+    for checker in ("another one", CHECKER):
+        judged, read = check(tmp_path / "lake", paths, checker)
+        assert read == ["a.jsonl", "b.jsonl"]
+        assert judged.files == FileCounts(again=2, other_checker=True)
+        assert "2 judged again (the checker or its options changed)" in str(judged.files)
+    assert check(tmp_path / "lake", paths)[1] == []
+
+
+def test_what_makes_another_checker(tmp_path: Path) -> None:
+    """Any byte of its code, a file more, `--full`; not where it lies."""
+    for place in ("one", "two"):
+        (tmp_path / place / "package" / "below").mkdir(parents=True)
+        (tmp_path / place / "package" / "a.py").write_text("one = 1\n")
+        (tmp_path / place / "package" / "below" / "b.py").write_text("two = 2\n")
+    one, two = (tmp_path / place / "package" for place in ("one", "two"))
+    before = fingerprint_of([one], full=False)
+    assert fingerprint_of([two], full=False) == before
+    (two / "notes.txt").write_text("no code")
+    assert fingerprint_of([two], full=False) == before
+    (two / "below" / "b.py").write_text("two = 3\n")
+    changed = fingerprint_of([two], full=False)
+    (two / "below" / "c.py").write_text("")
+    assert len({before, changed, fingerprint_of([two], full=False), fingerprint_of([one], full=True)}) == 4
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
+    """What was read is shown, and not taken for known."""
+    paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
+    reader = ProcessReader(meanwhile=lambda: paths[1].write_bytes(paths[1].read_bytes() + b"\n"))
+    check_lake(Lake(tmp_path / "lake"), paths, reader, CHECKER)
+    judged, read = check(tmp_path / "lake", paths)
+    assert (read, judged.files) == (["b.jsonl"], FileCounts(new=1, known=1))
+    reader = ProcessReader(meanwhile=paths[1].unlink)
+    paths[0].touch()
+    check_lake(Lake(tmp_path / "lake"), paths, reader, CHECKER)
+    with pytest.raises(FileNotFoundError):
+        check(tmp_path / "lake", paths)
+
+
+@pytest.mark.parametrize("damaged", ["known/*.json", "batches/*/kept.json"])
+@pytest.mark.parametrize("text", ["", "[", "{}", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
+def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str, text: str) -> None:
+    """A list or what was kept of a batch: damaged, the files are read again; the user's own files stay."""
+    paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
+    lake = tmp_path / "lake"
+    for own in (lake / "batches" / "mine", lake / "known" / "mine.json"):
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text("kept")
+    check(lake, paths)
+    (place,) = (one for one in lake.glob(damaged) if one.name != "mine.json")
+    place.write_text(text)
+    judged, read = check(lake, paths)
+    assert read == ["a.jsonl", "b.jsonl"]
+    same_as_at_once(judged, lake, paths, tmp_path)
+    assert check(lake, paths)[1] == []
+    assert (lake / "batches" / "mine").exists()
+    assert (lake / "known" / "mine.json").exists()
+
+
+def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Everything, of every kind of file; text that is something else is told."""
+    paths = some_of_all(tmp_path / "traces")
+    held = ProcessReader().judge(paths, Lake(tmp_path / "lake"))
+    assert load(dump(held).encode()) == held
+    assert any(one.late for one in held)
+    assert any(one.gauges for one in held)
+    assert any(one.examples for one in held)
+    with pytest.raises(Unreadable):
+        load(dump(held).encode().replace(b'"occasions"', b'"chances"'))
+
+
+def test_more_is_shown_of_a_file_than_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits of a check count from its first file: a file that comes to the front is read once more."""
+    monkeypatch.setattr(gauges, "RUNS_MEASURED", 1)
+    for module in (examples, kept):
+        monkeypatch.setattr(module, "MAX_CAUSES", 1)
+    paths = [run(tmp_path, f"{name}.jsonl", broken=name != "a") for name in "abc"]
+    lake = tmp_path / "lake"
+    judged, _ = check(lake, paths)
+    assert (len(judged.examples), len(judged.gauges)) == (1, 1)
+    judged, read = check(lake, paths[2:])
+    assert (read, judged.files) == (["c.jsonl"], FileCounts(again=1, gone=2))
+    assert (len(judged.examples), len(judged.gauges)) == (1, 1)
+    same_as_at_once(judged, lake, paths[2:], tmp_path)
+    judged, read = check(lake, paths[1:])
+    assert read == ["b.jsonl"]
+    same_as_at_once(judged, lake, paths[1:], tmp_path)
+    assert check(lake, paths[1:])[1] == []
+
+
+def test_an_order_of_its_own(tmp_path: Path) -> None:
+    """The same files in another order are another check: gold is written anew, nothing is read."""
+    paths = [run(tmp_path, f"{name}.jsonl", broken=name == "b") for name in "ab"]
+    check(tmp_path / "lake", paths)
+    judged, read = check(tmp_path / "lake", paths[::-1])
+    assert read == []
+    same_as_at_once(judged, tmp_path / "lake", paths[::-1], tmp_path)
+
+
+# Kills.
+
+
+class LateLake(KilledLake):
+    """A wrong order: what is kept of a batch is written after the list that names it."""
+
+    held: ClassVar[list[tuple[str, str]]] = []
+
+    def write_text(self, name: str, text: str) -> None:
+        if name.endswith("kept.json"):
+            self.held.append((name, text))
+            return
+        super().write_text(name, text)
+        while self.held:
+            super().write_text(*self.held.pop())
+
+
+class MarkedLake(KilledLake):
+    """Forgets to take the mark from tables that it is going to write."""
+
+    def remove(self, name: str) -> None:
+        if not name.endswith("_of"):
+            super().remove(name)
+
+
+def killed_at_each_step(kind: type[KilledLake], known: Path, during: list[Path]) -> Iterator[Path]:
+    """Copies of the lake `known`, over each of which a check was killed: before its first step, its second, ..."""
+    at = 0
+    while True:
+        lake = known.with_name(f"killed-{at}")
+        shutil.copytree(known, lake)
+        kind.killer = Killer(at)
+        LateLake.held.clear()
+        try:
+            check_lake(kind(lake), during, ProcessReader(kind.killer), CHECKER)
+        except Killed:
+            yield lake
+        else:
+            break
+        at += 1
+    assert at > 10
+
+
+def nothing_is_lost(kind: type[KilledLake], tmp_path: Path) -> None:
+    """One file is new, one changed, one gone. Whenever the check is killed: what was committed is not read again, what
+    was not is, and then all is as if nothing had happened."""
+    before = [run(tmp_path, f"{name}.jsonl", broken=name in "bc") for name in "abc"]
+    known = tmp_path / "known"
+    check(known, before)
+    run(tmp_path, "b.jsonl")
+    during = [*before[:2], run(tmp_path, "d.jsonl", broken=True)]
+    seen = set()
+    for lake in killed_at_each_step(kind, known, during):
+        committed = (lake / "known" / "000000002.json").exists()
+        seen.add(committed)
+        judged, read = check(lake, during)
+        assert read == ([] if committed else ["b.jsonl", "d.jsonl"]), lake.name
+        same_as_at_once(judged, lake, during, tmp_path)
+        assert check(lake, during)[1] == []
+        assert len(list((lake / "known").iterdir())) == 1
+        assert len(list((lake / "batches").iterdir())) == 2
+    assert seen == {False, True}
+
+
+def test_a_killed_check_loses_nothing(tmp_path: Path) -> None:
+    """Before and after every change of the lake."""
+    nothing_is_lost(KilledLake, tmp_path)
+
+
+def test_a_list_that_is_written_too_early_is_found(tmp_path: Path) -> None:
+    """The twin: files that the list names are read again."""
+    with pytest.raises(AssertionError, match="killed-"):
+        nothing_is_lost(LateLake, tmp_path)
+
+
+def gold_is_of_one_check(kind: type[KilledLake], tmp_path: Path) -> None:
+    """A check in another order, killed while it writes gold, and then the first one again."""
+    paths = [run(tmp_path, f"{name}.jsonl", broken=name == "b") for name in "ab"]
+    check(tmp_path / "known", paths)
+    for lake in killed_at_each_step(kind, tmp_path / "known", paths[::-1]):
+        judged, read = check(lake, paths)
+        assert read == []
+        same_as_at_once(judged, lake, paths, tmp_path)
+
+
+def test_gold_is_never_of_two_checks(tmp_path: Path) -> None:
+    """Whenever the kill comes."""
+    gold_is_of_one_check(KilledLake, tmp_path)
+
+
+def test_a_mark_that_stays_is_found(tmp_path: Path) -> None:
+    """The twin: gold is half of one check and half of the other, and taken for whole."""
+    with pytest.raises(AssertionError, match="gold/"):
+        gold_is_of_one_check(MarkedLake, tmp_path)
+
+
+def test_half_a_list_is_none(tmp_path: Path) -> None:
+    """What a kill in the middle of a write leaves beside the list, and a batch that no list names: ignored, removed."""
+    paths = [run(tmp_path, "a.jsonl")]
+    lake = tmp_path / "lake"
+    check(lake, paths)
+    half = lake / "known" / ".000000002.json.x1"
+    half.write_text("{")
+    unnamed = lake / "batches" / "000000007" / "silver" / "events"
+    unnamed.mkdir(parents=True)
+    assert check(lake, paths)[1] == []
+    assert not half.exists()
+    assert not unnamed.exists()
+
+
+def test_states(tmp_path: Path) -> None:
+    """A state is of the place behind a link; the name is the user's."""
+    path = run(tmp_path, "a.jsonl")
+    (tmp_path / "link.jsonl").symlink_to(path)
+    one, two = state_of(path), state_of(tmp_path / "link.jsonl")
+    assert one.place == two.place == str(path.resolve())
+    assert one.name != two.name
+
+
+def test_an_empty_check_is_whole() -> None:
+    """Of nothing comes nothing, and no limit is in its way."""
+    assert assemble([]).result.runs == ()
+    assert load(dump([]).encode()) == list[Kept]()

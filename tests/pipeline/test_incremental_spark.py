@@ -1,0 +1,144 @@
+"""The second check over a lake on Spark: the same answers and the same tables as of one check of all files.
+
+Few checks and many files each: what a Spark job costs is mostly the job.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from figures import FIGURES, TRACES
+from pipeline.lake_reader import Killed, all_of, run, some_of_all
+from purgatorio_pipeline import session
+from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.incremental import batch
+from purgatorio_pipeline.judging import FileCounts, Judged, judge_on_spark
+from purgatorio_pipeline.sources import Source
+from purgatorio_pipeline.sources import sources as found
+from purgatorio_spec.verdict import Verdict
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture
+def read(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that the ingest was given since the list was cleared; checks use the tests' session."""
+    names: list[str] = []
+
+    def sources(paths: Sequence[Place]) -> list[Source]:
+        names.extend(path.name for path in paths)
+        return found(paths)
+
+    monkeypatch.setattr("purgatorio_pipeline.engine.sources", sources)
+    monkeypatch.setattr(session, "start_session", lambda *_, **__: spark)
+    return names
+
+
+def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:
+    """In everything that people see."""
+    shutil.rmtree(scratch / "at-once", ignore_errors=True)
+    once = judge_on_spark(paths, out=scratch / "at-once")
+    mine = all_of(judged, lake, scratch / "page.html")
+    theirs = all_of(once, scratch / "at-once", scratch / "page.html")
+    assert "gold/violations" in theirs
+    for name in theirs.keys() | mine.keys():
+        assert mine.get(name) == theirs.get(name), name
+
+
+def killed(*_: object) -> None:
+    """In the place of a step."""
+    raise Killed
+
+
+def no_session(*_: object, **__: object) -> SparkSession:
+    """In the place of a start of Spark."""
+    raise AssertionError("there is nothing to read and nothing to write")
+
+
+def test_new_changed_and_gone(
+    spark: SparkSession, read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of Kafka and files that are broken in many ways, in both forms; killed before gold, and then done again."""
+    lake = tmp_path / "lake"
+    paths = some_of_all(tmp_path / "traces")
+    for name in ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.jsonl"):
+        paths.append(Path(shutil.copy2(TRACES / name, tmp_path / "traces")))
+    paths.sort()
+    late = [path for path in paths if path.name in ("b-broken.jsonl", "c-good.parquet")]
+    judge_on_spark([path for path in paths if path not in late], out=lake)
+    read.clear()
+    judged = judge_on_spark(paths, out=lake)
+    assert read == [path.name for path in late]
+    assert judged.files == FileCounts(new=2, known=len(paths) - 2)
+    same_as_at_once(judged, lake, paths, tmp_path)
+    violations = pq.read_table(lake / "gold" / "violations")
+    assert violations.num_rows >= FIGURES["kafka-buggy-no-recheck"]["O4"] + 1
+    assert judged.result.quarantined > 10
+    assert (len(judged.lateness), len(judged.gauges)) >= (4, 3)
+
+    run(tmp_path / "traces", "a-good.jsonl", broken=True)
+    paths = [path for path in paths if path.name != "kafka-clean-1k.jsonl"]
+    with monkeypatch.context() as patch:
+        patch.setattr(batch, "write_gold", killed)
+        with pytest.raises(Killed):
+            judge_on_spark(paths, out=lake)
+    read.clear()
+    judged = judge_on_spark(paths, out=lake)
+    assert (read, judged.files) == ([], FileCounts(known=len(paths)))
+    same_as_at_once(judged, lake, paths, tmp_path)
+    assert not list(lake.glob("**/.staged-*"))
+    monkeypatch.setattr(session, "start_session", no_session)
+    again = judge_on_spark(paths, out=lake)
+    assert all_of(again, lake, tmp_path / "page.html") == all_of(judged, lake, tmp_path / "page.html")
+    with pytest.raises(AssertionError, match="nothing to read"):
+        judge_on_spark(paths, out=lake, full=True)
+
+
+def test_by_uri(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
+    """Traces and lake on a file system of Hadoop; a file that was changed there is read again."""
+    (tmp_path / "traces").mkdir()
+    run(tmp_path / "traces", "a.parquet", broken=True)
+    run(tmp_path / "traces", "b.parquet")
+    uris, out = [(tmp_path / "traces").as_uri()], (tmp_path / "lake").as_uri()
+    first = judge_on_spark([], uris=uris, out=out)
+    again = judge_on_spark([], uris=uris, out=out)
+    assert (read, again.files) == (["a.parquet", "b.parquet"], FileCounts(known=2))
+    assert again.result == first.result
+    assert again.result.verdict is Verdict.VIOLATED
+    run(tmp_path / "traces", "a.parquet")
+    read.clear()
+    mended = judge_on_spark([], uris=uris, out=out)
+    assert (read, mended.files) == (["a.parquet"], FileCounts(changed=1, known=1))
+    assert mended.result.verdict is Verdict.PASS
+    assert pq.read_table(tmp_path / "lake" / "gold" / "violations").num_rows == 0
+    assert len(list((tmp_path / "lake" / "batches").iterdir())) == 2
+
+
+def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
+    """In words and in JSON; the exit status of a check that read nothing is that of the one that did. With `--run` the
+    page speaks of that run alone."""
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    for name in ("kafka-buggy-no-recheck", "kafka-clean-1k"):
+        shutil.copy2(TRACES / f"{name}.parquet", traces)
+    check = ["check", str(traces), "--out", str(tmp_path / "lake")]
+    done = CliRunner().invoke(purgatorio, check)
+    assert done.exit_code == 1
+    assert "files: 2 new, 0 changed, 0 known\n" in done.stdout
+    read.clear()
+    page = tmp_path / "page.html"
+    one = ["--run", "kafka-clean-1k", "--report", str(page)]
+    done = CliRunner().invoke(purgatorio, [*check, "--json", *one])
+    assert (read, done.exit_code) == ([], 0)
+    assert json.loads(done.stdout)["files"]["known"] == 2
+    assert "kafka-clean-1k" in page.read_text()
+    assert "no-recheck" not in page.read_text()
