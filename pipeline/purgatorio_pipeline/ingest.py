@@ -8,13 +8,12 @@ run (header, end, what was broken) come to the driver, one row a run.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 import orjson
 import pyarrow as pa
@@ -28,12 +27,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.hadoop import HadoopPath, Place, address
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.placed import with_run_keys
+from purgatorio_pipeline.remote_lines import NOT_EXACT, remote_files, remote_rows
 from purgatorio_pipeline.sources import Source
 from purgatorio_spec.judge.process import facts_of
 from purgatorio_spec.judge.result import TraceFacts
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, TRACE_SCHEMA, Column, Fields, fields_of
-from purgatorio_spec.trace.lines import Cut, lines
+from purgatorio_spec.trace.lines import Cut, Line, lines, lines_of
 from purgatorio_spec.trace.parse import Refusal, parse_fields
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import End, Header
@@ -86,8 +87,8 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
     broken: list[BrokenLine] = []
     if read:
         if keep_lines:
-            lake.write("bronze/lines", _lines(spark, [s for s in read if not s.typed]))
-        place = lake.write("silver/events", _read(spark, read), "kind")
+            lake.write("bronze/lines", _in_rows(spark, [s for s in read if not s.typed], _RAW))
+        place = lake.write("silver/events", _in_rows(spark, read, _TYPED), "kind")
         table = spark.read.parquet(address(place))
         notes = table.where("kind <> 'event'").select("kind", "run_key", "note").collect()
         for row in sorted(notes, key=lambda row: int(row["run_key"])):
@@ -96,38 +97,65 @@ def ingest(spark: SparkSession, lake: Lake, found: Sequence[Source], *, keep_lin
                 facts[row["run_key"]] = _facts(note)
             else:
                 broken.append(BrokenLine(**note))
+        for source in read:
+            if source.run_key not in facts:  # a file without a row: Spark gives nothing of it
+                facts[source.run_key] = _facts_without_rows(source)
         if any(fact.events for key, fact in facts.items() if key in {s.run_key for s in read}):
-            parts.append(table.where("kind = 'event'").select(*SILVER_SCHEMA.names))
+            unread = [key for key, fact in facts.items() if fact.cut == NOT_EXACT]
+            judged = table.where("kind = 'event'").where(~fn.col("run_key").isin(unread))
+            parts.append(judged.select(*SILVER_SCHEMA.names))
     write_quarantine(lake, broken)
     empty = spark.createDataFrame([], from_arrow_schema(SILVER_SCHEMA))
     events = reduce(DataFrame.unionByName, parts) if parts else empty
     return Ingested(events, facts, tuple(broken))
 
 
-def _lines(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
+Rows = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What is made of files: the rows of local ones, of remote ones, and their schema."""
+
+    local: Rows
+    remote: Callable[[dict[int, str], Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    schema: pa.Schema
+
+
+def _in_rows(spark: SparkSession, read: Sequence[Source], form: _Form) -> DataFrame:
+    schema = from_arrow_schema(form.schema)
+    remote = [source for source in read if isinstance(source.path, HadoopPath)]
+    local = [source for source in read if not isinstance(source.path, HadoopPath)]
+    parts = [_files(spark, local).mapInArrow(form.local, schema)] if local else []
+    if remote:
+        names = {source.run_key: str(source.path) for source in remote}
+        parts.append(remote_rows(spark, remote).mapInArrow(partial(form.remote, names), schema))
+    return reduce(DataFrame.unionByName, parts) if parts else spark.createDataFrame([], schema)
+
+
+def _raw_local(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Bronze: the raw lines of JSON-lines traces, each with its file and number."""
-    return _files(spark, read).mapInArrow(_raw_lines, from_arrow_schema(LINES_SCHEMA))
-
-
-def _raw_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for path in map(str, batch.column("path").to_pylist()):
-            held: list[dict[str, object]] = []
-            try:
-                for line in lines(Path(path)):
-                    held.append(
-                        {"file": path, "line": line.number, "text": line.text.decode(errors="replace")}
-                    )
-                    if len(held) >= 20_000:
-                        yield pa.RecordBatch.from_pylist(held, schema=LINES_SCHEMA)
-                        held = []
-            except Cut:
-                pass  # the reader of the typed events reports it
-            yield pa.RecordBatch.from_pylist(held, schema=LINES_SCHEMA)
+            yield from _raw_lines(path, lines(Path(path)))
 
 
-def _read(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
-    return _files(spark, read).mapInArrow(_read_files, from_arrow_schema(INGEST_SCHEMA))
+def _raw_remote(names: dict[int, str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for file in remote_files(batches):
+        yield from _raw_lines(names[file.run_key], lines_of(file.pieces()))
+
+
+def _raw_lines(path: str, some: Iterator[Line]) -> Iterator[pa.RecordBatch]:
+    held: list[dict[str, object]] = []
+    try:
+        for line in some:
+            held.append({"file": path, "line": line.number, "text": line.text.decode(errors="replace")})
+            if len(held) >= 20_000:
+                yield pa.RecordBatch.from_pylist(held, schema=LINES_SCHEMA)
+                held = []
+    except Cut:
+        pass  # the reader of the typed events reports it
+    yield pa.RecordBatch.from_pylist(held, schema=LINES_SCHEMA)
 
 
 def _files(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
@@ -139,19 +167,49 @@ def _files(spark: SparkSession, read: Sequence[Source]) -> DataFrame:
     return spark.createDataFrame(spark.sparkContext.parallelize(dealt, count), "run_key int, path string")
 
 
-def _read_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_local(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One task's files: events as they are read, then what the file told."""
     for batch in batches:
         for row in batch.to_pylist():
-            run_key: int = row["run_key"]
             reader = TraceReader(Path(row["path"]))
-            for events in reader.batches():
-                yield _row_batch("event", run_key, [None] * events.num_rows, events)
-            notes = [("fact", _fact_note(facts_of(reader)))]
-            notes += [("broken", orjson.dumps(broken).decode()) for broken in reader.broken]
-            for kind, note in notes:
-                nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
-                yield _row_batch(kind, run_key, [note], nothing)
+            yield from _events(row["run_key"], reader)
+            yield from _notes(row["run_key"], facts_of(reader), reader.broken)
+
+
+def _read_remote(names: dict[int, str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for file in remote_files(batches):
+        name = names[file.run_key]
+        pieces = file.pieces()
+        reader = TraceReader(Path(name), name, lines=lines_of(pieces))
+        yield from _events(file.run_key, reader)
+        deque(pieces, maxlen=0)  # what comes after a cut counts as read
+        if file.exact:
+            yield from _notes(file.run_key, facts_of(reader), reader.broken)
+        else:
+            yield from _notes(file.run_key, TraceFacts(name, header=None, events=0, cut=NOT_EXACT), ())
+
+
+_RAW: Final = _Form(_raw_local, _raw_remote, LINES_SCHEMA)
+_TYPED: Final = _Form(_read_local, _read_remote, INGEST_SCHEMA)
+
+
+def _events(run_key: int, reader: TraceReader) -> Iterator[pa.RecordBatch]:
+    for events in reader.batches():
+        yield _row_batch("event", run_key, [None] * events.num_rows, events)
+
+
+def _notes(run_key: int, facts: TraceFacts, broken: Iterable[BrokenLine]) -> Iterator[pa.RecordBatch]:
+    notes = [("fact", _fact_note(facts))]
+    notes += [("broken", orjson.dumps(one).decode()) for one in broken]
+    for kind, note in notes:
+        nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
+        yield _row_batch(kind, run_key, [note], nothing)
+
+
+def _facts_without_rows(source: Source) -> TraceFacts:
+    name = str(source.path)
+    empty = isinstance(source.path, HadoopPath) and source.path.size_bytes() == 0
+    return TraceFacts(name, header=None, events=0, has_end=False, cut=None if empty else NOT_EXACT)
 
 
 def _row_batch(
@@ -205,16 +263,10 @@ def _typed_events(spark: SparkSession, typed: Sequence[Source]) -> DataFrame:
     frame = spark.read.schema(from_arrow_schema(wanted)).parquet(
         *(address(_whole(source.path)) for source in typed)
     )
-    keys = {_place(address(_whole(source.path))): source.run_key for source in typed}
-    places = [(_place(uri), keys[unquote(_place(uri))]) for uri in frame.inputFiles()]
-    runs = spark.createDataFrame(places, "place string, run_key int")
-    placed = frame.where("kind = 'event'").withColumn(
-        "place", fn.expr(f"regexp_replace({_FILE}, '{_ROOT}', '/')")
-    )
+    keys = {address(_whole(source.path)): source.run_key for source in typed}
     no_line = fn.lit(None).cast("long").alias("line")
-    return placed.join(fn.broadcast(runs), "place").select(
-        "run_key", *(fn.col(name) for name in names), no_line
-    )
+    events = frame.where("kind = 'event'")
+    return with_run_keys(spark, events, keys, *(fn.col(name) for name in names), no_line)
 
 
 def _whole(place: Place) -> Place:
@@ -224,15 +276,6 @@ def _whole(place: Place) -> Place:
 _DOUBTFUL: Final = (
     "a row or the end record is not in order; from a copy on a local path the reader says which"
 )
-_FILE: Final = "_metadata.file_path"
-_ROOT: Final = "^file:/+"
-
-
-def _place(uri: str) -> str:
-    """A file's URI without its scheme, which Spark writes with one slash in one place and three in another."""
-    return re.sub(_ROOT, "/", uri)
-
-
 _UNUSUAL: Final = """
 i IS NULL OR th IS NULL OR t IS NULL OR ph IS NULL OR f IS NULL OR i < 0 OR ph NOT IN ('call', 'ret', 'at')
 OR f NOT IN ({functions}) OR (f IN ({of_operation}) AND id IS NULL) OR (ph = 'ret' AND (c IS NULL OR c >= i))

@@ -2,7 +2,7 @@
 
 A Parquet trace with exactly the published columns is read by Spark itself. Everything else (JSON lines, Parquet from
 other hands, anything doubtful) goes through the spec's reader, which knows what is wrong with a line and says so. On
-Hadoop's file systems only the first is read.
+Hadoop's file systems Parquet from other hands is not read, since the reader would have to move about in it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def find_traces(arguments: Iterable[str]) -> list[Path]:
 
 
 def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]:
-    """The same for URIs. Raises `NoTraces`, also for a trace that is not Parquet with the published columns."""
+    """The same for URIs. Raises `NoTraces`, also for a file that is not read from there."""
     found: dict[HadoopPath, None] = {}
     for uri in uris:
         try:
@@ -74,12 +74,29 @@ def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]
             raise NoTraces(f"no trace at {uri!r}")
         found.update(dict.fromkeys(matches))
     for path in found:
-        if not _typed(path):
-            raise NoTraces(
-                f"{path}: from a Hadoop file system only Parquet with the published columns is read, under a name "
-                f"without {''.join(sorted(_PATTERN))}: `purgatorio convert` writes it"
-            )
+        why = "" if _typed(path) else _refusal(path)
+        if why:
+            raise NoTraces(f"{path}: {why}")
     return list(found)
+
+
+def _refusal(path: HadoopPath) -> str:
+    """Why a file is not read from where it lies, or nothing."""
+    if _PATTERN & set(path.uri):
+        return f"from a Hadoop file system a file is read under a name without {''.join(sorted(_PATTERN))}"
+    if path.name.startswith(("_", ".")) or "." not in path.name:
+        return "Spark passes over a name like this on a Hadoop file system: give it one such as run.jsonl"
+    try:
+        with path.open() as file:
+            parquet = file.read(4) == b"PAR1"
+    except OSError as refused:
+        return str(refused)
+    if parquet:
+        return (
+            "from a Hadoop file system only Parquet with the published columns is read: `purgatorio convert` "
+            "writes it from a local copy"
+        )
+    return ""
 
 
 def _below(place: HadoopPath, uri: str) -> list[HadoopPath]:

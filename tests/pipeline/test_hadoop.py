@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from pyspark.sql import SparkSession
 
 from figures import TRACES
+from pipeline.test_watch import many
+from purgatorio_pipeline import remote_lines
 from purgatorio_pipeline.engine import check_traces
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import HadoopPath, hadoop_path, is_uri
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.sources import NoTraces, find_on_hadoop
+from purgatorio_pipeline.sources import NoTraces, find_on_hadoop, find_traces
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.trace.record import MAX_LINE_BYTES
 from purgatorio_spec.verdict import Verdict
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -81,16 +87,127 @@ def test_a_check_that_touches_no_local_path(spark: SparkSession, tmp_path: Path)
     assert not list((tmp_path / "lake").glob("*/.[so]*"))
 
 
+def both_ways(spark: SparkSession, folder: Path, lake: Path) -> tuple[CheckResult, CheckResult]:
+    """The traces of a folder by path, read in this process, and by URI on Spark."""
+    local = check_files(find_traces([str(folder)]))
+    found = find_on_hadoop(spark, [f"file://{folder}"])
+    return local, check_traces(spark, found, hadoop_path(spark, lake.as_uri())).result
+
+
+def broken_lines(result: CheckResult) -> list[dict[str, object]]:
+    """What is in quarantine; a file by its name alone."""
+    return [{**asdict(one), "file": Path(one.file).name} for one in result.broken]
+
+
+def test_json_lines_come_to_the_same_by_uri(spark: SparkSession, tmp_path: Path) -> None:
+    """Plain, gzip and zstd; a broken line, no UTF-8, a line that is too long, carriage returns, no line end at the end,
+    an empty file, one cut inside a line, one cut inside its gzip stream: each as a reader of the local file says it."""
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    whole = many("bad", broken=True).write(tmp_path / "bad.jsonl").read_bytes()
+    lines = whole.splitlines(keepends=True)
+    torn = [
+        *lines[:5],
+        lines[5][:-9] + b"\n",
+        b"\xff\xfe\n",
+        b"x" * (MAX_LINE_BYTES + 9) + b"\n",
+        b"\n",
+        *lines[9:],
+    ]
+    files = {
+        "plain.jsonl": whole,
+        "gzip.jsonl.gz": gzip.compress(whole),
+        "zstd.jsonl.zst": zstandard.compress(whole),
+        "misnamed.jsonl.gz": whole,
+        "packed.jsonl": gzip.compress(whole),
+        "torn.jsonl": b"".join(torn),
+        "torn.jsonl.gz": gzip.compress(b"".join(torn)),
+        "returns.ndjson": whole.replace(b"\n", b"\r\n"),
+        "no-end.jsonl": whole.rstrip(b"\n"),
+        "many-ends.jsonl": whole + b"\n\n",
+        "empty.jsonl": b"",
+        "cut.jsonl": whole[: len(whole) // 2],
+        "cut.jsonl.gz": gzip.compress(whole)[:-200],
+        "damaged.jsonl.gz": damaged(gzip.compress(whole)),
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    local, remote = both_ways(spark, folder, tmp_path / "lake")
+    assert len(local.runs) == len(files)
+    for by_path, by_uri in zip(local.runs, remote.runs, strict=True):
+        assert by_uri.file == str(
+            hadoop_path(spark, folder.as_uri().replace("%20", " ")) / Path(by_path.file).name
+        )
+    assert [named(one, folder) for one in without_files(remote)] == [
+        named(one, folder) for one in without_files(local)
+    ]
+    assert broken_lines(remote) == broken_lines(local)
+    verdicts = {Path(run.file).name: run.verdict for run in remote.runs}
+    assert verdicts["torn.jsonl.gz"] == verdicts["empty.jsonl"] == Verdict.INVALID_TRACE
+    assert verdicts["plain.jsonl"] == verdicts["cut.jsonl.gz"] == Verdict.VIOLATED
+    raw = pq.read_table(tmp_path / "lake" / "bronze" / "lines").to_pylist()
+    plain = [row["text"] for row in raw if str(row["file"]).endswith("/plain.jsonl")]
+    assert plain == [line.decode() for line in whole.splitlines()]
+
+
+def named(run: object, folder: Path) -> str:
+    """A run's answer as text, in which its folder is named one way."""
+    return str(run).replace(folder.as_uri(), "").replace(f"file:{folder}", "").replace(str(folder), "")
+
+
+def damaged(packed: bytes) -> bytes:
+    """A byte in the middle that is another."""
+    middle = len(packed) // 2
+    return packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :]
+
+
+def test_a_file_whose_bytes_did_not_all_come_is_not_judged(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hadoop leaves out a byte order mark and a row that is too long: counted, never passed over."""
+    whole = (TRACES / "kafka-clean-1k.jsonl").read_bytes()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + whole)
+    lines = whole.splitlines(keepends=True)
+    stretch = b"{" + b" " * 70_000 + b"}\n"
+    (tmp_path / "in" / "stretch.jsonl").write_bytes(b"".join([*lines[:9], stretch, *lines[9:]]))
+    monkeypatch.setattr(remote_lines, "MAX_ROW_BYTES", 1 << 16)
+    local, remote = both_ways(spark, tmp_path / "in", tmp_path / "lake")
+    assert [run.verdict for run in remote.runs] == [Verdict.INVALID_TRACE] * 2
+    assert [run.verdict for run in local.runs] == [Verdict.INVALID_TRACE] * 2
+    assert all("from a copy on a local path" in str(run.problems) for run in remote.runs)
+    # The twin: a shorter row passes, and the lines of the file are what is wrong with it.
+    monkeypatch.undo()
+    _, remote = both_ways(spark, tmp_path / "in", tmp_path / "lake")
+    assert "stretch.jsonl:10" in str(remote.runs[1].problems)
+
+
 def test_what_is_not_read_from_there(spark: SparkSession, tmp_path: Path) -> None:
-    """JSON lines are refused by name; a typed trace that is not in order is invalid, never passed over."""
-    with pytest.raises(NoTraces, match="only Parquet with the published columns"):
-        find_on_hadoop(spark, [(TRACES / "kafka-clean-1k.jsonl").as_uri()])
+    """Parquet from other hands and names that Spark passes over are refused; a typed trace that is not in order is
+    invalid, never passed over."""
+    table = pq.read_table(TRACES / "kafka-clean-1k.parquet")
+    refused = {
+        "other.parquet": "only Parquet with the published columns",
+        "_run.jsonl": "Spark passes over a name like this",
+        "run": "Spark passes over a name like this",
+        "a,b.jsonl": "under a name without",
+    }
+    (tmp_path / "refused").mkdir()
+    for name, why in refused.items():
+        (tmp_path / "refused" / name).write_bytes((TRACES / "kafka-clean-1k.jsonl").read_bytes())
+        if name == "other.parquet":
+            pq.write_table(
+                table.rename_columns([f"my_{column}" for column in table.column_names]),
+                tmp_path / "refused" / name,
+            )
+        with pytest.raises(NoTraces, match=why):
+            find_on_hadoop(spark, [f"file://{tmp_path}/refused/{name}"])
     with pytest.raises(NoTraces, match="no trace at"):
         find_on_hadoop(spark, [(tmp_path / "absent").as_uri()])
-    table = pq.read_table(TRACES / "kafka-clean-1k.parquet")
-    pq.write_table(table.slice(0, table.num_rows // 2).take([0, 2, 1]), tmp_path / "torn.parquet")
-    pq.write_table(table.take([0, 5, 9]), tmp_path / "gaps.parquet")
-    found = find_on_hadoop(spark, [tmp_path.as_uri()])
+    (tmp_path / "typed").mkdir()
+    pq.write_table(table.slice(0, table.num_rows // 2).take([0, 2, 1]), tmp_path / "typed" / "torn.parquet")
+    pq.write_table(table.take([0, 5, 9]), tmp_path / "typed" / "gaps.parquet")
+    found = find_on_hadoop(spark, [(tmp_path / "typed").as_uri()])
     assert [path.name for path in found] == ["gaps.parquet", "torn.parquet"]
     runs = check_traces(spark, found, tmp_path / "lake").result.runs
     assert [run.verdict for run in runs if "gaps" in run.file] == [Verdict.INVALID_TRACE]
