@@ -91,23 +91,30 @@ def command(events: int, files: int, forms: tuple[str, ...], engine: str, as_tex
     `many` are Parquet files, `many.jsonl` plain JSON lines. Exit status 1 if a form gives other violations than were
     put in.
     """
-    try:
-        results = [measure(form, events, files, engine) for form in forms or FORMS]
-    except Failed as failed:
-        raise click.ClickException(str(failed)) from None
-    if as_text:
-        click.echo(json.dumps({"results": [_as_json(one, engine) for one in results]}))
-    else:
+    results = []
+    if not as_text:
         click.echo(
             f"{'form':10} {'files':>6} {'MiB':>7} {'events':>11} {'CPU s':>7} {'wall s':>7} {'peak MiB':>9}"
         )
-        for one in results:
-            click.echo(
-                f"{one.form:10} {one.files:>6,} {one.input_bytes / MIB:>7.1f} {one.events:>11,} "
-                f"{one.cost.cpu_s:>7.1f} {one.cost.wall_s:>7.1f} {one.cost.peak_bytes // MIB:>9,}"
-                + ("" if one.right else f"  WRONG: {one.found}")
-            )
+    for form in forms or FORMS:
+        try:
+            one = measure(form, events, files, engine)
+        except Failed as failed:
+            raise click.ClickException(str(failed)) from None
+        results.append(one)
+        if not as_text:
+            click.echo(_line(one))
+    if as_text:
+        click.echo(json.dumps({"results": [_as_json(one, engine) for one in results]}))
     sys.exit(0 if all(one.right for one in results) else 1)
+
+
+def _line(one: Measured) -> str:
+    return (
+        f"{one.form:10} {one.files:>6,} {one.input_bytes / MIB:>7.1f} {one.events:>11,} "
+        f"{one.cost.cpu_s:>7.1f} {one.cost.wall_s:>7.1f} {one.cost.peak_bytes // MIB:>9,}"
+        + ("" if one.right else f"  WRONG: {one.found}")
+    )
 
 
 def _as_json(one: Measured, engine: str) -> dict[str, object]:

@@ -93,14 +93,16 @@ def command(events: int, shapes: tuple[str, ...], as_text: bool) -> None:
     of a hot thread, all calls. Below each set are the stages whose longest task ran furthest beyond an even share.
     Exit status 1 if a set gives other violations than were put in.
     """
-    try:
-        results = [measure(shape, events) for shape in shapes or SHAPES]
-    except Failed as failed:
-        raise click.ClickException(str(failed)) from None
+    results = []
+    for shape in shapes or SHAPES:
+        try:
+            results.append(measure(shape, events))
+        except Failed as failed:
+            raise click.ClickException(str(failed)) from None
+        if not as_text:
+            click.echo("\n".join(_lines(results[-1])))
     if as_text:
         click.echo(json.dumps({"results": [_as_json(one) for one in results]}))
-    else:
-        click.echo("\n".join(line for one in results for line in _lines(one)))
     sys.exit(0 if all(one.right for one in results) else 1)
 
 
