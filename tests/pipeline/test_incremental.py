@@ -27,6 +27,8 @@ from pipeline.lake_reader import (
     some_of_all,
 )
 from purgatorio_pipeline import examples, gauges
+from purgatorio_pipeline.bench.incremental import Measured, wrong
+from purgatorio_pipeline.bench.process_tree import Cost
 from purgatorio_pipeline.incremental import kept
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of
@@ -341,6 +343,18 @@ def test_states(tmp_path: Path) -> None:
     one, two = state_of(path), state_of(tmp_path / "link.jsonl")
     assert one.place == two.place == str(path.resolve())
     assert one.name != two.name
+
+
+def test_what_a_bench_of_this_must_show() -> None:
+    """A check that reads a known file, one that finds other than all at once, and one that nothing was added to."""
+
+    def results(*checks: tuple[int, str]) -> list[Measured]:
+        return [Measured("check", 3, read, Cost("", 0, 0, 0), found) for read, found in checks]
+
+    good = [(2, "two"), (1, "three"), (0, "three"), (3, "three")]
+    assert wrong(results(*good), 2) == []
+    for at, bad in enumerate([(2, "three"), (3, "three"), (0, "two"), (3, "four")]):
+        assert wrong(results(*good[:at], bad, *good[at + 1 :]), 2)
 
 
 def test_an_empty_check_is_whole() -> None:
