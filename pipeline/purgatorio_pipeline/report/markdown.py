@@ -60,7 +60,8 @@ def _runs(result: CheckResult, groups: Sequence[Group]) -> str:
     runs = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     said = f"{runs}; {sum(run.events for run in result.runs):,} events"
     if groups:
-        said += f"; {sum(group.count for group in groups):,} violations, {len(groups):,} causes"
+        broken = sum(group.count for group in groups)
+        said += f"; {broken:,} violations of {len(groups):,} cause{'s'[: len(groups) != 1]}"
     return f"{said}\n"
 
 
