@@ -29,9 +29,11 @@ from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.readings import (
     Blocks,
     RunReadings,
+    count_beyond,
     count_bounds,
     find_readings,
     judge_readings,
+    leave_beyond,
     read_blocks,
 )
 from purgatorio_pipeline.run_row import RUN_COLUMNS, run_row
@@ -87,7 +89,8 @@ def judge_ingested(spark: SparkSession, lake: Lake, ingested: Ingested, *, full:
     runs = _runs(ingested, blocks)
     _show_runs(spark, runs)
     tallies: dict[int, RunTally] = defaultdict(RunTally)
-    readings = find_readings(spark, runs, blocks) if runs else {}
+    beyond = count_beyond(runs, blocks)
+    readings = find_readings(spark, runs, blocks, beyond) if runs else {}
     if runs:
         stage = _Full(spark, lake, runs) if full else _Screened(spark, lake, runs)
         found = stage.judge(frozenset(readings))
@@ -96,6 +99,7 @@ def judge_ingested(spark: SparkSession, lake: Lake, ingested: Ingested, *, full:
         if readings:
             totals = count_bounds(stage.summaries(found, readings), readings, runs)
             judge_readings(tallies, readings, totals, runs)
+        leave_beyond(tallies, beyond, runs)
     results = [_conclude(ingested, key, runs, tallies) for key in sorted(ingested.facts)]
     result = CheckResult(tuple(results), len(ingested.broken), ingested.broken)
     return Checked(result, ingested.events, lake)

@@ -19,17 +19,18 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from purgatorio_pipeline.screen import SPARK, blocks_sql
+from purgatorio_pipeline.screen import READINGS, SPARK, blocks_sql
+from purgatorio_spec.clause.registry import Clause
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, Ints, Moments, Summary, bounds
 from purgatorio_spec.judge.context import RawReading
 from purgatorio_spec.judge.process import reading
-from purgatorio_spec.judge.tally import RunTally, judged_clauses
+from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 
 BLOCK: Final = 4096
 MAX_READINGS: Final = 100_000
-"""Readings of one run that are judged; a recorder that reads its gauges more often leaves them UNKNOWN beyond."""
+"""Readings of all runs together that are judged, the first of each run; the clauses of a run with more are UNKNOWN."""
 
 _BOUND_NAMES: Final = ("live", "watched_least", "watched_most", "tasks_least", "tasks_most")
 _BOUNDS_SCHEMA: Final = pa.schema(
@@ -60,13 +61,14 @@ class RunReadings:
 @dataclass(frozen=True, slots=True)
 class Block:
     """`BLOCK` positions of a run, from `number * BLOCK` on: calls opened less calls ended and the last `t`, without
-    readings (None: there was nothing else); the last `t` of all, and of a `quiesce`."""
+    readings (None: there was nothing else); the last `t` of all, and of a `quiesce`; the number of readings."""
 
     number: int
     opened: int
     last_t: int | None
     end_t: int
     rest_t: int | None
+    readings: int
 
 
 Blocks = Mapping[int, list[Block]]
@@ -78,25 +80,32 @@ def read_blocks(spark: SparkSession) -> Blocks:
     found: dict[int, list[Block]] = defaultdict(list)
     for row in spark.sql(blocks_sql(SPARK, BLOCK)).orderBy("run_key", "block").toLocalIterator():
         found[row["run_key"]].append(
-            Block(row["block"], row["opened"] or 0, row["last_t"], row["end_t"], row["rest_t"])
+            Block(
+                row["block"], row["opened"] or 0, row["last_t"], row["end_t"], row["rest_t"], row["readings"]
+            )
         )
     return found
 
 
-def find_readings(spark: SparkSession, runs: Mapping[int, Run], blocks: Blocks) -> dict[int, RunReadings]:
-    """The readings that can be judged, by run key, from the view `events`."""
-    wanted = [key for key, run in runs.items() if any(c.of_reading is not None for c in judged_clauses(run))]
-    if not wanted:
+def find_readings(
+    spark: SparkSession, runs: Mapping[int, Run], blocks: Blocks, beyond: Mapping[int, int]
+) -> dict[int, RunReadings]:
+    """The readings that can be judged, by run key, from the view `events`; the last `beyond` of a run are left out."""
+    counts = _counts(runs, blocks)
+    if not counts:
         return {}
-    rows = (
+    chosen = (
         spark.table("events")
-        .where(fn.col("f").isin("gauge", "quiesce") & fn.col("ph").isin("at", "ret"))
-        .where(fn.col("run_key").isin(wanted))
+        .where(READINGS)
+        .where(fn.col("run_key").isin(list(counts)))
         .select("run_key", "i", "c", "t", "f", "ph", "state.watched", "state.delayed")
-        .orderBy("run_key", "i")
-        .limit(MAX_READINGS)
-        .collect()
     )
+    if beyond:
+        most = max(counts[key] - left for key, left in beyond.items())
+        chosen = chosen.withColumn(
+            "at", fn.expr("row_number() OVER (PARTITION BY run_key ORDER BY i)")
+        ).where(fn.col("at") <= most)
+    rows = chosen.orderBy("run_key", "i").collect()
     if not rows:
         return {}
     under_way = _under_way(spark, rows, blocks)
@@ -118,6 +127,31 @@ def find_readings(spark: SparkSession, runs: Mapping[int, Run], blocks: Blocks) 
         if one.at_rest or one.bounded or (one.delayed is not None and one.delayed < 0):
             found[row["run_key"]].append(one)
     return {key: RunReadings(sorted(some, key=lambda one: one.call_i)) for key, some in found.items() if some}
+
+
+def count_beyond(runs: Mapping[int, Run], blocks: Blocks, most: int = MAX_READINGS) -> dict[int, int]:
+    """How many of a run's readings are left out, so that all that are looked at are `most`; the runs with few keep all
+    of theirs."""
+    counts = _counts(runs, blocks)
+    room, each = most, 0
+    for at, count in enumerate(sorted(counts.values())):
+        each = room // (len(counts) - at)
+        if count > each:
+            return {key: had - each for key, had in counts.items() if had > each}
+        room -= count
+    return {}
+
+
+def _counts(runs: Mapping[int, Run], blocks: Blocks) -> dict[int, int]:
+    """Readings by run, where a clause asks for them."""
+    found = {
+        key: sum(block.readings for block in blocks.get(key, [])) for key, run in runs.items() if _asked(run)
+    }
+    return {key: count for key, count in found.items() if count}
+
+
+def _asked(run: Run) -> list[Clause]:
+    return [clause for clause in judged_clauses(run) if clause.of_reading is not None]
 
 
 def _under_way(
@@ -208,3 +242,10 @@ def judge_readings(
         clauses = judged_clauses(runs[key])
         for at, one in enumerate(some.readings):
             tallies[key].reading(runs[key], reading(one, totals[key], at), clauses)
+
+
+def leave_beyond(tallies: Mapping[int, RunTally], beyond: Mapping[int, int], runs: Mapping[int, Run]) -> None:
+    """Say of each gauge clause how many readings it did not see."""
+    for key, left in beyond.items():
+        for clause in _asked(runs[key]):
+            tallies[key].clauses.setdefault(clause.id, Tally()).beyond += left

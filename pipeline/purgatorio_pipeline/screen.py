@@ -320,12 +320,18 @@ JOIN runs r ON o.run_key = r.run_key
 LEFT JOIN first_returns k ON o.run_key = k.run_key AND o.id = k.id"""
 
 
+READINGS: Final = "f IN ('gauge', 'quiesce') AND ph IN ('at', 'ret')"
+"""The events that are readings of the gauges."""
+
+
 def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:
     """One row a run and block of `i`: calls that opened less those that ended and the last time, both without readings
-    (so that what was under way at a reading is found by adding up), the last time of all, and of a `quiesce`."""
+    (so that what was under way at a reading is found by adding up), the last time of all, and of a `quiesce`; the
+    number of readings."""
     counted = "f NOT IN ('gauge', 'quiesce', 'advance_clock')"
     return f"""
 SELECT run_key, {dialect.divide.format("i", size)} AS block,
   sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END) FILTER (WHERE {counted}) AS opened,
-  max(t) FILTER (WHERE {counted}) AS last_t, max(t) AS end_t, max(t) FILTER (WHERE f = 'quiesce') AS rest_t
+  max(t) FILTER (WHERE {counted}) AS last_t, max(t) AS end_t, max(t) FILTER (WHERE f = 'quiesce') AS rest_t,
+  count(*) FILTER (WHERE {READINGS}) AS readings
 FROM {events} GROUP BY 1, 2"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,13 +37,21 @@ class Failed(Exception):
 def run_measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
     """Run a command to its end, `environment` added to this process's own. Raises `Failed`."""
     began = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **(environment or {})},
-    )
+    # Files, since nobody reads while it runs, and a pipe that is full stops the writer.
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=errors, env={**os.environ, **(environment or {})}
+        )
+        seen, peak_bytes = _watched(process)
+        for file in (output, errors):
+            file.seek(0)
+        if process.returncode:
+            raise Failed(f"{' '.join(command)} ended with {process.returncode}: {errors.read()[-2000:]}")
+        return Cost(output.read(), sum(seen.values()), time.monotonic() - began, peak_bytes)
+
+
+def _watched(process: subprocess.Popen[bytes]) -> tuple[dict[int, float], int]:
+    """CPU seconds by process, and the peak of their memory, once it has ended."""
     seen: dict[int, float] = {}
     peak_bytes = 0
     while process.poll() is None:
@@ -50,10 +59,7 @@ def run_measured(command: Sequence[str], environment: Mapping[str, str] | None =
         seen.update({pid: cpu_s for pid, (cpu_s, _) in tree.items()})
         peak_bytes = max(peak_bytes, sum(rss for _, rss in tree.values()))
         time.sleep(SAMPLE_S)
-    output, errors = process.communicate()
-    if process.returncode:
-        raise Failed(f"{' '.join(command)} ended with {process.returncode}: {errors[-2000:]}")
-    return Cost(output, sum(seen.values()), time.monotonic() - began, peak_bytes)
+    return seen, peak_bytes
 
 
 def _tree(root: int) -> dict[int, tuple[float, int]]:

@@ -179,6 +179,9 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
         return ClauseResult(name, Verdict.VIOLATED, tally.occasions, tally.causes)
     if clause.needs_whole and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
+    if tally.beyond:
+        reason = f"{tally.beyond:,} were not looked at: more than one check takes; check fewer runs at a time"
+        return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
     if tally.unknown:
         reason = f"{tally.unknown} undecided for want of records"
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)

@@ -43,10 +43,11 @@ class Cause:
 
 @dataclass(slots=True)
 class Tally:
-    """What a clause came to over some parts of a run."""
+    """What a clause came to over some parts of a run. `beyond`: what an engine did not look at, at its bound."""
 
     occasions: int = 0
     unknown: int = 0
+    beyond: int = 0
     causes: dict[str, Cause] = field(default_factory=dict)
 
     @property
@@ -65,6 +66,7 @@ class Tally:
         """Add another worker's."""
         self.occasions += other.occasions
         self.unknown += other.unknown
+        self.beyond += other.beyond
         for name, cause in other.causes.items():
             self.causes.setdefault(name, Cause()).merge(cause)
 
