@@ -99,8 +99,10 @@ def run(command: list[str | Path], environ: dict[str, str], status: int) -> str:
 
 
 def verdicts(output: str) -> Any:
-    """What `--json` printed; the runs are what must be equal."""
-    return json.loads(output.splitlines()[-1])
+    """What `--json` printed, without what only a check that keeps its lake has to say."""
+    found = json.loads(output.splitlines()[-1])
+    found.pop("files", None)
+    return found
 
 
 @pytest.mark.slow
