@@ -81,6 +81,9 @@ def _settings(quick: bool, memory: str | None) -> dict[str, str | int]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": 20_000,
         "spark.sql.parquet.compression.codec": "zstd",
+        # Traces are packed well, 4 MiB are a million events: one run must not be one task.
+        "spark.sql.files.maxPartitionBytes": 4 << 20,
+        "spark.sql.files.openCostInBytes": 256 << 10,
         # What one task wrote from a compressed file must not be for one task to read: a row group is never divided.
         "spark.hadoop.parquet.block.size": 4 << 20,
         # Tables are partitioned by a column of two or three values: a writer for each at once, and no sort.
