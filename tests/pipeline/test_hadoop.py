@@ -165,7 +165,7 @@ def test_a_file_whose_bytes_did_not_all_come_is_not_judged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hadoop leaves out a byte order mark and a row that is too long: counted, never passed over."""
-    whole = (TRACES / "kafka-clean-1k.jsonl").read_bytes()
+    whole = many("good", broken=False).write(tmp_path / "good.jsonl").read_bytes()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + whole)
     lines = whole.splitlines(keepends=True)

@@ -64,6 +64,7 @@ def no_session(*_: object, **__: object) -> SparkSession:
     raise AssertionError("there is nothing to read and nothing to write")
 
 
+@pytest.mark.slow
 def test_new_changed_and_gone(
     spark: SparkSession, read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
