@@ -57,7 +57,9 @@ def assert_same(found: CheckResult, expected: CheckResult) -> None:
     assert found.as_json() == expected.as_json()
 
 
-@pytest.mark.parametrize("full", [False, True], ids=["screened", "full"])
+@pytest.mark.parametrize(
+    "full", [pytest.param(False, id="screened"), pytest.param(True, id="full", marks=pytest.mark.slow)]
+)
 def test_spark_says_what_the_process_engine_says(
     spark: SparkSession, traces: list[Path], by_process: CheckResult, tmp_path: Path, full: bool
 ) -> None:

@@ -161,6 +161,7 @@ def damaged(packed: bytes) -> bytes:
     return packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :]
 
 
+@pytest.mark.slow
 def test_a_file_whose_bytes_did_not_all_come_is_not_judged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_new_changed_and_gone(
         judge_on_spark(paths, out=lake, full=True)
 
 
+@pytest.mark.slow
 def test_by_uri(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
     """Traces and lake on a file system of Hadoop; a file that was changed there is read again."""
     (tmp_path / "traces").mkdir()

@@ -60,6 +60,7 @@ def watch(spark: SparkSession, place: Path) -> list[News]:
     return heard
 
 
+@pytest.mark.slow
 def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSession, place: Path) -> None:
     """Two runs in one partition, interleaved and cut at batches, one with a line that is none in another partition; a
     message seen again in its batch and in a later one counts once, and so does a batch that is done again."""

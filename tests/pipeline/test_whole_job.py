@@ -26,7 +26,7 @@ def without_java(folder: Path) -> dict[str, str]:
     return {**kept, "PATH": str(folder)}
 
 
-@pytest.mark.parametrize("java", ["of the machine", "hidden"])
+@pytest.mark.parametrize("java", [pytest.param("of the machine", marks=pytest.mark.slow), "hidden"])
 def test_the_main_job(java: str, tmp_path: Path) -> None:
     """Drive two real timers and the reference, record, judge on Spark, write the page: all of it, with status 0.
 
