@@ -18,11 +18,20 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from purgatorio_pipeline.explain import FOUND_SCHEMA, THREAD_COLUMNS, THREAD_SCHEMA, explain, follow_threads
+from purgatorio_pipeline.explain import (
+    FOUND_SCHEMA,
+    THREAD_COLUMNS,
+    THREAD_SCHEMA,
+    Found,
+    explain,
+    follow_threads,
+    violation_row,
+)
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.ingest import Ingested, ingest
 from purgatorio_pipeline.lake import Lake
@@ -98,10 +107,11 @@ def judge_ingested(spark: SparkSession, lake: Lake, ingested: Ingested, *, full:
         _add_found(found, tallies)
         if readings:
             totals = count_bounds(stage.summaries(found, readings), readings, runs)
-            judge_readings(tallies, readings, totals, runs)
+            broken = [violation_row(*one) for one in judge_readings(tallies, readings, totals, runs)]
+            _show_too(spark, broken)
         leave_beyond(tallies, beyond, runs)
     results = [_conclude(ingested, key, runs, tallies) for key in sorted(ingested.facts)]
-    result = CheckResult(tuple(results), len(ingested.broken), ingested.broken)
+    result = CheckResult(tuple(results), sum(run.quarantined for run in results), ingested.broken)
     return Checked(result, ingested.events, lake)
 
 
@@ -353,6 +363,13 @@ def _violation(row: Row) -> Violation:
     return Violation(
         row["clause"], row["subject"], row["cause"], tuple(row["events"]), row["allowed"], row["seen"]
     )
+
+
+def _show_too(spark: SparkSession, broken: list[Found]) -> None:
+    """Put violations of readings, which the driver judges, beside those of the view `violations`."""
+    if broken:
+        rows = spark.createDataFrame(pa.Table.from_pylist(broken, schema=FOUND_SCHEMA))
+        spark.table("violations").unionByName(rows).createOrReplaceTempView("violations")
 
 
 def _first_of_each_cause(found: DataFrame) -> DataFrame:

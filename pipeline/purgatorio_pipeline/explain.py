@@ -24,7 +24,7 @@ from purgatorio_spec.history.summary import summary_of
 from purgatorio_spec.judge.context import context_batch, thread_context
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.columns import Fields
-from purgatorio_spec.verdict import Judgement
+from purgatorio_spec.verdict import Judgement, Violation
 
 _FOUND: Final[Fields] = [
     pa.field("run_key", pa.int32()),
@@ -48,6 +48,20 @@ Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
+def violation_row(run_key: int, violation: Violation) -> Found:
+    """A row of kind `violation`."""
+    return {
+        "run_key": run_key,
+        "kind": "violation",
+        "clause": violation.clause,
+        "cause": violation.cause,
+        "subject": violation.subject,
+        "events": list(violation.events),
+        "allowed": violation.allowed,
+        "seen": violation.seen,
+    }
+
+
 @dataclass(slots=True)
 class _Sums:
     """Occasions and undecided of each run and clause, and rows to be sent."""
@@ -59,20 +73,8 @@ class _Sums:
         count = self.counts.setdefault((run_key, clause.id), [0, 0])
         count[0] += judgement.occasions
         count[1] += judgement.unknown
-        violation = judgement.violation
-        if violation is not None:
-            self.rows.append(
-                {
-                    "run_key": run_key,
-                    "kind": "violation",
-                    "clause": violation.clause,
-                    "cause": violation.cause,
-                    "subject": violation.subject,
-                    "events": list(violation.events),
-                    "allowed": violation.allowed,
-                    "seen": violation.seen,
-                }
-            )
+        if judgement.violation is not None:
+            self.rows.append(violation_row(run_key, judgement.violation))
 
     def batches(self, last: bool) -> Iterator[pa.RecordBatch]:
         if last:

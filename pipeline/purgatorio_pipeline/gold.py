@@ -22,6 +22,7 @@ _RUNS: Final[Fields] = [
     pa.field("verdict", pa.string()),
     pa.field("events", pa.int64()),
     pa.field("problems", pa.list_(pa.string())),
+    pa.field("quarantined", pa.int64()),
 ]
 _VERDICTS: Final[Fields] = [
     pa.field("run_key", pa.int32()),
@@ -126,6 +127,7 @@ def _run_rows(result: CheckResult) -> list[dict[str, object]]:
         {
             "run_key": key, "file": run.file, "run": run.run, "subject": run.subject, "profile": run.profile,
             "verdict": str(run.verdict), "events": run.events, "problems": list(run.problems),
+            "quarantined": run.quarantined,
         }
         for key, run in enumerate(result.runs)
     ]  # fmt: skip

@@ -237,6 +237,7 @@ def _fact_note(facts: TraceFacts) -> str:
             "has_end": facts.has_end,
             "cut": facts.cut,
             "first_broken": facts.first_broken,
+            "quarantined": facts.quarantined,
         }
     ).decode()
 
@@ -253,6 +254,7 @@ def _facts(note: dict[str, object]) -> TraceFacts:
         has_end=bool(note["has_end"]),
         cut=None if note["cut"] is None else str(note["cut"]),
         first_broken=str(note["first_broken"]),
+        quarantined=int(str(note["quarantined"])),
     )
 
 

@@ -27,6 +27,7 @@ from purgatorio_spec.judge.context import RawReading
 from purgatorio_spec.judge.process import reading
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.verdict import Violation
 
 BLOCK: Final = 4096
 MAX_READINGS: Final = 100_000
@@ -236,12 +237,13 @@ def judge_readings(
     found: Mapping[int, RunReadings],
     totals: Mapping[int, Bounds],
     runs: Mapping[int, Run],
-) -> None:
-    """Add the gauge clauses to the tallies."""
+) -> Iterator[tuple[int, Violation]]:
+    """Add the gauge clauses to the tallies; what was broken, by run key."""
     for key, some in found.items():
         clauses = judged_clauses(runs[key])
         for at, one in enumerate(some.readings):
-            tallies[key].reading(runs[key], reading(one, totals[key], at), clauses)
+            for violation in tallies[key].reading(runs[key], reading(one, totals[key], at), clauses):
+                yield key, violation
 
 
 def leave_beyond(tallies: Mapping[int, RunTally], beyond: Mapping[int, int], runs: Mapping[int, Run]) -> None:

@@ -107,7 +107,7 @@ class ProcessReader:
             return one
         result = CheckResult(tuple(each.run for each in kept))
         fetched = {
-            (key.clause, key.cause): example_events(table, violation)
+            (key.clause, key.cause): examples.Example(example_events(table, violation))
             for key, run, _, violation in islice(causes(result), examples.MAX_CAUSES)
             if run is one.run
         }

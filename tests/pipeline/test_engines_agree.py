@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from pipeline.broken_run import spoil
 from pipeline.test_screen_soundness import CUT, DROPPED, Generated, sampled
 from purgatorio_pipeline.bench.trace_set import write_traces
 from purgatorio_pipeline.engine import check_traces, unmarked_violations
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.writer import TraceWriter
@@ -66,6 +68,17 @@ def test_spark_says_what_the_process_engine_says(
     """The engines share the clauses but not the joins, the sums and the screen: those are compared here."""
     verdicts = {run.verdict for run in by_process.runs}
     assert {Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS} <= verdicts, "the traces must not be all alike"
-    assert_same(check_traces(spark, traces, tmp_path, full=full).result, by_process)
+    found = check_traces(spark, traces, tmp_path, full=full).result
+    assert_same(found, by_process)
+    kept = Counter((row["run_key"], row["clause"]) for row in spark.table("violations").collect())
+    assert kept == Counter(
+        {
+            (key, name): clause.violations
+            for key, run in enumerate(found.runs)
+            for name, clause in run.clauses.items()
+            if clause.violations
+        }
+    ), "the table of violations has every one that the verdicts count, of readings too"
+    assert any(CLAUSES[name].of_reading is not None for _, name in kept)
     if not full:
         assert not list(unmarked_violations(spark))

@@ -19,12 +19,14 @@ from purgatorio_pipeline.campaign.outcome import outcome_of
 from purgatorio_pipeline.campaign.state import write_state
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.gold import write_gold
+from purgatorio_pipeline.ingest import write_quarantine
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.results.checked import of_check, of_lake
 from purgatorio_pipeline.results.gather import gather
 from purgatorio_pipeline.results.shape import BadResults
 from purgatorio_spec.history.lateness import Lateness, lateness
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.trace.block import BrokenLine
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
 
 END = '{"kind":"end","events":3,"dropped":0}\n'
@@ -47,10 +49,18 @@ def checked() -> CheckResult:
     return CheckResult(tuple(replace(run, header=None) for run in runs))
 
 
+def with_broken_lines(result: CheckResult) -> CheckResult:
+    """Two lines of the first run are in quarantine, of which one was kept."""
+    first, *others = result.runs
+    line = BrokenLine(first.file, 3, "ph", "is 7", "one of call, ret, point", "{}")
+    return CheckResult((replace(first, quarantined=2), *others), 2, (line,))
+
+
 def lake_of(root: Path, result: CheckResult, late: list[Lateness]) -> Path:
     """The gold tables as a check on Spark leaves them."""
     lake = Lake(root)
     write_gold(lake, result, None, late)
+    write_quarantine(lake, result.broken)
     rows = [
         {"run_key": key, "clause": name, "cause": cause, **asdict(one), "events": list(one.events)}
         for key, run in enumerate(result.runs)
@@ -123,8 +133,9 @@ def test_the_status_is_that_of_the_worst(shape: object, status: int, tmp_path: P
 
 
 def test_the_tables_of_a_lake_are_the_check(tmp_path: Path) -> None:
-    """Verdicts, occasions, causes with their counts and earliest examples, lateness: as they were written."""
-    result = checked()
+    """Verdicts, occasions, causes with their counts and earliest examples, broken lines, lateness: as they were
+    written."""
+    result = with_broken_lines(checked())
     made = fired_early()
     late = lateness("early-fire", made.table())
     assert late is not None
@@ -136,6 +147,7 @@ def test_the_tables_of_a_lake_are_the_check(tmp_path: Path) -> None:
     text = (tmp_path / "p.html").read_text()
     alone(text)
     assert "2995000 ns early" in text
+    assert "Quarantined lines (2)" in text
     assert "not declared" not in text, "whether the header declares a bound is not in the tables"
 
 

@@ -50,8 +50,8 @@ def judge_batch(
             gauges.get(key),
             key in followed,
             {
-                (cause.clause, cause.cause): table
-                for cause, table in examples.items()
+                (cause.clause, cause.cause): example
+                for cause, example in examples.items()
                 if cause.file == run.file
             },
         )

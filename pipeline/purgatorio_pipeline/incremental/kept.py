@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from purgatorio_pipeline.examples import MAX_CAUSES
+from purgatorio_pipeline.examples import MAX_CAUSES, Example
 from purgatorio_pipeline.gauges import measured
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.history.gauge_series import GaugePoint, GaugeSeries
@@ -44,13 +44,13 @@ class Kept:
     late: Lateness | None = None
     gauges: GaugeSeries | None = None
     followed: bool = False
-    examples: Mapping[tuple[str, str], pa.Table] = field(default_factory=dict)
+    examples: Mapping[tuple[str, str], Example] = field(default_factory=dict)
 
 
 def result_of(kept: Sequence[Kept]) -> CheckResult:
     """The verdicts of a check of these files, in this order."""
     broken = tuple(line for one in kept for line in one.broken)
-    return CheckResult(tuple(one.run for one in kept), len(broken), broken)
+    return CheckResult(tuple(one.run for one in kept), sum(one.run.quarantined for one in kept), broken)
 
 
 def assemble(kept: Sequence[Kept]) -> Judged:
@@ -58,9 +58,9 @@ def assemble(kept: Sequence[Kept]) -> Judged:
     result = result_of(kept)
     by_file = {one.run.file: one for one in kept}
     examples = {
-        key: counterexample(key.file, key.run, violation, events, count)
+        key: counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
         for key, _, count, violation in islice(causes(result), MAX_CAUSES)
-        if (events := by_file[key.file].examples.get((key.clause, key.cause))) is not None
+        if (example := by_file[key.file].examples.get((key.clause, key.cause))) is not None
     }
     gauges = [kept[at].gauges for at in _followed(kept)]
     return Judged(
@@ -95,7 +95,9 @@ def dump(kept: Sequence[Kept]) -> str:
             "late": one.late,
             "gauges": one.gauges,
             "followed": one.followed,
-            "examples": [[*key, table.to_pylist()] for key, table in one.examples.items()],
+            "examples": [
+                [*key, example.unfetched, example.events.to_pylist()] for key, example in one.examples.items()
+            ],
         }
         for one in kept
     ]
@@ -121,8 +123,8 @@ def _kept(one: dict[str, Any]) -> Kept:
         else GaugeSeries(**{**gauges, "points": tuple(GaugePoint(**point) for point in gauges["points"])}),
         followed=one["followed"],
         examples={
-            (clause, cause): pa.Table.from_pylist(rows, schema=EVENT_SCHEMA)
-            for clause, cause, rows in one["examples"]
+            (clause, cause): Example(pa.Table.from_pylist(rows, schema=EVENT_SCHEMA), unfetched)
+            for clause, cause, unfetched, rows in one["examples"]
         },
     )
 

@@ -71,7 +71,7 @@ def _violation(clause: str, cause: Shape, shape: Shape) -> Violation:
 
 
 def of_lake(root: Path) -> tuple[CheckResult, list[Lateness]]:
-    """The gold tables of `purgatorio check --out`. Raises `BadResults`, OSError."""
+    """The gold tables of `purgatorio check --out`, and its broken lines. Raises `BadResults`, OSError."""
     try:
         tables = {
             name: _table(root / "gold" / name) for name in ("runs", "verdicts", "violations", "lateness")
@@ -92,12 +92,15 @@ def of_lake(root: Path) -> tuple[CheckResult, list[Lateness]]:
             RunResult(
                 text(row, "run"), text(row, "file"), text(row, "subject"), text(row, "profile"), verdict(row),
                 whole(row, "events"), _in_order(clauses.get(row["run_key"], ())), tuple(texts(row, "problems")),
+                quarantined=whole(row, "quarantined", 0),
             )
             for row in tables["runs"].to_pylist()
         ]  # fmt: skip
-        return CheckResult(tuple(runs)), _lateness(tables["lateness"].to_pylist())
-    except (pa.ArrowException, KeyError) as wrong:
-        raise BadResults(f"the tables in {root / 'gold'} are not those of a check: {wrong}") from wrong
+        broken = tuple(BrokenLine(**row) for row in _table(root / "bronze" / "quarantine").to_pylist())
+        lines = sum(run.quarantined for run in runs)
+        return CheckResult(tuple(runs), lines, broken), _lateness(tables["lateness"].to_pylist())
+    except (pa.ArrowException, KeyError, TypeError) as wrong:
+        raise BadResults(f"the tables in {root} are not those of a check: {wrong}") from wrong
 
 
 def _table(folder: Path) -> pa.Table:

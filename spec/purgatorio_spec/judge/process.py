@@ -73,6 +73,7 @@ def facts_of(reader: TraceReader) -> TraceFacts:
         has_end=reader.end is not None,
         cut=reader.cut,
         first_broken=str(reader.broken[0]) if reader.broken else "",
+        quarantined=reader.broken_count,
     )
 
 

@@ -62,7 +62,8 @@ class RunResult:
     """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
 
     `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
-    trace, for who shows the run beside its constants; not part of the JSON.
+    trace, for who shows the run beside its constants; not part of the JSON, nor is `quarantined`: lines of the file
+    that are no records.
     """
 
     run: str
@@ -75,6 +76,7 @@ class RunResult:
     problems: tuple[str, ...] = ()
     failure: str = ""
     header: Header | None = None
+    quarantined: int = 0
 
     def as_json(self) -> Json:
         """The public shape; `failure` only where there is one."""
@@ -125,7 +127,8 @@ def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """What reading a file told: everything a verdict needs besides the tallies."""
+    """What reading a file told: everything a verdict needs besides the tallies. `quarantined` counts the broken lines
+    and a last one that a killed writer cut."""
 
     file: str
     header: Header | None
@@ -135,6 +138,7 @@ class TraceFacts:
     has_end: bool = True
     cut: str | None = None
     first_broken: str = ""
+    quarantined: int = 0
 
 
 def subject_of(header: Header) -> str:
@@ -152,7 +156,7 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
         profile = "" if header is None else header.profile
         return RunResult(
             name, facts.file, subject, profile, Verdict.INVALID_TRACE, facts.events, {}, tuple(problems),
-            header=header,
+            header=header, quarantined=facts.quarantined,
         )  # fmt: skip
     clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
     invalid = facts.broken > 0 or (tally.orphans > 0 and not run.dropped)
@@ -167,6 +171,7 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
         clauses,
         tuple(problems),
         header=header,
+        quarantined=facts.quarantined,
     )
 
 

@@ -109,11 +109,15 @@ class RunTally:
             if clause.of_check is not None:
                 self._add(clause, clause.of_check(run, check))
 
-    def reading(self, run: Run, reading: Reading, clauses: Iterable[Clause]) -> None:
-        """Judge one reading of the gauges."""
+    def reading(self, run: Run, reading: Reading, clauses: Iterable[Clause]) -> list[Violation]:
+        """Judge one reading of the gauges; what it broke."""
+        broken: list[Violation] = []
         for clause in clauses:
             if clause.of_reading is not None:
-                self._add(clause, clause.of_reading(run, reading))
+                judgement = clause.of_reading(run, reading)
+                self._add(clause, judgement)
+                broken += [] if judgement.violation is None else [judgement.violation]
+        return broken
 
 
 def judged_clauses(run: Run) -> list[Clause]:

@@ -35,8 +35,9 @@ from purgatorio_spec.verdict import Violation
 SHOWN_ROWS: Final = 60
 """Events of one counterexample at most."""
 
-_HELD_ROWS: Final = 2_000
-"""Of a longer history only so many of its last rows (and the first, and the witnesses) are looked at at all."""
+HEAD_ROWS: Final = 10
+TAIL_ROWS: Final = 2_000
+"""Of a longer history only so many of its first and last rows, and the witnesses, are looked at at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +140,20 @@ class Counterexample:
 
 
 def counterexample(
-    file: str, run: str, violation: Violation, events: pa.Table, count: int = 1
+    file: str, run: str, violation: Violation, events: pa.Table, count: int = 1, unfetched: int = 0
 ) -> Counterexample:
     """The counterexample of a violation out of event rows (`EVENT_SCHEMA`, in the order of `i`).
 
-    `events` may be the whole run or any part that holds what `selection(violation)` keeps.
+    `events` may be the whole run or any part that holds what `selection(violation)` keeps; or of that, of the judged
+    thread for a check, only the first `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses, less `unfetched` rows.
     """
     kept = example_events(events, violation)
-    held = _head_and_tail(kept, violation.events)
-    rows = _shown(held, set(violation.events))
-    if kind_of(violation) == "check" and rows:
-        judged = next((row.th for row in rows if row.witness), rows[0].th)
-        rows = [row for row in rows if row.th == judged]
+    if kind_of(violation) == "check":
+        kept = _of_judged_thread(kept, violation.events)
+    rows = _shown(_head_and_tail(kept, violation.events), set(violation.events))
     chosen = _choose(rows, violation.clause)
     shown = _nested([rows[at] for at in chosen])
-    left_out = len(rows) - len(shown) + kept.num_rows - held.num_rows
+    left_out = unfetched + kept.num_rows - len(shown)
     return Counterexample(file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out)
 
 
@@ -194,12 +194,18 @@ def _pick(path: Path, wanted: Sequence[Selection]) -> list[pa.Table]:
     return [pa.concat_tables(part) for part in parts]
 
 
+def _of_judged_thread(table: pa.Table, events: Sequence[int]) -> pa.Table:
+    """The rows of the thread whose check was judged: the one of the first event."""
+    threads = table.filter(pc.equal(table.column("i"), pa.scalar(events[0]))).column("th")
+    return table.filter(pc.equal(table.column("th"), threads[0])) if len(threads) else table
+
+
 def _head_and_tail(table: pa.Table, events: Iterable[int]) -> pa.Table:
-    if table.num_rows <= _HELD_ROWS:
+    if table.num_rows <= TAIL_ROWS:
         return table
     keep = np.isin(table.column("i").to_numpy(), list(events))
-    keep[:10] = True
-    keep[-_HELD_ROWS:] = True
+    keep[:HEAD_ROWS] = True
+    keep[-TAIL_ROWS:] = True
     return table.filter(pa.array(keep))
 
 

@@ -1,0 +1,90 @@
+"""What is shown of a violation is the same from the lake as from the file, however long its history was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from purgatorio_pipeline.judging import judge_in_process, judge_on_spark
+from purgatorio_spec.show.counterexample import TAIL_ROWS, counterexample
+from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
+from purgatorio_spec.trace.writer import TraceWriter
+from spec.shown_trace import MS, HandMade, complete, expire, fired_early, garbage_kept, miscounted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANY: Final = TAIL_ROWS + 500
+
+
+def tried_often() -> HandMade:
+    """An early fire after more checks of the task than a counterexample looks at."""
+    made = HandMade(run="tried-often")
+    made.register("worker-4", "op-13", "k35", 17)
+    for _ in range(MANY):
+        made.both("worker-6", "try_complete", "op-13", 0)
+    expire(made, "op-13", 1)
+    return made
+
+
+def checked_among_others() -> HandMade:
+    """A miscounted check that others overlap with more events than a counterexample looks at."""
+    made = HandMade(run="checked-among-others")
+    made.register("worker-0", "op-1", "k1", 50)
+    made.ready("worker-0", "op-1")
+    check = made.call("worker-0", "check_and_complete", keys="k1")
+    attempt = made.call("worker-0", "try_complete", "op-1")
+    made.both("worker-0", "timer_cancel", "op-1")
+    complete(made, "worker-0", "op-1")
+    made.ret(attempt, 1)
+    for _ in range(MANY):
+        made.both("worker-1", "check_and_complete", out=0, keys="k2")
+    made.ret(check, 0)
+    return made
+
+
+def write(made: HandMade, path: Path) -> Path:
+    """As a trace file."""
+    header = Header(
+        made.run, Implementation("Hand", "1", "none"), made.profile, TimerConstants(MS, 20, 0),
+        purge_interval=2, recorded=tuple(FUNCTIONS),
+    )  # fmt: skip
+    writer = TraceWriter(path, header)
+    writer.write_all(made.events)
+    writer.close()
+    return path
+
+
+def test_a_check_is_shown_by_its_own_thread_whatever_others_did() -> None:
+    """Its first rows and all of its own calls, although thousands of others lie between."""
+    made = checked_among_others()
+    example = made.example("O7")
+    assert {row.th for row in example.rows} == {"worker-0"}
+    assert "force_complete" in {row.f for row in example.rows}
+    assert example.left_out == 0
+
+
+def test_what_is_left_in_the_lake_is_counted() -> None:
+    """A counterexample of the rows that were fetched alone has the same rows, and leaves as many out."""
+    made = tried_often()
+    whole = made.example("T1")
+    table = made.table()
+    fewer = table.slice(0, 10).to_batches() + table.slice(110).to_batches()
+    part = counterexample(
+        whole.file, whole.run, whole.violation, type(table).from_batches(fewer), unfetched=100
+    )
+    assert part == whole
+    assert whole.left_out > MANY
+
+
+@pytest.mark.slow
+def test_spark_shows_what_the_process_engine_shows(spark: SparkSession, tmp_path: Path) -> None:
+    """Of operations, checks and readings; short and long."""
+    made = [tried_often(), checked_among_others(), fired_early(), miscounted(), garbage_kept()]
+    paths = [write(one, tmp_path / f"{one.run}.jsonl") for one in made]
+    wanted = judge_in_process(paths)
+    found = judge_on_spark(paths, out=tmp_path / "lake")
+    assert len(wanted.examples) >= len(made)
+    assert found.examples == wanted.examples
