@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 from purgatorio_pipeline.engine import check_traces
 from purgatorio_spec.history.gauge_series import gauge_series
@@ -35,6 +36,7 @@ def test_spark_reads_the_gauges_as_the_process_engine_does(spark: SparkSession, 
     assert [one.count > len(one.points) for one in found] == [False, True]
 
 
+@pytest.mark.slow
 def test_lateness_is_measured_without_the_screen_too(spark: SparkSession, tmp_path: Path) -> None:
     """`check --full` leaves what lateness is measured from: its own, not that of an earlier check."""
     from purgatorio_pipeline.gold import measure_lateness

@@ -99,6 +99,7 @@ def broken_lines(result: CheckResult) -> list[dict[str, object]]:
     return [{**asdict(one), "file": Path(one.file).name} for one in result.broken]
 
 
+@pytest.mark.slow
 def test_json_lines_come_to_the_same_by_uri(spark: SparkSession, tmp_path: Path) -> None:
     """Plain, gzip and zstd; a broken line, no UTF-8, a line that is too long, carriage returns, no line end at the end,
     an empty file, one cut inside a line, one cut inside its gzip stream: each as a reader of the local file says it."""
