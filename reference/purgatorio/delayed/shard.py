@@ -13,7 +13,7 @@ Lock order: an operation's lock comes before the shard's (registration watches u
 and a task's monitor after it (`cancel_for_key`). No operation's lock is ever taken under a shard's.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.watchers import Watchers
@@ -28,12 +28,14 @@ __all__ = ["Shard"]
 class Shard:
     """See the module."""
 
-    __slots__ = ("_faults", "_lists", "_lock", "_sync")
+    __slots__ = ("_faults", "_lists", "_lock", "_on_empty", "_sync")
 
     def __init__(self, faults: FaultPolicy, sync: Sync) -> None:
         self._faults = faults
         self._sync = sync
         self._lock = seam_mutex(sync, "shard")
+        # Made once: one for each list would be one object more for every key, which the collector walks.
+        self._on_empty: Callable[[Watchers], None] = self.remove_key_if_empty
         self._lists: Cell[dict[Hashable, Watchers]] = sync.cell({}, "shard.lists")
 
     def watch(self, key: Hashable, operation: DelayedOperation) -> None:
@@ -41,7 +43,7 @@ class Shard:
         with self._lock:
             watchers = self._lists.get().get(key)
             if watchers is None:
-                watchers = Watchers(key, self.remove_key_if_empty, self._faults, self._sync)
+                watchers = Watchers(key, self._on_empty, self._faults, self._sync)
                 self._lists.mutate()[key] = watchers
             watchers.watch(operation)
 
