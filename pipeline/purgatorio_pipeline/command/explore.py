@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
+from purgatorio_pipeline.command.line import echo_line
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
@@ -68,7 +70,7 @@ def command(
     """
     if show_list:
         for scenario in SCENARIOS.values():
-            click.echo(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}")
+            echo_line(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}", 42)
         return
     if token is not None:
         _replay(token, chrome, as_json)
@@ -111,6 +113,9 @@ def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
     return chosen
 
 
+_INDENT: Final = 10
+
+
 def _show(one: Explored) -> None:
     done = one.exploration
     counts = f"{done.schedules:,} schedules" + (f", {done.states:,} states" if done.states else "")
@@ -119,17 +124,18 @@ def _show(one: Explored) -> None:
     if done.beyond:
         counts += f", {done.beyond:,} cut at the bound of a loop"
     rate = done.schedules / done.seconds if done.seconds else 0
-    click.echo(f"{one.verdict!s:9} {one.program.name:44} {counts}, {done.seconds:.2f} s ({rate:,.0f}/s)")
-    click.echo(f"          {done.bound}" + (f"; limit reached: {done.limit}" if done.limit else ""))
+    took = f"{done.seconds:.2f} s ({rate:,.0f}/s)"
+    echo_line(f"{one.verdict!s:9} {one.program.name:37} {counts}, {took}", _INDENT)
+    echo_line(" " * _INDENT + done.bound + (f"; limit reached: {done.limit}" if done.limit else ""), _INDENT)
     if one.unreached:
-        click.echo(f"          never reached: {', '.join(one.unreached)}")
+        echo_line(" " * _INDENT + f"never reached: {', '.join(one.unreached)}", _INDENT)
     found = one.counterexample
     if found is not None and one.run is not None:
         click.echo("")
         click.echo(table(one.run, found.broken, str(one.token), found.preemptions))
         click.echo("")
     elif found is not None:
-        click.echo(f"          {found.broken[0].clause}: {found.broken[0].seen}")
+        echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
 
 
 def _replay(text: str, chrome: Path | None, as_json: bool) -> None:

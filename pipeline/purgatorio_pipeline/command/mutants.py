@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from purgatorio_pipeline.command.line import echo_line
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.layers import LAYERS, QUICK
 from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
@@ -58,7 +59,7 @@ def command(
     if show_list:
         for mutant in MUTANTS.values():
             targets = ", ".join(patch.target for patch in mutant.patches)
-            click.echo(f"{mutant.number:3} {mutant.name:36} {mutant.what} [{targets}]")
+            echo_line(f"{mutant.number:3} {mutant.name:36} {mutant.what} [{targets}]", 41)
         return
     unknown = [number for number in numbers if number not in MUTANTS]
     if unknown:
@@ -90,7 +91,7 @@ def _tell(row: MatrixRow) -> None:
         for layer, kill in row.layers.items()
         if kill.killed
     ]
-    click.echo(f"{row.mutant.number:3} {row.mutant.name:36} {'; '.join(said) or 'SURVIVES'}")
+    echo_line(f"{row.mutant.number:3} {row.mutant.name:36} {'; '.join(said) or 'SURVIVES'}", 41)
 
 
 def _sum_up(rows: list[MatrixRow], seconds: float) -> None:

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from purgatorio_pipeline.command.line import echo_line
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.harness.campaign import (
@@ -118,7 +119,7 @@ def _list() -> None:
             if why is None
             else f"not raced: {why}"
         )
-        click.echo(f"{name:30} {about}")
+        echo_line(f"{name:30} {about}", 31)
 
 
 def _run(plan: StressPlan, quiet: bool) -> StressResult:
@@ -145,9 +146,10 @@ def show_stress(result: StressResult, plan: StressPlan) -> None:
     recorded = sum(table.recorded_rounds for table in result.tables)
     events = sum(table.events for table in result.tables)
     rate = result.rounds / result.cpu_seconds if result.cpu_seconds else 0
-    click.echo(
+    echo_line(
         f"{result.verdict}: {result.rounds:,} rounds in {result.seconds:.1f} s ({rate:,.0f} a CPU second), "
-        f"{recorded:,} recorded with {events:,} events, {result.dropped:,} dropped; seed {result.seed}"
+        f"{recorded:,} recorded with {events:,} events, {result.dropped:,} dropped; seed {result.seed}",
+        2,
     )
     for path in result.traces:
         click.echo(f"trace: {path}")
@@ -159,8 +161,8 @@ def show_stress(result: StressResult, plan: StressPlan) -> None:
 
 def _show_table(table: OutcomeTable, plan: StressPlan) -> None:
     share = table.overlapped / table.rounds if table.rounds else 0.0
-    click.echo(
-        f"{table.verdict!s:9} {table.name:44} {table.rounds:9,} rounds, threads overlapped in {share:.0%}"
+    echo_line(
+        f"{table.verdict!s:9} {table.name:44} {table.rounds:9,} rounds, threads overlapped in {share:.0%}", 10
     )
     for line in table.outcomes():
         what = f"{line.clause}: {line.outcome}" if line.clause else line.outcome

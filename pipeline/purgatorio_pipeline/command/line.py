@@ -1,0 +1,25 @@
+"""A line of a list: whole for a pipe, so that it can be searched, and wrapped under itself on a terminal."""
+
+import shutil
+import sys
+import textwrap
+
+import click
+
+__all__ = ["echo_line", "wrapped"]
+
+
+def echo_line(text: str, indent: int) -> None:
+    """Print `text`; on a terminal what does not fit goes on `indent` columns from the left."""
+    click.echo(wrapped(text, indent, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def wrapped(text: str, indent: int, columns: int) -> str:
+    """`text` in lines of at most `columns`, unless one word is longer."""
+    if len(text) <= columns:
+        return text
+    # The head is a column of a table, with its spaces: only what comes after it is text that may be broken.
+    return textwrap.fill(
+        text[indent:], columns, initial_indent=text[:indent], subsequent_indent=" " * indent,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
