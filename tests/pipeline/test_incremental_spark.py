@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,14 +17,17 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from figures import FIGURES, TRACES
-from pipeline.lake_reader import Killed, all_of, run, some_of_all
+from pipeline.lake_reader import Killed, all_of, check, run, some_of_all
 from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental import batch
-from purgatorio_pipeline.judging import FileCounts, Judged, judge_on_spark
+from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process, judge_on_spark
+from purgatorio_pipeline.results.gather import gather
+from purgatorio_pipeline.results.known import with_known
 from purgatorio_pipeline.sources import Source
 from purgatorio_pipeline.sources import sources as found
+from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -127,7 +131,7 @@ def test_by_uri(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
 
 def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
     """In words and in JSON; the exit status of a check that read nothing is that of the one that did. With `--run` the
-    page speaks of that run alone."""
+    page speaks of that run alone. `purgatorio report` draws from the lake what a check of the files draws."""
     traces = tmp_path / "traces"
     traces.mkdir()
     for name in ("kafka-buggy-no-recheck", "kafka-clean-1k"):
@@ -144,3 +148,25 @@ def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp
     assert json.loads(done.stdout)["files"]["known"] == 2
     assert "kafka-clean-1k" in page.read_text()
     assert "no-recheck" not in page.read_text()
+    kept = gather([str(tmp_path / "lake")]).judged
+    drawn = judge_in_process(sorted(traces.iterdir()))
+    assert kept.result == drawn.result
+    assert [one.header for one in kept.result.runs] == [one.header for one in drawn.result.runs]
+    assert (kept.examples, list(kept.gauges)) == (drawn.examples, list(drawn.gauges))
+    assert kept.examples
+    assert kept.gauges
+
+
+def test_what_does_not_fit_gold_is_not_drawn(tmp_path: Path) -> None:
+    """A list that is newer than gold, as a killed check leaves it: gold has the word."""
+    lake = tmp_path / "lake"
+    broken = [run(tmp_path, "a.jsonl", broken=True)]
+    judged, _ = check(lake, broken)
+    whole = with_known(lake, judged.result, [])
+    assert whole.examples == judged.examples
+    assert whole.result.runs[0].header is not None
+    (passed,) = judge_in_process([run(tmp_path, "b.jsonl")]).result.runs
+    other = CheckResult((replace(passed, file=str(broken[0]), header=None),))
+    after = with_known(lake, other, [])
+    assert (after.result, dict(after.examples)) == (other, {})
+    assert after.result.runs[0].header is None

@@ -83,7 +83,7 @@ def _known(lake: Lake, ledger: Ledger, states: Mapping[str, FileState], checker:
     if ledger.checker != checker:
         return {}
     same = {name: one for name, one in ledger.files.items() if states.get(name) == one.state}
-    batches = {batch: _load(lake, batch) for batch in sorted({one.batch for one in same.values()})}
+    batches = {batch: load_batch(lake, batch) for batch in sorted({one.batch for one in same.values()})}
     return {
         name: Held(one.state, one.batch, one.key, batches[one.batch][one.key])
         for name, one in same.items()
@@ -91,7 +91,8 @@ def _known(lake: Lake, ledger: Ledger, states: Mapping[str, FileState], checker:
     }
 
 
-def _load(lake: Lake, batch: str) -> list[Kept]:
+def load_batch(lake: Lake, batch: str) -> list[Kept]:
+    """What is kept of the files of a batch, by run key; nothing where that cannot be read."""
     try:
         return load(lake.read_bytes(f"{BATCHES}/{batch}/{KEPT}") or b"")
     except Unreadable:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.results.checked import of_check, of_lake
 from purgatorio_pipeline.results.kills import KillMatrix, joined, of_kept, of_mutants
+from purgatorio_pipeline.results.known import with_known
 from purgatorio_pipeline.results.outcomes import (
     OutcomeLine,
     OutcomeTables,
@@ -30,7 +31,6 @@ from purgatorio_pipeline.results.outcomes import (
 from purgatorio_pipeline.results.shape import BadResults, Shape, shape_of
 from purgatorio_pipeline.results.total import verdict_of
 from purgatorio_pipeline.sources import find_traces
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
@@ -81,7 +81,7 @@ class _Found:
 
     traces: list[str] = field(default_factory=list)
     checks: list[CheckResult] = field(default_factory=list)
-    lateness: list[Lateness] = field(default_factory=list)
+    lakes: list[Judged] = field(default_factory=list)
     tables: list[ScenarioOutcomes] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     matrices: list[KillMatrix] = field(default_factory=list)
@@ -94,9 +94,7 @@ class _Found:
             )
         lake, campaign = (place / "gold" / "verdicts").is_dir(), (place / "verdicts").is_dir()
         if lake:
-            result, late = of_lake(place)
-            self.checks.append(result)
-            self.lateness += late
+            self.lakes.append(with_known(place, *of_lake(place)))
         if campaign:
             self._campaign(place)
         if lake or campaign:
@@ -159,15 +157,21 @@ def gather(arguments: Iterable[str]) -> Gathered:
     for argument in arguments:
         found.add(argument)
     judged = judge_in_process(find_traces(found.traces) if found.traces else ())
-    results = [judged.result, *found.checks]
+    whole = [judged, *found.lakes]
+    results = [*(one.result for one in whole), *found.checks]
     result = CheckResult(
         tuple(run for one in results for run in one.runs),
         sum(one.quarantined for one in results),
         tuple(line for one in results for line in one.broken),
     )
-    whole = replace(judged, result=result, lateness=[*judged.lateness, *found.lateness])
+    shown = Judged(
+        result,
+        {key: example for one in whole for key, example in one.examples.items()},
+        [late for one in whole for late in one.lateness],
+        [gauges for one in whole for gauges in one.gauges],
+    )
     return Gathered(
-        whole, OutcomeTables(tuple(merged(found.tables)), tuple(found.unfinished)), joined(found.matrices)
+        shown, OutcomeTables(tuple(merged(found.tables)), tuple(found.unfinished)), joined(found.matrices)
     )
 
 
