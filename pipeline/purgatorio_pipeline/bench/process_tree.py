@@ -1,7 +1,7 @@
 """What a process and all its descendants cost: CPU seconds and peak memory, sampled from `/proc` (Linux only).
 
 CPU is the sum over every process that was seen, so one that lives less than a sample is missed; memory is the sum of
-the resident sets, which counts a page that two processes share twice.
+the resident sets, which counts a page that two processes share twice, but not the whole of one that has just forked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,16 @@ from typing import Final
 SAMPLE_S: Final = 0.05
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process at one moment; bytes of its address space, and of what is resident."""
+
+    parent: int
+    cpu_s: float
+    space_bytes: int
+    resident_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +66,28 @@ def _watched(process: subprocess.Popen[bytes]) -> tuple[dict[int, float], int]:
     peak_bytes = 0
     while process.poll() is None:
         tree = _tree(process.pid)
-        seen.update({pid: cpu_s for pid, (cpu_s, _) in tree.items()})
-        peak_bytes = max(peak_bytes, sum(rss for _, rss in tree.values()))
+        seen.update({pid: one.cpu_s for pid, one in tree.items()})
+        peak_bytes = max(peak_bytes, resident_bytes(tree))
         time.sleep(SAMPLE_S)
     return seen, peak_bytes
 
 
-def _tree(root: int) -> dict[int, tuple[float, int]]:
-    """CPU seconds and resident bytes of a process and its descendants that are alive now."""
-    parents: dict[int, int] = {}
-    costs: dict[int, tuple[float, int]] = {}
+def resident_bytes(tree: Mapping[int, Process]) -> int:
+    """Of all processes. One that shows what its parent shows has just been forked, and still has its parent's pages:
+    a JVM that starts another program is seen twice for a moment."""
+    return sum(one.resident_bytes for one in tree.values() if not _just_forked(one, tree.get(one.parent)))
+
+
+def _just_forked(one: Process, parent: Process | None) -> bool:
+    if parent is None or one.space_bytes != parent.space_bytes:
+        return False
+    # The parent goes on, so its own figure may be some pages further.
+    return abs(one.resident_bytes - parent.resident_bytes) <= parent.resident_bytes // 100
+
+
+def _tree(root: int) -> dict[int, Process]:
+    """A process and its descendants that are alive now."""
+    found: dict[int, Process] = {}
     for place in Path("/proc").iterdir():
         if not place.name.isdigit():
             continue
@@ -73,15 +95,16 @@ def _tree(root: int) -> dict[int, tuple[float, int]]:
             fields = (place / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it ended meanwhile
-        pid = int(place.name)
-        parents[pid] = int(fields[1])
-        costs[pid] = ((int(fields[11]) + int(fields[12])) / _TICKS, int(fields[21]) * _PAGE_BYTES)
-    return {pid: cost for pid, cost in costs.items() if _descends(pid, root, parents)}
+        cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS
+        found[int(place.name)] = Process(
+            int(fields[1]), cpu_s, int(fields[20]), int(fields[21]) * _PAGE_BYTES
+        )
+    return {pid: one for pid, one in found.items() if _descends(pid, root, found)}
 
 
-def _descends(pid: int, root: int, parents: dict[int, int]) -> bool:
-    while pid > 1:
+def _descends(pid: int, root: int, found: Mapping[int, Process]) -> bool:
+    while pid in found:
         if pid == root:
             return True
-        pid = parents.get(pid, 0)
+        pid = found[pid].parent
     return False
