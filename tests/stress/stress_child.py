@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def tell(name: str, rounds: int, share: float) -> None:
 
 def main() -> None:
     """See the module."""
+    # A suite that a shell started in the background has Ctrl-C ignored, and its children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(sys.argv[1])
     if len(sys.argv) > 2:
         limit = int(sys.argv[2])
