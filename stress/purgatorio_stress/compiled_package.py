@@ -53,6 +53,7 @@ COMPILED_MODULES: Final = (
     "timer/flat_level.py",
     "timer/flat_task.py",
     "timer/flat_timer.py",
+    "timer/flat_wheel.py",
     "timer/task.py",
 )
 """The hot path of a timer and of a purgatory over it; the rest of the package stays as it is."""

@@ -1,28 +1,33 @@
-"""`FlatHandle`: a function that waits once. What it promises beyond the contract of a timer, and what frees it.
+"""Functions that wait once, under a number or as a `FlatHandle`: what that promises beyond the contract of a timer, and
+what frees them.
 
 Runs on both builds (`test_compiled_build`): in the compiled one the collector does not see a handle, so whoever keeps
-its own handle must be freed without the collector's help.
+its own handle must be freed without the collector's help. Numbers it sees in neither.
 """
 
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
-from purgatorio import ManualClock, QueuedExecutor
-from purgatorio.timer import FlatHandle, FlatTimer, compiled
+from purgatorio import ActionTask, ManualClock, QueuedExecutor
+from purgatorio.timer import FlatHandle, FlatTimer, Handle, compiled
 
 
 class Driven:
     """A timer, its clock and its executor, driven by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, numbered: bool, wheel_size: int = 256) -> None:
         self.clock = ManualClock()
         self.executor = QueuedExecutor()
-        self.timer = FlatTimer("t", clock=self.clock, executor=self.executor)
+        self.timer = FlatTimer(
+            "t", wheel_size=wheel_size, numbered=numbered, clock=self.clock, executor=self.executor
+        )
 
     def advance(self, delay_ms: int) -> None:
         """Let time pass, and what is due run."""
@@ -56,44 +61,144 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
-def end_by_firing(driven: Driven, handle: FlatHandle) -> None:
+@pytest.fixture(params=[True, False], ids=["number", "handle"])
+def driven(request: pytest.FixtureRequest) -> Driven:
+    """Both ways for a function to wait."""
+    return Driven(numbered=request.param is True)
+
+
+def linked_handle(driven: Driven, delay_ms: int, callback: Callable[[], object]) -> FlatHandle:
+    """`call_later` of a timer that does not number."""
+    handle = driven.timer.call_later(delay_ms, callback)
+    assert isinstance(handle, FlatHandle)
+    return handle
+
+
+def end_by_firing(driven: Driven, handle: Handle) -> None:
     """Its time comes."""
     driven.advance(30)
 
 
-def end_by_cancelling(driven: Driven, handle: FlatHandle) -> None:
+def end_by_cancelling(driven: Driven, handle: Handle) -> None:
     """It is cancelled."""
-    handle.cancel()
+    driven.timer.cancel(handle)
 
 
-def end_by_closing(driven: Driven, handle: FlatHandle) -> None:
+def end_by_closing(driven: Driven, handle: Handle) -> None:
     """The timer is closed."""
     driven.timer.close()
 
 
 ENDS = (end_by_firing, end_by_cancelling, end_by_closing)
-End = Callable[[Driven, FlatHandle], None]
+End = Callable[[Driven, Handle], None]
 
 
-def test_it_runs_once_at_its_deadline() -> None:
-    """Not before, and not again."""
-    driven = Driven()
+def test_it_runs_once_at_its_deadline(driven: Driven) -> None:
+    """Not before, and not again; to cancel it afterwards is nothing."""
     fired: list[int] = []
     handle = driven.timer.call_at(5, lambda: fired.append(driven.clock.now_ms()))
     driven.advance(4)
-    assert not fired
-    assert not handle.is_cancelled()
+    assert (fired, driven.timer.size()) == ([], 1)
     driven.advance(1)
+    driven.timer.cancel(handle)
     driven.advance(100)
-    assert fired == [5]
-    assert not handle.is_cancelled()
+    assert (fired, driven.timer.size()) == ([5], 0)
+
+
+def test_the_default_is_what_is_faster_in_this_build() -> None:
+    """Numbers where Python is interpreted, linked handles where it is machine code."""
+    assert isinstance(FlatTimer("t").call_later(5, lambda: None), FlatHandle if compiled else int)
+
+
+def test_a_delay_counts_from_where_the_caller_says(driven: Driven) -> None:
+    """From now, without a word."""
+    fired: list[str] = []
+    driven.clock.advance(10)
+    driven.timer.call_later(5, lambda: fired.append("from 8"), 8)
+    driven.timer.call_later(5, lambda: fired.append("from now"))
+    driven.advance(3)
+    assert fired == ["from 8"]
+    driven.advance(2)
+    assert fired == ["from 8", "from now"]
+
+
+def test_a_float_is_refused(driven: Driven) -> None:
+    """And leaves the timer as it was."""
+    with pytest.raises(TypeError):
+        driven.timer.call_later(1.5, lambda: None)  # type: ignore[arg-type]  # what is refused
+    driven.timer.check()
+    assert driven.timer.size() == 0
+
+
+def test_it_is_cancelled_wherever_it_is(driven: Driven) -> None:
+    """On every level, also after it has been moved nearer, and with others in the same buckets."""
+    for kept_ms in (1, 255, 256, 257, 511, 65_535, 65_536, 70_000, 1 << 30):
+        for age_ms in (0, 1, 200, 256, 300):
+            fresh = Driven(numbered=driven.timer.numbered)
+            fired: list[str] = []
+            fresh.timer.call_later(kept_ms + 1, partial(fired.append, "later"))
+            handle = fresh.timer.call_later(kept_ms, partial(fired.append, "cancelled"))
+            fresh.timer.call_later(kept_ms, partial(fired.append, "as late"))
+            if age_ms < kept_ms:
+                fresh.advance(age_ms)
+            fresh.timer.call_later(kept_ms + 66_000, partial(fired.append, "far"))
+            fresh.timer.cancel(handle)
+            fresh.timer.check()
+            assert fresh.timer.size() == 3
+            fresh.advance(kept_ms + 1)
+            assert fired == ["as late", "later"]
+
+
+def test_tasks_and_functions_run_in_the_order_of_their_ticks(driven: Driven) -> None:
+    """All in one drain, that comes late: from buckets of one tick, of many, and the overdue one."""
+    order: list[int] = []
+    for delay_ms in (700, 3, -1, 300, 2, 299, 1):
+        driven.timer.call_later(delay_ms, partial(order.append, delay_ms))
+        driven.timer.add(ActionTask(delay_ms, partial(order.append, delay_ms)))
+    driven.advance(800)
+    assert order == sorted(order)
+    assert len(order) == 14
+
+
+def test_what_one_raises_loses_none_behind_it(driven: Driven) -> None:
+    """Tasks and functions of one drain."""
+    ran: list[str] = []
+
+    def broken() -> None:
+        ran.append("broken")
+        raise ValueError("broken")
+
+    for action in (broken, partial(ran.append, "one"), broken, partial(ran.append, "two")):
+        driven.timer.call_later(5, action)
+        driven.timer.add(ActionTask(5, action))
+    driven.advance(5)
+    assert sorted(ran) == ["broken"] * 4 + ["one"] * 2 + ["two"] * 2
+
+
+def test_a_cancelled_function_leaves_no_place_behind() -> None:
+    """A dictionary keeps the places of what left it; the timer does not keep the dictionary."""
+    driven = Driven(numbered=True)
+    handles = [driven.timer.call_later(30_000, print) for _ in range(10_000)]
+    for handle in handles[1:]:
+        driven.timer.cancel(handle)
+
+    def weight() -> int:
+        return sum(sys.getsizeof(bucket.calls) for _, _, bucket in driven.timer._heap.get())
+
+    assert weight() > 100_000
+    driven.advance(256)
+    assert weight() < 2_000
+    assert driven.timer.size() == 1
+    driven.timer.check()
+    driven.timer.cancel(handles[0])
+    assert driven.timer.size() == 0
 
 
 def test_one_that_waits_is_moved() -> None:
     """`add_at` takes it along, within a timer and to another one."""
-    one, other = Driven(), Driven()
+    one, other = Driven(numbered=False), Driven(numbered=False)
     fired: list[str] = []
-    handle = one.timer.call_later(5, lambda: fired.append("fired"))
+    handle = linked_handle(one, 5, lambda: fired.append("fired"))
     one.timer.add_at(handle, 9)
     one.advance(8)
     other.timer.add_at(handle, 3)
@@ -107,8 +212,8 @@ def test_one_that_waits_is_moved() -> None:
 @pytest.mark.parametrize("end", ENDS[:2])
 def test_one_that_has_ended_is_refused(end: End) -> None:
     """By its own timer and by another, which stay as they were."""
-    one, other = Driven(), Driven()
-    handle = one.timer.call_later(30, lambda: None)
+    one, other = Driven(numbered=False), Driven(numbered=False)
+    handle = linked_handle(one, 30, lambda: None)
     end(one, handle)
     for driven in (one, other):
         with pytest.raises(ValueError, match="waits no more"):
@@ -119,22 +224,20 @@ def test_one_that_has_ended_is_refused(end: End) -> None:
     assert one.timer.size() == 1
 
 
-def test_what_was_handed_over_runs_though_it_is_cancelled() -> None:
+def test_what_was_handed_over_runs_though_it_is_cancelled(driven: Driven) -> None:
     """As every task of this timer; the function is not taken from under the drain."""
-    driven = Driven()
     fired: list[str] = []
     handle = driven.timer.call_later(5, lambda: fired.append("fired"))
     driven.drain(5)
-    handle.cancel()
+    driven.timer.cancel(handle)
     driven.executor.run_all()
     assert fired == ["fired"]
 
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("end", ENDS)
-def test_who_keeps_its_own_handle_is_freed_at_the_end_of_the_wait(end: End) -> None:
+def test_who_keeps_its_own_handle_is_freed_at_the_end_of_the_wait(end: End, driven: Driven) -> None:
     """Without the collector."""
-    driven = Driven()
     session = Session(driven.timer)
     seen, handle = weakref.ref(session), session.timeout
     end(driven, handle)
@@ -143,9 +246,8 @@ def test_who_keeps_its_own_handle_is_freed_at_the_end_of_the_wait(end: End) -> N
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_who_keeps_its_own_handle_is_not_freed_before() -> None:
+def test_who_keeps_its_own_handle_is_not_freed_before(driven: Driven) -> None:
     """The twin: it waits, so something is still to be done with it."""
-    driven = Driven()
     seen = weakref.ref(Session(driven.timer))
     gc.collect()
     assert seen() is not None
@@ -154,9 +256,8 @@ def test_who_keeps_its_own_handle_is_not_freed_before() -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_finalizer_may_use_the_timer(end: End) -> None:
+def test_a_finalizer_may_use_the_timer(end: End, driven: Driven) -> None:
     """The function goes outside of the lock: what it was the last to hold may come back to the timer."""
-    driven = Driven()
     sizes: list[int] = []
 
     class Asking:
@@ -172,20 +273,20 @@ def test_a_finalizer_may_use_the_timer(end: End) -> None:
 
 
 def test_the_collector_walks_no_compiled_handle() -> None:
-    """What the build for speed is about; interpreted, every object with slots is walked."""
-    assert gc.is_tracked(Driven().timer.call_later(1, lambda: None)) is not compiled
+    """What the build for speed is about; interpreted, every object with slots is walked, and numbers are not."""
+    assert gc.is_tracked(Driven(numbered=False).timer.call_later(1, print)) is not compiled
+    assert not gc.is_tracked(Driven(numbered=True).timer.call_later(1, print))
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_a_closed_timer_is_freed_with_all_that_waited() -> None:
-    """And by the collector alone, where it was not closed: only interpreted, as `FlatHandle` says."""
-    driven = Driven()
+def test_a_closed_timer_is_freed_with_all_that_waited(driven: Driven) -> None:
+    """And by the collector alone, where it was not closed: not with compiled handles, as `FlatHandle` says."""
     handles = [weakref.ref(Session(driven.timer)) for _ in range(100)]
     driven.timer.close()
     assert not any(seen() for seen in handles)
 
-    left = Driven()
+    left = Driven(numbered=driven.timer.numbered)
     seen = weakref.ref(Session(left.timer))
     del left
     gc.collect()
-    assert (seen() is None) is not compiled
+    assert (seen() is None) is not (compiled and not driven.timer.numbered)

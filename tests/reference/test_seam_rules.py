@@ -15,7 +15,7 @@ PACKAGE = Path(purgatorio.__file__).parent
 BINDINGS = {"threads.py", "threads_mutex.py", "threads_queue.py", "threads_rwlock.py", "clock.py"}
 """The seam's binding to threads, and the clock: the only modules that may touch the real thing."""
 
-FLAT = ("flat_level.py", "flat_task.py", "flat_timer.py")
+FLAT = ("flat_level.py", "flat_task.py", "flat_timer.py", "flat_wheel.py")
 """The wheel for use, which has a rule of its own: see `test_flat_rules`."""
 
 FORBIDDEN = {

@@ -10,13 +10,23 @@ from hypothesis import given, settings
 
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.timer_machine import FLAT, HASHED, HEAP, WHEEL, machine_for
+from purgatorio_stress.stateful.timer_machine import (
+    FLAT,
+    FLAT_CALLS,
+    FLAT_MIXED,
+    HASHED,
+    HEAP,
+    WHEEL,
+    machine_for,
+)
 from purgatorio_stress.stateful.timer_programs import Program, aligned_programs, run_program
 
 TestSystemTimer = machine_for(WHEEL).TestCase
 TestHeapTimer = machine_for(HEAP).TestCase
 TestHashedWheel = machine_for(HASHED).TestCase
 TestFlatTimer = machine_for(FLAT).TestCase
+TestFlatTimerCalls = machine_for(FLAT_CALLS).TestCase
+TestFlatTimerMixed = machine_for(FLAT_MIXED).TestCase
 TestReaperTimer = ReaperMachine.TestCase
 TestActionQueue = ActionQueueMachine.TestCase
 
@@ -31,5 +41,6 @@ def test_aligned_programs(program: Program) -> None:
 @settings(max_examples=500)
 @given(program=aligned_programs())
 def test_aligned_programs_on_the_wheel_for_use(program: Program) -> None:
-    """The same on its levels, of 2 and of 4 buckets."""
+    """The same on its levels, of 2 and of 4 buckets: tasks, and every other one a function."""
     run_program(program, FLAT[1])
+    run_program(program, FLAT_MIXED[1])

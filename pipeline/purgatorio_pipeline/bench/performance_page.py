@@ -129,9 +129,9 @@ def _when_not(bench: TimerBench) -> list[str]:
     rule = """The rule: a wheel is for many timers of which most are cancelled or moved before they are due, with
         delays within a few minutes of one another: time-outs, sessions, retries. For a handful of timers, or some
         that are hours apart, use `heapq`, or `HeapTimer` behind the same interface."""
-    why = """Why an interpreted wheel is not ahead of a heap of integers with few pending: an add is a call, an object
-        and two links, all in bytecode, and a lock; `heappush` of an integer is one call into C. The wheel wins where
-        the heap pays: cancelled entries that stay, rebuilding, expiry among many, and the collector."""
+    why = """Why an interpreted wheel is not ahead of a heap of integers with few pending: an add is a call, the
+        arithmetic of a level and a dictionary, in bytecode, and a lock; `heappush` of an integer is one call into C.
+        The wheel wins where the heap pays: cancelled entries that stay, rebuilding, and expiry among many."""
     return [
         "## When not to use a wheel",
         "\n".join(_item(item) for item in items),
@@ -169,8 +169,8 @@ def _jvm(bench: TimerBench, own: str) -> list[str]:
     if not items:
         return []
     said = """With many pending both wait for memory more than they compute. The next step would be fewer bytes and
-        fewer places to touch for a timer (integer handles into columns instead of linked objects: 40 bytes instead of
-        64 in a prototype, and no faster with 88,000 pending), or C; it has not been done here."""
+        fewer places to touch for a timer (columns of integers instead of linked objects: 40 bytes instead of 64 in a
+        prototype, and no faster with 88,000 pending), or C; it has not been done here."""
     return ["## Beside the JVM", "\n".join(_item(item) for item in items), _paragraph(said)]
 
 
@@ -261,17 +261,18 @@ def _collector(bench: TimerBench) -> list[str]:
         )
     if items:
         items.append(
-            """It does not walk the handles of the compiled build; in the interpreted one a handle is an object like any
-            other, and what it costs to make, to walk and to fetch from memory is why that build stays behind its aim in
-            K2. An integer in its place would need a second engine."""
+            """It walks nothing of what waits: neither the handles of the compiled build nor the numbers of the
+            interpreted one. The table shows why each has its own: what an object costs to make, to link and to walk in
+            bytecode, a dictionary does in C; compiled, the links cost less than the dictionary."""
         )
     return items
 
 
 def _steps(bench: TimerBench, collector: Sequence[str]) -> list[str]:
-    said = """The same workload on no timer (`loop`), then with the task being made, then with a lock taken for each
-        add and each cancel, then on the whole wheel, interpreted and compiled: what a row has more than the one before
-        is what that part costs. `--steps` measures this alone."""
+    said = """The same workload on no timer (`loop`), with a lock taken for each add and each cancel, and on the whole
+        wheel in both builds: each with what it does by default, and with what the other does. A function waits under a
+        number in a dictionary of its bucket (the default where the wheel is interpreted), or as a handle that is linked
+        into the bucket's ring (where it is compiled). `--steps` measures this alone."""
     shown = [markdown(table) for table in tables(bench)]
     return ["## Where the cost goes", _paragraph(said), *shown, "\n".join(_item(item) for item in collector)]
 

@@ -78,7 +78,7 @@ def entries(names: Collection[str], sizes: bool, steps: bool) -> list[Entry]:
 
 def default_ids(sizes: bool, steps: bool) -> tuple[str, ...]:
     """What is played where no workload is named."""
-    return ("K2", "U3", "X1", "X4") if sizes else ("K1",) if steps else ()
+    return ("K2", "U3", "X1", "X4") if sizes else ("K1", "K2") if steps else ()
 
 
 def prepare() -> None:

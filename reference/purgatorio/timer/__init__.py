@@ -9,8 +9,8 @@ from typing import Final
 
 from purgatorio.threads_mutex import COMPILED
 from purgatorio.timer.flat_task import FlatCallback, FlatEntry, FlatHandle, FlatTask
-from purgatorio.timer.flat_timer import FlatTimer
+from purgatorio.timer.flat_timer import FlatTimer, Handle
 
-__all__ = ["FlatCallback", "FlatEntry", "FlatHandle", "FlatTask", "FlatTimer", "compiled"]
+__all__ = ["FlatCallback", "FlatEntry", "FlatHandle", "FlatTask", "FlatTimer", "Handle", "compiled"]
 
 compiled: Final[bool] = COMPILED

@@ -13,26 +13,49 @@ Below them all is the level of what is overdue: one bucket, for every t < limit 
 Whoever calls a method here holds the timer's lock.
 """
 
-from typing import cast
+from collections.abc import Callable
+from typing import Final, cast
 
 from purgatorio.invariant import require
 from purgatorio.timer.flat_task import FlatEntry, Link
 
-__all__ = ["Bucket", "Level"]
+__all__ = ["NUMBER_BITS", "Bucket", "Callback", "Calls", "Level"]
+
+Callback = Callable[[], object]
+
+NUMBER_BITS: Final = 60
+"""A function that waits under a number has `tick << NUMBER_BITS | n`, with n counted up by its timer: no number comes
+twice (five million a second last for seven thousand years), and it says where to look. Two digits of a Python integer,
+so that the shifts stay cheap; and a dictionary hashes consecutive n to consecutive places."""
+
+Calls = dict[int, Callback]
+"""Functions by their numbers."""
 
 
 class Bucket(Link):
-    """The root of a ring of tasks. `queued`: whether the timer's heap has it."""
+    """The root of a ring of tasks, and what waits under numbers. `queued`: whether the timer's heap has it.
 
-    __slots__ = ("queued",)
+    `calls` is None from one emptying to the next function: an empty dictionary weighs more than an empty ring.
+    """
+
+    __slots__ = ("calls", "queued")
 
     def __init__(self) -> None:
         self._before = self
         self._after = self
+        self.calls: Calls | None = None
         self.queued = False
 
+    def taken_calls(self) -> Calls | None:
+        """Take all functions out, in the order of their adding."""
+        calls = self.calls
+        self.calls = None
+        return calls
+
     def emptied(self) -> list[FlatEntry]:
-        """Take all tasks out, in the order of their adding; their own links are left to the caller."""
+        """The heap has it no more: take all tasks out, in the order of their adding. Their links are left to the
+        caller."""
+        self.queued = False
         tasks: list[FlatEntry] = []
         link = self._after
         while link is not self:
@@ -56,17 +79,19 @@ class Bucket(Link):
 
 
 class Level:
-    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two.
+    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two. `shift` is for
+    ticks, `number_shift` for the numbers of functions.
 
     `floor` is the limit of the level below: ticks from there up to `limit` belong here. (Those of the overdue level
     have no least one; its floor is its limit.)
     """
 
-    __slots__ = ("buckets", "floor", "limit", "mask", "rank", "shift", "size")
+    __slots__ = ("buckets", "floor", "limit", "mask", "number_shift", "rank", "shift", "size")
 
     def __init__(self, rank: int, shift: int, size: int, now: int, floor: int) -> None:
         self.rank = rank
         self.shift = shift
+        self.number_shift = shift + NUMBER_BITS
         self.size = size
         self.mask = size - 1
         self.floor = floor
@@ -83,9 +108,8 @@ class Level:
         """When the bucket of `tick` must be looked at: the start of its time."""
         return tick >> self.shift << self.shift
 
-    def check_task(self, task: FlatEntry, bucket: Bucket, due_tick: int, now: int) -> None:
-        """Invariants of one task in one bucket, which the heap has at `due_tick`."""
-        tick = task._tick
+    def check_tick(self, tick: int, bucket: Bucket, due_tick: int, now: int) -> None:
+        """Invariants of one deadline in one bucket, which the heap has at `due_tick`."""
         where = f"tick {tick} in the bucket of {due_tick}, shift {self.shift}, rank {self.rank}, now {now}"
         require(bucket is self.buckets[tick >> self.shift & self.mask], f"wrong slot: {where}")
         require(tick < self.limit, f"out of reach: {where}")

@@ -30,9 +30,10 @@ pauses of 17 ms and more; compiled, a class with this mark is not walked, and 16
 is that a handle lets go of its function at its end. A task cannot: it may be added again. (Its bases have the mark
 because mypyc asks for it; what users derive from is walked as ever.)
 
-Why not integers into columns. Prototypes, on CPython 3.11: 40 bytes a timer against 64, with 88,000 pending 310 ns a
-request against 276, with 758 the same 176. Interpreted, columns cost 977 ns where links cost 575: a second engine, and
-not the same source.
+Why numbers beside handles. Interpreted, a dictionary of a bucket's functions does in C what links and an object do in
+bytecode, and the collector walks none of it; compiled it is the other way round (docs/performance.md has both ways in
+both builds). Columns of integers are neither: in prototypes 40 bytes a timer against 64, no faster with 88,000 pending,
+and interpreted 977 ns a request where links cost 575.
 """
 
 import operator
@@ -186,7 +187,7 @@ class FlatCallback(FlatTask):
 
 @mypyc_attr(acyclic=True)
 class FlatHandle(FlatEntry):
-    """A function that waits for a deadline, once: from `FlatTimer.call_at` and `call_later`.
+    """A function that waits for a deadline, once: from `call_at` and `call_later` of a timer that does not number them.
 
     `add_at` moves one that waits. One that was cancelled, has run, or was dropped by `close` holds the function no
     longer, and adding it raises ValueError: it is for one wait, unlike a task.

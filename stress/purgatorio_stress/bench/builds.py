@@ -15,7 +15,7 @@ from typing import Final
 
 import purgatorio
 from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
-from purgatorio.timer import FlatCallback, FlatHandle, FlatTimer, compiled
+from purgatorio.timer import FlatTimer, compiled
 from purgatorio_stress.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 
 __all__ = ["Build", "compile_now", "compiled_build", "interpreted_build", "why_not_compiled"]
@@ -29,8 +29,6 @@ class Build:
 
     name: str
     timer: type[FlatTimer]
-    callback: type[FlatCallback]
-    handle: type[FlatHandle]
     faithful: type[SystemTimer]
     action_task: type[ActionTask]
     virtual_time: type[VirtualTime]
@@ -90,8 +88,6 @@ def _imported(name: str) -> Build:
     return Build(
         name,
         FlatTimer,
-        FlatCallback,
-        FlatHandle,
         SystemTimer,
         ActionTask,
         VirtualTime,
@@ -110,8 +106,6 @@ def _loaded(name: str, folder: Path) -> Build:
     return Build(
         name,
         timer.FlatTimer,
-        timer.FlatCallback,
-        timer.FlatHandle,
         package.SystemTimer,
         package.ActionTask,
         package.VirtualTime,

@@ -7,10 +7,11 @@ from operator import getitem
 from typing import cast
 
 from purgatorio import TimerTask
+from purgatorio.timer.flat_timer import DEFAULT_WHEEL_SIZE
 from purgatorio_stress.bench.builds import Build
 from purgatorio_stress.bench.candidate import Action
 
-__all__ = ["FaithfulTimer", "FlatWheel", "NoTimer", "OnCaller", "SetClock", "TaskAndLock", "TaskOnly"]
+__all__ = ["FaithfulTimer", "FlatWheel", "LockOnly", "NoTimer", "OnCaller", "SetClock"]
 
 
 class SetClock:
@@ -45,18 +46,24 @@ class OnCaller:
 
 
 class FlatWheel:
-    """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` is given. Its own
-    `call_later` and `FlatHandle.cancel` are called, with nothing around them."""
+    """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` is given; functions wait
+    in the way of the build, unless `numbered` says which. Its own `call_later` and `cancel` are called, with nothing
+    around them."""
 
-    def __init__(self, build: Build, wheel_size: int | None = None) -> None:
+    def __init__(
+        self, build: Build, wheel_size: int = DEFAULT_WHEEL_SIZE, *, numbered: bool | None = None
+    ) -> None:
         self._clock = SetClock()
-        if wheel_size is None:
-            timer = build.timer("bench", clock=self._clock, executor=OnCaller())
-        else:
-            timer = build.timer("bench", clock=self._clock, executor=OnCaller(), wheel_size=wheel_size)
+        timer = build.timer(
+            "bench",
+            wheel_size=wheel_size,
+            numbered=build.name == "interpreted" if numbered is None else numbered,
+            clock=self._clock,
+            executor=OnCaller(),
+        )
         self._drain = timer.advance_clock
         self.add = timer.call_later
-        self.cancel = build.handle.cancel
+        self.cancel = timer.cancel
         self.next_ms = timer.next_due_ms
         self.held = timer.size
         self.close = timer.close
@@ -115,27 +122,15 @@ class NoTimer:
         return None
 
 
-class TaskOnly(NoTimer):
-    """Makes the task, and no more."""
+class LockOnly(NoTimer):
+    """Takes one `threading.Lock` for each add and each cancel, and does no more."""
 
-    def __init__(self, build: Build) -> None:
-        self._callback = build.callback
-
-    def add(self, delay_ms: int, action: Action) -> object:
-        return self._callback(delay_ms, action)
-
-
-class TaskAndLock(TaskOnly):
-    """Makes the task, and takes one `threading.Lock` for each add and each cancel."""
-
-    def __init__(self, build: Build) -> None:
-        super().__init__(build)
+    def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def add(self, delay_ms: int, action: Action) -> object:
-        task = self._callback(delay_ms, action)
         with self._lock:
-            return task
+            return None
 
     def cancel(self, handle: object) -> object:
         with self._lock:

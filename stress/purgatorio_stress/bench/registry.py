@@ -1,6 +1,7 @@
 """Every candidate of `purgatorio bench timer`, by the name that `--json` and the tables use."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_stress.bench.builds import Build, compiled_build, interpreted_build, why_not_compiled
@@ -8,7 +9,7 @@ from purgatorio_stress.bench.candidate import Candidate, Entry
 from purgatorio_stress.bench.heap_peers import IntHeap, LazyHeap, ListHeap, TupleHeap
 from purgatorio_stress.bench.jvm_peers import jvm_entries
 from purgatorio_stress.bench.loop_peers import AsyncioLoop, SchedScheduler, UvLoop
-from purgatorio_stress.bench.own_timers import FaithfulTimer, FlatWheel, NoTimer, TaskAndLock, TaskOnly
+from purgatorio_stress.bench.own_timers import FaithfulTimer, FlatWheel, LockOnly, NoTimer
 from purgatorio_stress.bench.package_peers import IndexedHeapTimer, SortedDictTimer
 
 __all__ = ["ENTRIES", "HONEST_BASELINE", "WHEEL_SIZES", "steps_of_cost", "wheel_sizes"]
@@ -66,17 +67,22 @@ def wheel_sizes() -> list[Entry]:
 
 
 def steps_of_cost() -> list[Entry]:
-    """From the bare loop to the whole wheel, interpreted, and the compiled whole: what each step adds is what that part
-    costs. The steps before the whole are no timers, and nothing of theirs is compared. (Parts of the compiled wheel
-    cannot be called one by one from here: the calls would cost more than the parts.)"""
-    found = [Entry("loop", NoTimer, "interpreted", fires=False)]
-    build = interpreted_build()
-    found += [
-        Entry("task", _made(TaskOnly, build), build.name, fires=False),
-        Entry("task and lock", _made(TaskAndLock, build), build.name, fires=False),
+    """The bare loop, the loop with a lock, and the whole wheel: in both builds, with both ways for functions to wait.
+    The first two are no timers, and nothing of theirs is compared. (Parts of the compiled wheel cannot be called one by
+    one from here: the calls would cost more than the parts.)"""
+    found = [
+        Entry("loop", NoTimer, "interpreted", fires=False),
+        Entry("loop and lock", LockOnly, "interpreted", fires=False),
     ]
-    return found + [entry for entry in ENTRIES if entry.name in ("interpreted", "compiled")]
+    for entry in ENTRIES:
+        if entry.name == "interpreted":
+            linked = _other_way(interpreted_build, numbered=False)
+            found += [entry, replace(entry, name="interpreted, handles", make=linked)]
+        if entry.name == "compiled":
+            numbered = _other_way(_compiled, numbered=True)
+            found += [entry, replace(entry, name="compiled, numbers", make=numbered)]
+    return found
 
 
-def _made(kind: Callable[[Build], Candidate], build: Build) -> Callable[[], Candidate]:
-    return lambda: kind(build)
+def _other_way(build: Callable[[], Build], *, numbered: bool) -> Callable[[], Candidate]:
+    return lambda: FlatWheel(build(), numbered=numbered)

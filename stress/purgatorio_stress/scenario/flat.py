@@ -13,7 +13,7 @@ from typing import Final
 
 from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
 from purgatorio.sync import AtomicRef
-from purgatorio.timer import FlatEntry, FlatTimer
+from purgatorio.timer import FlatEntry, FlatTimer, Handle
 from purgatorio.timer.flat_task import Home
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
@@ -57,6 +57,7 @@ def _timer(
         tick_ms=tick_ms,
         wheel_size=wheel_size,
         levels=1,
+        numbered=True,
         clock=world.clock,
         executor=executor,
         faults=world.faults,
@@ -136,6 +137,56 @@ def _add_against_drain(world: World) -> Final_:
     return final
 
 
+def _call_cancelled_against_drain(world: World) -> Final_:
+    """As `_cancel_against_drain`, of a function under a number, beside one that stays in the same bucket."""
+    timer, executor = _timer(world)
+    task, stays = FlatRecorded(world, "task", 3), FlatRecorded(world, "stays", 3)
+    handle = timer.call_later(3, task.run)
+    timer.call_later(3, stays.run)
+    world.virtual.advance(2)
+    world.task("drain", lambda: timer.advance_clock(0))
+    world.task("cancel", lambda: timer.cancel(handle))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        yield from _size_is(1, timer)
+        walk(world, timer, executor, 8)
+        world.mark("did not fire", not task.fired_at_ms)
+        if task.fired_at_ms:
+            yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
+        yield from _fired_once(stays)
+
+    return final
+
+
+def _call_against_call(world: World) -> Final_:
+    """Two functions for one bucket at once, while it is drained: two numbers, and both fire."""
+    timer, executor = _timer(world)
+    tasks = [FlatRecorded(world, name, 1) for name in ("one", "two", "due")]
+    handles: list[Handle] = []
+    timer.call_later(1, tasks[2].run)
+    world.virtual.advance(1)
+    for task in tasks[:2]:
+        world.task(task.id, partial(_call, timer, task, handles))
+    world.task("drain", lambda: timer.advance_clock(0))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        executor.run_all()
+        walk(world, timer, executor, 6)
+        world.mark("all fired", all(task.fired_at_ms for task in tasks))
+        if len(set(handles)) != 2:
+            yield Broken("T3", "handles", f"not two numbers: {handles}")
+        yield from _fired_once(*tasks)
+        yield from _size_is(0, timer)
+
+    return final
+
+
+def _call(timer: FlatTimer, task: Task, handles: list[Handle]) -> None:
+    handles.append(timer.call_later(1, task.run))
+
+
 def _moved_twice(world: World) -> Final_:
     """A waiting task is added again by two threads: it moves, and is there once."""
     timer, executor = _timer(world, 4)
@@ -207,17 +258,23 @@ def _close_against_add(world: World) -> Final_:
     return final
 
 
-def _against_sleep(delays_ms: tuple[int, ...], world: World) -> Final_:
-    """The reaper goes to sleep for 200 ms, or for what waits already, when a task comes that is due in 2."""
+def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = False) -> Final_:
+    """The reaper goes to sleep for 200 ms, or for what waits already, when a task or function comes due in 2."""
     timer = FlatTimer(
-        "timer", wheel_size=16, levels=1, clock=world.clock, faults=world.faults, sync=world.sync
+        "timer",
+        wheel_size=16,
+        levels=1,
+        numbered=True,
+        clock=world.clock,
+        faults=world.faults,
+        sync=world.sync,
     )
     waiting = [FlatRecorded(world, f"waits-{delay_ms}", delay_ms) for delay_ms in delays_ms]
     for one in waiting:
         timer.add(one)
     ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
     task = FlatRecorded(world, "task", 2)
-    world.task("add", lambda: task.add_to(timer))
+    world.task("add", (lambda: timer.call_later(2, task.run)) if calls else lambda: task.add_to(timer))
 
     def final() -> Iterator[Broken]:
         world.mark("fired", bool(task.fired_at_ms))
@@ -284,6 +341,23 @@ FLAT: Final = (
         "both fired",
     ),
     _two(
+        "call-cancelled-against-drain",
+        "wheel for use: a function is cancelled while it moves between levels",
+        ("T4", "T5"),
+        _call_cancelled_against_drain,
+        "did not fire",
+    ),
+    replace(
+        _two(
+            "call-against-call",
+            "wheel for use: two functions come for one bucket while the timer is drained",
+            ("T3", "T5"),
+            _call_against_call,
+            "all fired",
+        ),
+        threads=3,
+    ),
+    _two(
         "moved-twice",
         "wheel for use: a waiting task is added again by two threads",
         ("T3", "T5"),
@@ -312,16 +386,17 @@ FLAT: Final = (
             f"wheel for use: {about}",
             3,
             ("T2", "P3"),
-            partial(_against_sleep, delays_ms),
+            partial(_against_sleep, delays_ms, calls=calls),
             dialects=_ONE,
             marks=("fired",),
             strategy="bounded",
             horizon_ms=20,
             plain=True,
         )
-        for name, about, delays_ms in (
-            ("add-against-sleep", "a task comes while the reaper goes to sleep", ()),
-            ("earlier-against-sleep", "a task comes that is due before the one the reaper sleeps for", (9,)),
+        for name, about, delays_ms, calls in (
+            ("add-against-sleep", "a task comes while the reaper goes to sleep", (), False),
+            ("earlier-against-sleep", "a task comes due before the one the reaper sleeps for", (9,), False),
+            ("call-against-sleep", "a function comes due before the task the reaper sleeps for", (9,), True),
         )
     ),
     replace(

@@ -18,6 +18,7 @@ from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
 from purgatorio.timer import FlatTimer
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
+from purgatorio_stress.stateful.by_number import ByNumber
 from purgatorio_stress.stateful.one_thread import (
     KeptFaults,
     Meter,
@@ -28,6 +29,8 @@ from purgatorio_stress.stateful.one_thread import (
 
 __all__ = [
     "FLAT",
+    "FLAT_CALLS",
+    "FLAT_MIXED",
     "HASHED",
     "HEAP",
     "TIMERS",
@@ -108,13 +111,14 @@ def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
     )
 
 
-def _flat(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+def _flat(tick_ms: int, size: int, parts: Parts) -> FlatTimer:
     """Its sizes are powers of two: the next one from `size` on."""
     return FlatTimer(
         "t",
         tick_ms=tick_ms,
         wheel_size=1 << (size - 1).bit_length(),
         levels=1,
+        numbered=True,
         clock=parts.clock,
         executor=parts.executor,
         faults=parts.faults,
@@ -122,11 +126,21 @@ def _flat(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
     )
 
 
+def _flat_calls(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return ByNumber(_flat(tick_ms, size, parts))
+
+
+def _flat_mixed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return ByNumber(_flat(tick_ms, size, parts), every=2)
+
+
 WHEEL: Final = ("SystemTimer", _wheel)
 HEAP: Final = ("HeapTimer", _heap)
 HASHED: Final = ("HashedWheel", _hashed)
 FLAT: Final = ("FlatTimer", _flat)
-TIMERS: Final = (WHEEL, HEAP, HASHED, FLAT)
+FLAT_CALLS: Final = ("FlatTimerCalls", _flat_calls)
+FLAT_MIXED: Final = ("FlatTimerMixed", _flat_mixed)
+TIMERS: Final = (WHEEL, HEAP, HASHED, FLAT, FLAT_CALLS, FLAT_MIXED)
 
 
 class MachineTask(TimerTask):
