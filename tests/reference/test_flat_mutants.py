@@ -175,7 +175,7 @@ def _first_call_waking_nobody(
     return False
 
 
-def _slim_to_nothing(self: FlatWheel, heap: Queued) -> None:
+def _slim_to_nothing(self: FlatWheel, now_tick: int, heap: Queued) -> None:
     """What was to be copied is dropped."""
     for _, _, bucket in heap:
         bucket.calls = None

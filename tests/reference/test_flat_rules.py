@@ -27,6 +27,7 @@ GUARDED = {
     "_now_tick",
     "_size",
     "_sleepers",
+    "_slim_next",
     "_slim_tick",
     "_tick",
     "calls",

@@ -49,7 +49,7 @@ DEFAULT_WHEEL_SIZE: Final = 256
 """Slots of a level; measured (docs/performance.md)."""
 
 Handle = FlatHandle | int
-"""What `FlatTimer.call_at` returns, for `FlatTimer.cancel`, and nothing else: which of the two is the build's."""
+"""What `FlatTimer.call_at` returns, for `FlatTimer.cancel`: which of the two depends on the timer's `numbered`."""
 
 
 class FlatTimer(FlatWheel):
@@ -65,7 +65,6 @@ class FlatTimer(FlatWheel):
         "_alarm",
         "_executor",
         "_faults",
-        "_last_number",
         "_now_ms",
         "_sync",
         "numbered",
@@ -96,7 +95,6 @@ class FlatTimer(FlatWheel):
         )
         self.tick_ms = tick_ms
         self.numbered = numbered
-        self._last_number = 0
         self._sync = sync
         self._faults = faults
         self._executor = executor or sync.executor(f"executor-{name}")

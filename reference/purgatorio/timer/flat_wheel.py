@@ -25,9 +25,11 @@ Queued = tuple[int, int, Bucket]
 """A bucket in the heap: the tick at which it is due, the rank of its level, and itself. No two have the same rank and
 tick, so buckets are never compared."""
 
+_SLIM_TICKS: Final = 8
+_SLIM_BUCKETS: Final = 2
 _SPARE_BYTES: Final = 1024
 _SPARE_BYTES_A_CALL: Final = 200
-"""What a dictionary may weigh: full ones take 30 to 90 bytes an entry."""
+"""How often how many dictionaries are looked at, and what one may weigh: full ones take 30 to 90 bytes an entry."""
 
 _tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
 
@@ -40,10 +42,12 @@ class FlatWheel(Home):
         "_closed",
         "_heap",
         "_idle_until",
+        "_last_number",
         "_levels",
         "_now_tick",
         "_recent",
         "_sleepers",
+        "_slim_next",
         "_slim_tick",
         "name",
         "wheel_size",
@@ -63,6 +67,8 @@ class FlatWheel(Home):
         self._closed = False
         self._now_tick = now_tick
         self._idle_until = now_tick
+        self._last_number = 0
+        self._slim_next = 0
         self._slim_tick = now_tick
         made = [Level(0, 0, 1, now_tick, now_tick + 1)]
         for rank in range(1, levels + 1):
@@ -208,13 +214,13 @@ class FlatWheel(Home):
                     late.setdefault(tick, (tick, [], []))[2].append(callback)
         return list(late.values())
 
-    def _slim(self, heap: list[Queued]) -> None:
-        """Copy dictionaries of which most was cancelled: a dictionary keeps the places of what left it.
-
-        So a function that waits takes a few hundred bytes at most, and one that was cancelled none, after as many
-        ticks as a level has slots.
-        """
-        for _, _, bucket in heap:
+    def _slim(self, now_tick: int, heap: list[Queued]) -> None:
+        """Look at the next few dictionaries, and copy those of which most was cancelled: a dictionary keeps the places
+        of what left it. A few at a time, so that no drain is long, and one that finds two timers costs no more."""
+        self._slim_tick = now_tick + _SLIM_TICKS
+        for _ in range(min(_SLIM_BUCKETS, len(heap))):
+            self._slim_next += 1
+            bucket = heap[self._slim_next % len(heap)][2]
             calls = bucket.calls
             if calls is not None and sys.getsizeof(calls) > _SPARE_BYTES + _SPARE_BYTES_A_CALL * len(calls):
                 bucket.calls = dict(calls) if calls else None
@@ -228,8 +234,7 @@ class FlatWheel(Home):
         floor = now_tick + 1
         for level in self._levels:
             floor = level.move_to(now_tick, floor)
-        if now_tick >= self._slim_tick:
-            self._slim_tick = now_tick + self.wheel_size
-            self._slim(heap)
+        if self._last_number > 0 and now_tick >= self._slim_tick:
+            self._slim(now_tick, heap)
         idle_until = now_tick + (self.wheel_size >> 2) + 1
         self._idle_until = min(idle_until, heap[0][0]) if heap else idle_until

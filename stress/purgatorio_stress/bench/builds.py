@@ -15,7 +15,7 @@ from typing import Final
 
 import purgatorio
 from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
-from purgatorio.timer import FlatTimer, compiled
+from purgatorio.timer import FlatHandle, FlatTimer, compiled
 from purgatorio_stress.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 
 __all__ = ["Build", "compile_now", "compiled_build", "interpreted_build", "why_not_compiled"]
@@ -29,6 +29,7 @@ class Build:
 
     name: str
     timer: type[FlatTimer]
+    handle: type[FlatHandle]
     faithful: type[SystemTimer]
     action_task: type[ActionTask]
     virtual_time: type[VirtualTime]
@@ -88,6 +89,7 @@ def _imported(name: str) -> Build:
     return Build(
         name,
         FlatTimer,
+        FlatHandle,
         SystemTimer,
         ActionTask,
         VirtualTime,
@@ -106,6 +108,7 @@ def _loaded(name: str, folder: Path) -> Build:
     return Build(
         name,
         timer.FlatTimer,
+        timer.FlatHandle,
         package.SystemTimer,
         package.ActionTask,
         package.VirtualTime,

@@ -47,23 +47,25 @@ class OnCaller:
 
 class FlatWheel:
     """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` is given; functions wait
-    in the way of the build, unless `numbered` says which. Its own `call_later` and `cancel` are called, with nothing
-    around them."""
+    in the way of the build, unless `numbered` says which. Its own `call_later` is called, and the `cancel` of the
+    handle, or of the timer where the handle is a number, with nothing around them."""
 
     def __init__(
         self, build: Build, wheel_size: int = DEFAULT_WHEEL_SIZE, *, numbered: bool | None = None
     ) -> None:
         self._clock = SetClock()
+        if numbered is None:
+            numbered = build.name == "interpreted"
         timer = build.timer(
             "bench",
             wheel_size=wheel_size,
-            numbered=build.name == "interpreted" if numbered is None else numbered,
+            numbered=numbered,
             clock=self._clock,
             executor=OnCaller(),
         )
         self._drain = timer.advance_clock
         self.add = timer.call_later
-        self.cancel = timer.cancel
+        self.cancel: Callable[..., object] = timer.cancel if numbered else build.handle.cancel
         self.next_ms = timer.next_due_ms
         self.held = timer.size
         self.close = timer.close
