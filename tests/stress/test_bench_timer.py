@@ -17,13 +17,13 @@ from purgatorio_stress.bench.grid import GridWorkload
 from purgatorio_stress.bench.guard import GUARDS, Guard, bootstrap, check_guard
 from purgatorio_stress.bench.heap_peers import IntHeap, TupleHeap
 from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
-from purgatorio_stress.bench.observe import bytes_per_timer
+from purgatorio_stress.bench.observe import Play, bytes_per_timer, tick_values
 from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE
 from purgatorio_stress.bench.request import RequestRate, RequestWorkload, request_plan
 from purgatorio_stress.bench.rounds import eligible, measure, rotated
 from purgatorio_stress.bench.suite import IDS, suite
 from purgatorio_stress.bench.timer_bench import run_timer_bench
-from purgatorio_stress.bench.witness import agree, comparable
+from purgatorio_stress.bench.witness import Collector, agree, comparable
 from purgatorio_stress.bench.workload import Disagreement, Stopwatch, Workload
 
 HERE = [entry for entry in ENTRIES if entry.outside is None and entry.missing() is None]
@@ -210,3 +210,21 @@ def test_a_stopwatch_divides_by_operations() -> None:
     with watch.timing("nothing", 0):
         pass
     assert watch.ns() == {}
+
+
+def test_a_stall_of_the_machine_is_no_worst_tick() -> None:
+    """A tick that is long in one play of three is the machine's, one that is long in all is the timer's; the
+    collector's pauses count in the one column and not in the other."""
+    quiet = [1_000] * 10
+    stalled, slow = [*quiet[:9], 50_000_000], [*quiet[:4], 3_000_000, *quiet[5:]]
+    paused = [*quiet[:7], 9_000_000, *quiet[8:]]
+    assert _worst(quiet, stalled, quiet) == (0.001, 0.001)
+    assert _worst(slow, slow, slow) == (3.0, 3.0)
+    with_pauses = [Play(paused, quiet, 1, Collector()), Play(paused[::-1], quiet, 1, Collector())] * 2
+    values = tick_values(with_pauses[:3])
+    assert (values["worst_tick_ms"], values["worst_tick_apart_from_collector_ms"]) == (9.0, 0.001)
+
+
+def _worst(*plays_ns: list[int]) -> tuple[float, float]:
+    values = tick_values([Play(ticks, ticks, 1, Collector()) for ticks in plays_ns])
+    return values["worst_tick_ms"], values["worst_tick_apart_from_collector_ms"]
