@@ -149,8 +149,8 @@ def _few(own: str, churn: Sequence[Figure]) -> str:
         ahead.append(figure.size)
     if not ahead:
         return f"""**Plain churn**, {own}: in U2 it is not ahead of the heap of integers in every round at the largest
-            size: a push is one call into C and costs a heap next to nothing, an add to a wheel is some forty steps of
-            bytecode and a lock."""
+            size: a push is one call into C and costs a heap next to nothing, an add to a wheel is bytecode
+            and a lock."""
     if len(ahead) == len(churn):
         return f"""**Plain churn**, {own}: in U2 it is ahead of the heap of integers in every round from
             {short(ahead[-1])} pending on, the smallest size that was measured."""
