@@ -26,7 +26,7 @@ IDS: Final[dict[str, str]] = {
     "X2": "ping-pong: one timer at a time, fired after 1 ms",
     "X3": "herd: all due in the same millisecond",
     "X4": "worst tick: the longest of the ticks of K1, K2 and U3 in three plays: with the collector's pauses the "
-    "median of the plays, without them each tick at its least, for what the machine adds comes at another tick each time",
+    "median of the plays, without them each tick at its least",
     "X5": "collector: what its runs cost while timers are added whose handles are kept",
 }
 """What each workload is, by its id."""
