@@ -1,0 +1,66 @@
+"""Time-outs in a program of your own: functions on the wheel for use, then requests that wait in a purgatory.
+
+python examples/timeouts.py
+"""
+
+from __future__ import annotations
+
+import threading
+
+from purgatorio import DelayedOperation, Purgatory, ReaperTimer
+from purgatorio.timer import FlatTimer
+
+
+class Request(DelayedOperation):
+    """Waits for its answer under a key, and no longer than its time-out."""
+
+    def __init__(self, name: str, timeout_ms: int) -> None:
+        super().__init__(timeout_ms)
+        self.name = name
+        self.answer: str | None = None
+        self.over = threading.Event()
+
+    def try_complete(self) -> bool:
+        """Called when it is registered and at every event on its key; whoever completes it first is the only one."""
+        return self.answer is not None and self.force_complete()
+
+    def on_expiration(self) -> None:
+        """Only where the time-out completed it; `on_complete` has run."""
+
+    def on_complete(self) -> None:
+        """Once, whoever was first."""
+        print(f"request {self.name}: {self.answer or 'timed out'}")
+        self.over.set()
+
+
+def functions() -> None:
+    """A wheel with a thread of its own that drains it; what is due runs on another one."""
+    timer = FlatTimer("timeouts")
+    reaper = ReaperTimer("reaper", timer)
+    late = threading.Event()
+    handle = timer.call_later(30_000, lambda: print("never printed"))
+    timer.call_later(10, late.set)
+    late.wait()
+    print(f"a function ran after its delay; waiting: {timer.size()}")
+    timer.cancel(handle)
+    print(f"the other one was cancelled; waiting: {timer.size()}")
+    reaper.close()
+
+
+def requests() -> None:
+    """A purgatory over such a wheel; it drives the timer and closes it."""
+    purgatory: Purgatory[Request] = Purgatory("requests", FlatTimer("requests"))
+    answered = Request("7", 30_000)
+    purgatory.try_complete_else_watch(answered, ("reply-7",))
+    answered.answer = "the answer"
+    completed = purgatory.check_and_complete("reply-7")
+    print(f"the event completed {completed}")
+    forgotten = Request("8", 10)
+    purgatory.try_complete_else_watch(forgotten, ("reply-8",))
+    forgotten.over.wait()
+    purgatory.shutdown()
+
+
+if __name__ == "__main__":
+    functions()
+    requests()

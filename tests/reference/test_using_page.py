@@ -1,0 +1,30 @@
+"""The page about use says what the code does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import purgatorio
+import purgatorio.timer
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "using.md"
+
+
+def test_the_output_on_the_page_is_the_example_s() -> None:
+    """What a reader sees is what the program prints."""
+    command = [sys.executable, str(ROOT / "examples" / "timeouts.py")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert f"```text\n{printed}```" in PAGE.read_text()
+
+
+def test_every_class_on_the_page_is_there() -> None:
+    """By its name."""
+    named = set(re.findall(r"`([A-Z][A-Za-z]+[a-z][A-Za-z]*)[`(]", PAGE.read_text()))
+    assert len(named) > 8
+    assert not [
+        name for name in named if not hasattr(purgatorio, name) and not hasattr(purgatorio.timer, name)
+    ]
