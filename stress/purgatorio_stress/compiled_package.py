@@ -30,6 +30,7 @@ __all__ = [
     "compile_package",
     "compiled_package",
     "compiled_place",
+    "compiler_environment",
     "imported_from",
     "missing_tools",
 ]
@@ -76,6 +77,7 @@ setup(
 
 _MYPY_INI: Final = "[mypy]\nexplicit_package_bases = True\nnamespace_packages = True\nmypy_path = .\n"
 _TIMEOUT_S: Final = 900.0
+_TOOLS: Final = ("mypy", "setuptools")
 
 
 class NoCompiler(RuntimeError):
@@ -85,7 +87,7 @@ class NoCompiler(RuntimeError):
 def missing_tools() -> str:
     """What is missing for a compiled build, in words; empty where nothing is."""
     missing = []
-    for name in ("mypy", "setuptools"):
+    for name in _TOOLS:
         try:
             importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -94,6 +96,14 @@ def missing_tools() -> str:
     if os.name != "nt" and shutil.which(compiler) is None:
         missing.append(f"a C compiler ({compiler})")
     return ", ".join(missing)
+
+
+def compiler_environment() -> dict[str, str]:
+    """The environment for a child that compiles: nobody's PYTHONPATH, on which there may be a compiled package, but
+    the places of mypy and setuptools. In the isolated environment in which pip builds they are nowhere else."""
+    places = dict.fromkeys(str(importlib.metadata.distribution(name).locate_file("")) for name in _TOOLS)
+    kept = {key: value for key, value in os.environ.items() if key != "MYPYPATH"}
+    return kept | {"PYTHONPATH": os.pathsep.join(places)}
 
 
 def compile_package(source: Path, target: Path) -> None:
@@ -120,7 +130,7 @@ def compile_package(source: Path, target: Path) -> None:
             text=True,
             check=False,
             timeout=_TIMEOUT_S,
-            env={key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MYPYPATH")},
+            env=compiler_environment(),
         )
         if done.returncode != 0:
             raise NoCompiler((done.stdout + done.stderr)[-2_000:])

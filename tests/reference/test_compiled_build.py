@@ -22,7 +22,12 @@ import purgatorio
 from purgatorio import ActionTask, ManualClock, QueuedExecutor, SystemTimer, TimerTask
 from purgatorio.faults import ContainFaults
 from purgatorio.timer import FlatCallback, FlatTask, FlatTimer, compiled
-from purgatorio_stress.compiled_package import compiled_package, imported_from, missing_tools
+from purgatorio_stress.compiled_package import (
+    compiled_package,
+    compiler_environment,
+    imported_from,
+    missing_tools,
+)
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +78,26 @@ def test_it_says_what_it_is(directory: Path) -> None:
     assert Path(where).suffix in (".so", ".pyd")
     assert Path(where).parent == directory / "purgatorio" / "timer"
     assert not compiled
+
+
+def test_the_compiler_finds_its_tools_where_pip_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There they are on PYTHONPATH alone (here: without site packages), which is not handed on as it is: a compiled
+    package that lies on it must not be what is compiled."""
+    monkeypatch.setenv("PYTHONPATH", "/compiled/package")
+
+    def finds(environment: dict[str, str]) -> bool:
+        found = subprocess.run(
+            [sys.executable, "-S", "-c", "import mypyc.build, setuptools"],
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        return found.returncode == 0
+
+    assert finds(compiler_environment())
+    assert not finds(dict(os.environ))
+    assert "/compiled/package" not in compiler_environment()["PYTHONPATH"]
 
 
 def test_without_librt_it_takes_the_seams_lock(directory: Path) -> None:
