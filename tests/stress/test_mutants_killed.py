@@ -109,5 +109,5 @@ def test_the_page_says_what_a_fresh_run_says(number: int) -> None:
 
 @pytest.mark.slow
 def test_the_whole_page_is_fresh() -> None:
-    """All of it on demand, but for the hits of the threads."""
+    """All of it on demand, but for the hits of the threads and of the stateful machines (`test_stateful_kills`)."""
     assert comparable(page(matrix(MUTANTS))) == comparable(PAGE.read_text(encoding="utf-8"))

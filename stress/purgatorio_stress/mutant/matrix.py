@@ -27,6 +27,8 @@ _COLUMNS: Final = {
     "stress": "stress",
     "trace": "trace",
 }
+_DRAWN: Final = (_COLUMNS["stress"], _COLUMNS["stateful"])
+"""Drawn by threads, and from examples that depend on what else is imported: Hypothesis tries constants that it sees."""
 _BY_DEPTH: Final = "| 36 |"
 """A RecursionError strikes where the depth of the caller says: in a callback (O8), or with a lock in hand (P3)."""
 
@@ -124,19 +126,21 @@ def _line(values: Iterable[str]) -> str:
 
 
 def comparable(text: str) -> str:
-    """The page without what differs from run to run: the hits of stress, seconds, and how a RecursionError shows."""
+    """The page without what differs from run to run: what stress and the stateful machines hit, seconds, and how a
+    RecursionError shows."""
     lines = []
-    stress = -1
+    drawn: list[int] = []
     for line in text.splitlines():
-        if line.startswith(("Seconds: ", "* stress: ", _BY_DEPTH)):
+        if line.startswith(("Seconds: ", "* stress: ", "* stateful: ", _BY_DEPTH)):
             continue
         parts = line.split(" | ")
-        if line.startswith("| #") and _COLUMNS["stress"] in parts:
-            stress = parts.index(_COLUMNS["stress"])
+        if line.startswith("| #"):
+            drawn = [at for at, title in enumerate(parts) if title in _DRAWN]
         elif not line.startswith("|"):
-            stress = -1
-        if 0 <= stress < len(parts):
-            parts[stress] = ""
+            drawn = []
+        for at in drawn:
+            if at < len(parts):
+                parts[at] = ""
         lines.append(" | ".join(parts))
     return "\n".join(lines)
 
@@ -192,6 +196,7 @@ def _legend() -> list[str]:
         "* **one run**: the same scenario with each thread run to its end, once.",
         "* **random**: uniformly random schedules, at most 500, with a fixed seed.",
         "* **stateful**: the Hypothesis machines that run the patched code, in the profile `ci`; in so many examples.",
+        "  Which are drawn depends on the constants of all code that is imported, so these are not compared.",
         f"* **stress**: the scenario on plain threads, at least {STRESS_ROUNDS:,} rounds (8 with one thread):",
         "  the rounds that reported it. It differs from run to run and is not compared.",
         "* **trace**: the clauses that the engine for traces finds in the recorded history of the counterexample.",
