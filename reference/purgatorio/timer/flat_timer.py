@@ -56,8 +56,8 @@ class FlatTimer(FlatWheel):
     """See the module. ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
 
     `levels` are made beforehand (at least 1), more on demand. `numbered` functions, those of `call_at` and
-    `call_later`, wait under numbers, without an object of their own; else as `FlatHandle`s. The default is what costs
-    less in this build (docs/performance.md). `executor` runs the tasks, one thread called `executor-<name>` by
+    `call_later`, wait under numbers, without an object of their own; else as `FlatHandle`s. None is what costs less in
+    this build (docs/performance.md). `executor` runs the tasks, one thread called `executor-<name>` by
     default. `faults` gets what a task raises.
     """
 
@@ -78,7 +78,7 @@ class FlatTimer(FlatWheel):
         tick_ms: int = 1,
         wheel_size: int = DEFAULT_WHEEL_SIZE,
         levels: int = 2,
-        numbered: bool = not COMPILED,
+        numbered: bool | None = None,
         clock: Clock | None = None,
         executor: Executor | None = None,
         faults: FaultPolicy = CONTAIN,
@@ -94,7 +94,7 @@ class FlatTimer(FlatWheel):
             name, wheel_size, levels, self._now_ms() // tick_ms, sync.cell([], "flat-timer.heap")
         )
         self.tick_ms = tick_ms
-        self.numbered = numbered
+        self.numbered = not COMPILED if numbered is None else numbered
         self._sync = sync
         self._faults = faults
         self._executor = executor or sync.executor(f"executor-{name}")
@@ -161,6 +161,7 @@ class FlatTimer(FlatWheel):
         lock = self._lock
         lock.acquire()
         try:
+            # This is `_link_call`, without the call, as in `add_at`.
             level = self._recent
             if not level.floor <= tick < level.limit:
                 level = self._level_of(tick)

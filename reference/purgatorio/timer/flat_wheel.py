@@ -53,8 +53,6 @@ class FlatWheel(Home):
         "wheel_size",
     )
 
-    _sleepers: int
-
     def __init__(
         self, name: str, wheel_size: int, levels: int, now_tick: int, heap: Cell[list[Queued]]
     ) -> None:

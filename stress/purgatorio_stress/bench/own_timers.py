@@ -54,8 +54,6 @@ class FlatWheel:
         self, build: Build, wheel_size: int = DEFAULT_WHEEL_SIZE, *, numbered: bool | None = None
     ) -> None:
         self._clock = SetClock()
-        if numbered is None:
-            numbered = build.name == "interpreted"
         timer = build.timer(
             "bench",
             wheel_size=wheel_size,
@@ -65,7 +63,7 @@ class FlatWheel:
         )
         self._drain = timer.advance_clock
         self.add = timer.call_later
-        self.cancel: Callable[..., object] = timer.cancel if numbered else build.handle.cancel
+        self.cancel: Callable[..., object] = timer.cancel if timer.numbered else build.handle.cancel
         self.next_ms = timer.next_due_ms
         self.held = timer.size
         self.close = timer.close
