@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from purgatorio.broker.delayed_produce import ProduceResult
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.runtime import VirtualRuntime
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.runtime import VirtualRuntime
 
 PARTITION = TopicPartition("t", 0)
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from purgatorio.broker.deferred import Deferred
-from purgatorio.broker.delayed_share_fetch import ShareResult
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.log import Record
-from purgatorio.broker.partition import ReadRecords
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.runtime import VirtualRuntime
-from purgatorio.broker.share_fetches import ShareFetches
-from purgatorio.broker.share_log import ReplicaShareLog
-from purgatorio.broker.share_partition import Acknowledgement, ShareLimits
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_share_fetch import ShareResult
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import Record
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_broker.share_fetches import ShareFetches
+from purgatorio_broker.share_log import ReplicaShareLog
+from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 
 PARTITION = TopicPartition("t", 0)
 FIRST = Record(0, 1, 60, 0, 0)

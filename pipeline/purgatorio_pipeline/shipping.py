@@ -16,7 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("purgatorio", "purgatorio_spec", "purgatorio_stress", "purgatorio_pipeline")
+PACKAGES: Final = (
+    "purgatorio",
+    "purgatorio_broker",
+    "purgatorio_spec",
+    "purgatorio_stress",
+    "purgatorio_pipeline",
+)
 ARCHIVE: Final = "purgatorio.zip"
 ENTRY: Final = "purgatorio_submit.py"
 _ENTRY_TEXT: Final = '''"""`purgatorio` under spark-submit: the command line from the packages of --py-files."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from purgatorio.broker.delayed_delete_records import DeleteResult
-from purgatorio.broker.delayed_produce import ProduceResult
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
+from purgatorio_broker.delayed_delete_records import DeleteResult
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation
 from reference.broker_scene import P0, P1, Answers, Scene
 
 __all__ = ["BrokerMachine"]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.locked import LOCKED
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.faults import PROPAGATE
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.runtime import VirtualRuntime
 
 __all__ = ["DIALECTS", "P0", "P1", "Answers", "Scene", "follower_fetch"]
 

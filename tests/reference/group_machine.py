@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.group import GroupState, JoinResult, SyncResult
-from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import GroupState, JoinResult, SyncResult
+from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS
 from reference.broker_scene import P0, Answers
 from reference.group_scene import REBALANCE_MS, SESSION_MS, GroupScene
 

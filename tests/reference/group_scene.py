@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.group import Group, JoinResult, SyncResult
-from purgatorio.broker.group_coordinator import GroupCoordinator
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.faults import PROPAGATE
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import Group, JoinResult, SyncResult
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.runtime import VirtualRuntime
 from reference.broker_scene import Answers
 
 __all__ = ["GroupScene"]

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.log import Record
-from purgatorio.broker.partition import ReadRecords
-from purgatorio.broker.share_partition import Acknowledgement, ShareLimits
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import Record
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 from reference.broker_scene import P0, P1, Answers
 from reference.share_scene import REMOTE_MS, Fetched, ShareScene
 

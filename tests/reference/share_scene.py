@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from purgatorio.broker.deferred import Deferred
-from purgatorio.broker.delayed_share_fetch import DelayedShareFetch, ShareResult
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation, ReadRecords
-from purgatorio.broker.share_fetches import ShareFetches
-from purgatorio.broker.share_log import ReplicaShareLog, ShareRead, ShareReads
-from purgatorio.broker.share_partition import ShareLimits, SharePartition
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.executors import QueuedExecutor
 from purgatorio.threads import THREADS
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareResult
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation, ReadRecords
+from purgatorio_broker.share_fetches import ShareFetches
+from purgatorio_broker.share_log import ReplicaShareLog, ShareRead, ShareReads
+from purgatorio_broker.share_partition import ShareLimits, SharePartition
 from purgatorio_spec.table.share_fetch import MIN_BYTES, Share
 from reference.broker_scene import P0, P1, Answers, Scene
 

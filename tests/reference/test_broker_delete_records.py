@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from purgatorio.broker.delayed_delete_records import DeleteResult
-from purgatorio.broker.error import Error
-from purgatorio.broker.key import TopicPartition
 from purgatorio.delayed.dialect import Dialect
+from purgatorio_broker.delayed_delete_records import DeleteResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
 from purgatorio_spec.table.delete_records import DELETE_RECORDS, Deleted
 from purgatorio_spec.table.produce import request_is_complete
 from purgatorio_spec.table.replica import Replica

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from purgatorio.broker.delayed_fetch import DelayedFetch, FetchStatus
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.offset import OffsetMetadata
-from purgatorio.broker.partition import Isolation
+from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.partition import Isolation
 from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_spec.table.replica import Replica
 from reference.broker_scene import P0, P1, Answers, Scene

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.group import GroupState, JoinResult
-from purgatorio.broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS, GroupCoordinator
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import GroupState, JoinResult
+from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS, GroupCoordinator
 from reference.broker_scene import P0, P1, Answers
 from reference.group_scene import INITIAL_MS, REBALANCE_MS, SESSION_MS, GroupScene
 

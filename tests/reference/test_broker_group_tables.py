@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from purgatorio.broker.delayed_heartbeat import DelayedHeartbeat
-from purgatorio.broker.delayed_sync import DelayedSync
-from purgatorio.broker.group import Group, GroupState, JoinResult, Member, SyncResult
-from purgatorio.broker.runtime import VirtualRuntime
+from purgatorio_broker.delayed_heartbeat import DelayedHeartbeat
+from purgatorio_broker.delayed_sync import DelayedSync
+from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
+from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_spec.table.group import (
     HEARTBEAT,
     JOIN,

@@ -14,12 +14,12 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.group import Group, GroupState, JoinResult, Member, SyncResult
-from purgatorio.broker.group_coordinator import GroupCoordinator
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.faults import PROPAGATE
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.runtime import VirtualRuntime
 from reference.broker_scene import P0
 
 A = TypeVar("A")

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from purgatorio.broker.error import BrokerError, Error
-from purgatorio.broker.log import EpochEnd, Log
-from purgatorio.broker.offset import OffsetMetadata
-from purgatorio.broker.partition import Isolation, Partition
 from purgatorio.invariant import InvariantBroken
 from purgatorio.threads import THREADS
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.log import EpochEnd, Log
+from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.partition import Isolation, Partition
 
 SEGMENT_BYTES = 30
 

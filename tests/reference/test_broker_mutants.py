@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import pytest
 
-from purgatorio.broker.decided import Decided
-from purgatorio.broker.delayed_fetch import DelayedFetch
-from purgatorio.broker.delayed_produce import ProduceResult
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
-from purgatorio.broker.replica_manager import ReplicaManager
 from purgatorio.delayed.action_queue import ActionQueue
+from purgatorio_broker.decided import Decided
+from purgatorio_broker.delayed_fetch import DelayedFetch
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation
+from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from reference.broker_scene import P0, P1, Answers, Scene
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.replica_selector import ReplicaView, nearest_replica
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.faults import PROPAGATE
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.replica_selector import ReplicaView, nearest_replica
+from purgatorio_broker.runtime import VirtualRuntime
 from reference.broker_scene import P0, Answers, follower_fetch
 
 Fetched = Mapping[TopicPartition, FetchResult]

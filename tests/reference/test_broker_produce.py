@@ -7,13 +7,13 @@ from itertools import product
 
 import pytest
 
-from purgatorio.broker.delayed_produce import DelayedProduce, ProduceResult
-from purgatorio.broker.error import Error
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.meter import ExpirationMeter
-from purgatorio.broker.partition import EnoughReplicas
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.delayed.dialect import Dialect
+from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.meter import ExpirationMeter
+from purgatorio_broker.partition import EnoughReplicas
+from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_spec.table.produce import PRODUCE, Produced, request_is_complete
 from purgatorio_spec.table.replica import Replica
 from reference.broker_scene import DIALECTS, P0, P1, Answers, Scene

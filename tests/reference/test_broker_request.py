@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.request import Connection, FetchResponse, Gatekeeper, ProduceResponse, RequestLayer
 from purgatorio.threads import THREADS
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.request import Connection, FetchResponse, Gatekeeper, ProduceResponse, RequestLayer
 from reference.broker_scene import P0, P1, Scene
 
 SECRET = TopicPartition("secret", 0)

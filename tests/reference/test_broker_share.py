@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
-from purgatorio.broker.log import Record
-from purgatorio.broker.partition import ReadRecords
-from purgatorio.broker.share_partition import Acknowledgement
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.faults import CONTAIN
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.key import ShareGroupKey, SharePartitionKey, TopicPartition
+from purgatorio_broker.log import Record
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.share_partition import Acknowledgement
 from purgatorio_spec.table.share_fetch import SHARE_FETCH, Share
 from reference.broker_scene import DIALECTS, P0, P1
 from reference.share_scene import CAPACITY, REMOTE_MS, ShareScene, offsets

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from purgatorio.broker.deferred import Cancelled, Deferred
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.log import Record
-from purgatorio.broker.partition import ReadRecords
 from purgatorio.delayed.dialect import Dialect
 from purgatorio.faults import CONTAIN
+from purgatorio_broker.deferred import Cancelled, Deferred
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.log import Record
+from purgatorio_broker.partition import ReadRecords
 from purgatorio_spec.table.remote import Read
 from purgatorio_spec.table.share_fetch import (
     SHARE_READ,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.share_partition import Acknowledgement, ShareLimits, SharePartition
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.share_partition import Acknowledgement, ShareLimits, SharePartition
 from reference.broker_scene import P0, Answers
 from reference.share_scene import Fetched, ShareScene, offsets
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from purgatorio.broker import group_coordinator
-from purgatorio.broker.delayed_produce import DelayedProduce
-from purgatorio.broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio.broker.error import Error
-from purgatorio.broker.group import Group, JoinResult, Member
-from purgatorio.broker.group_coordinator import GroupCoordinator
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import EnoughReplicas, LogEnds, Partition
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.share_partition import SharePartition
+from purgatorio_broker import group_coordinator
+from purgatorio_broker.delayed_produce import DelayedProduce
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import Group, JoinResult, Member
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import EnoughReplicas, LogEnds, Partition
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.share_partition import SharePartition
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from reference.broker_machine import BrokerMachine
 from reference.broker_scene import P0, P1

@@ -10,20 +10,20 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from purgatorio.broker.deferred import Deferred
-from purgatorio.broker.delayed_produce import ProduceResult
-from purgatorio.broker.delayed_share_fetch import ShareResult
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation, ReadRecords
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.runtime import Runtime
-from purgatorio.broker.share_fetches import ShareFetches
-from purgatorio.broker.share_log import ReplicaShareLog
-from purgatorio.broker.share_partition import ShareLimits
-from purgatorio.broker.threshold_purgatory import ThresholdPurgatory
 from purgatorio.delayed.dialect import Dialect
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.delayed_share_fetch import ShareResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation, ReadRecords
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.runtime import Runtime
+from purgatorio_broker.share_fetches import ShareFetches
+from purgatorio_broker.share_log import ReplicaShareLog
+from purgatorio_broker.share_partition import ShareLimits
+from purgatorio_broker.threshold_purgatory import ThresholdPurgatory
 from reference.broker_scene import DIALECTS, P0, P1
 
 A = TypeVar("A")

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import product
 
-from purgatorio.broker.deferred import Cancelled, Deferred
-from purgatorio.broker.delayed_future import DelayedFuturePurgatory
-from purgatorio.broker.error import Error
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.runtime import VirtualRuntime
-from purgatorio.broker.threshold_purgatory import ThresholdPurgatory
-from purgatorio.broker.topics import Topics
 from purgatorio.executors import QueuedExecutor
 from purgatorio.faults import PROPAGATE
 from purgatorio.threads import THREADS
+from purgatorio_broker.deferred import Cancelled, Deferred
+from purgatorio_broker.delayed_future import DelayedFuturePurgatory
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.runtime import VirtualRuntime
+from purgatorio_broker.threshold_purgatory import ThresholdPurgatory
+from purgatorio_broker.topics import Topics
 from purgatorio_spec.table.produce import request_is_complete
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT, Created
 from reference.broker_scene import Answers

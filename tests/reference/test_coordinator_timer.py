@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from purgatorio.broker.coordinator_timer import RETRY_BACKOFF_MS, CoordinatorTimer, Write
-from purgatorio.broker.deferred import Deferred
-from purgatorio.broker.error import BrokerError, Error
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.threads import THREADS
+from purgatorio_broker.coordinator_timer import RETRY_BACKOFF_MS, CoordinatorTimer, Write
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.runtime import VirtualRuntime
 
 
 class Wrapped(Exception):

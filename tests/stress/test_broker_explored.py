@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio.broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio.broker.group import Group
-from purgatorio.broker.group_coordinator import GroupCoordinator
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.share_holding import Held, LateAnswer
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
+from purgatorio_broker.group import Group
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.share_holding import Held, LateAnswer
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.result import Limits

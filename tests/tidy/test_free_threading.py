@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "free-threading.md").read_text()
-ROOTS = {"purgatorio": "reference", "purgatorio_stress": "stress"}
-PLACE = re.compile(r"`(purgatorio(?:_stress)?/[a-z_/]+\.py)`(?: `([A-Za-z_.]+)`)?")
+ROOTS = {"purgatorio": "reference", "purgatorio_broker": "reference", "purgatorio_stress": "stress"}
+PLACE = re.compile(r"`(purgatorio(?:_stress|_broker)?/[a-z_/]+\.py)`(?: `([A-Za-z_.]+)`)?")
 FACTORIES = {"atomic_flag", "atomic_int", "atomic_ref", "queue"}
 
 

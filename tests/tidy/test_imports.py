@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "purgatorio": "reference",
+    "purgatorio_broker": "reference",
     "purgatorio_spec": "spec",
     "purgatorio_stress": "stress",
     "purgatorio_pipeline": "pipeline",
@@ -41,6 +42,8 @@ def test_the_import_table_holds() -> None:
         ("spec/purgatorio_spec/verdict.py", "import purgatorio"),
         ("reference/purgatorio/__init__.py", "import rich"),
         ("reference/purgatorio/__init__.py", "import purgatorio_spec"),
+        ("reference/purgatorio/__init__.py", "import purgatorio_broker"),
+        ("reference/purgatorio_broker/__init__.py", "import rich"),
         ("stress/purgatorio_stress/__init__.py", "import purgatorio_pipeline"),
         ("pipeline/purgatorio_pipeline/cli.py", "import purgatorio"),
     ],

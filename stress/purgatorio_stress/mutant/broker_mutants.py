@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from purgatorio.broker.delayed_heartbeat import DelayedHeartbeat
-from purgatorio.broker.delayed_join import DelayedJoin
-from purgatorio.broker.delayed_produce import DelayedProduce
-from purgatorio.broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.group import Group, Member
-from purgatorio.broker.group_coordinator import GroupCoordinator
-from purgatorio.broker.key import MemberKey, TopicPartition
-from purgatorio.broker.partition import Isolation, LogEnds, Partition
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.share_holding import Held
+from purgatorio_broker.delayed_heartbeat import DelayedHeartbeat
+from purgatorio_broker.delayed_join import DelayedJoin
+from purgatorio_broker.delayed_produce import DelayedProduce
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.group import Group, Member
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.key import MemberKey, TopicPartition
+from purgatorio_broker.partition import Isolation, LogEnds, Partition
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.share_holding import Held
 from purgatorio_stress.mutant.patch import Mutant, Patch
 
 __all__ = ["BROKER_MUTANTS"]

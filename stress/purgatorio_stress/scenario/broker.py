@@ -6,12 +6,12 @@ Promises of the broker are the clauses B...: `purgatorio_spec.table` has them. A
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from purgatorio.broker.delayed_produce import ProduceResult
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition, FetchResult
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
-from purgatorio.broker.replica_manager import ReplicaManager
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation
+from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_world import (
     P0,

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sized
 from typing import Final
 
 from purgatorio import ActionQueue
-from purgatorio.broker.error import Error
-from purgatorio.broker.group import GroupState, JoinResult, SyncResult
-from purgatorio.broker.group_coordinator import GroupCoordinator
-from purgatorio.broker.runtime import VirtualRuntime
 from purgatorio.faults import PROPAGATE
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import GroupState, JoinResult, SyncResult
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_world import answered_once, virtual_runtime
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread

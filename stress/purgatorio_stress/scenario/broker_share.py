@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from purgatorio import QueuedExecutor
-from purgatorio.broker.deferred import Deferred
-from purgatorio.broker.delayed_share_fetch import DelayedShareFetch, ShareResult
-from purgatorio.broker.fetch_request import FetchParams
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.log import Record
-from purgatorio.broker.partition import Isolation, Partition, ReadRecords
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.share_fetches import ShareFetches
-from purgatorio.broker.share_log import ReplicaShareLog, ShareRead, Tier
-from purgatorio.broker.share_partition import ShareLimits
 from purgatorio.sync import Executor
 from purgatorio.timer.mock_timer import MockTimer
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_share_fetch import DelayedShareFetch, ShareResult
+from purgatorio_broker.fetch_request import FetchParams
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import Record
+from purgatorio_broker.partition import Isolation, Partition, ReadRecords
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.share_fetches import ShareFetches
+from purgatorio_broker.share_log import ReplicaShareLog, ShareRead, Tier
+from purgatorio_broker.share_partition import ShareLimits
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answered_once
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread

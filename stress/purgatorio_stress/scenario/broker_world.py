@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Sized
 from typing import Final, TypeVar
 
-from purgatorio.broker.error import Error
-from purgatorio.broker.fetch_request import FetchParams, FetchPartition
-from purgatorio.broker.key import TopicPartition
-from purgatorio.broker.partition import Isolation
-from purgatorio.broker.replica_manager import ReplicaManager
-from purgatorio.broker.runtime import Runtime, VirtualRuntime
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL, Purgatory
 from purgatorio.faults import PROPAGATE
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.mock_timer import MockTimer
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.runtime import Runtime, VirtualRuntime
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import World
 

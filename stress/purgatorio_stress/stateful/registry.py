@@ -93,7 +93,7 @@ def _names(owner: object, dialect: str) -> tuple[str, ...]:
     if owner in (HeapTimer, heap_timer):
         return ("heap-timer",)
     module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
-    if module.startswith("purgatorio.broker"):
+    if module.startswith("purgatorio_broker"):
         return ()
     if module.startswith("purgatorio.timer.flat"):
         return ("flat-timer", "flat-calls")

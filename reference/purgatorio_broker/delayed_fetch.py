@@ -1,0 +1,129 @@
+"""`DelayedFetch`: a fetch waits until there is enough to read, or a reason not to wait (Kafka's DelayedFetch).
+
+One operation a request, watched under each of its partitions. It keeps the place where each read begins, and
+compares it with the log's end by arithmetic; nothing is read while it waits. On completion it reads *again*: the
+first read found too little, and what has come since is what it waited for.
+
+The cases, per partition in the order of the request (clauses B201 to B214):
+
+    A  the broker does not lead (nor follow, where a follower may serve)   complete
+    B  the replica is not here any more                                     complete
+    C  nobody knows the partition                                           complete
+    D  its directory is offline                                             complete
+    E  the fetcher's leader epoch is fenced, or unknown here                complete
+    F1 the fetch offset is behind the end: the log was truncated            complete
+    F2 the end is on a later segment, unless a throttled follower asks      complete
+    H  the fetcher's log has diverged, or that cannot be told               complete
+    -  else the bytes up to the end, at most the partition's maximum, add up
+
+    G  and the sum over the partitions has reached min bytes                complete
+
+A to H complete at once: the sum is judged only where none of them did. A partition whose start has no place is
+skipped, and an end without a place adds nothing (it may be 0 bytes away, so it is no reason to answer).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio_broker.error import BrokerError
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.meter import ExpirationMeter
+from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.partition import Partition
+from purgatorio_broker.runtime import Runtime
+
+__all__ = ["CONSUMER_METER", "FOLLOWER_METER", "DelayedFetch", "FetchSource", "FetchStatus"]
+
+FOLLOWER_METER = "follower"
+CONSUMER_METER = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchStatus:
+    """A partition of the request, and where its first read began; None: it has no place, and is not looked at."""
+
+    partition: TopicPartition
+    request: FetchPartition
+    start: OffsetMetadata | None
+
+
+class FetchSource(Protocol):
+    """What the operation needs of the replica manager."""
+
+    def partition_or_raise(self, partition: TopicPartition) -> Partition:
+        """The replica here; BrokerError in the cases B, C and D."""
+
+    def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:
+        """Whether this fetcher's bytes are held back now."""
+
+
+class DelayedFetch(DelayedOperation):
+    """See the module. `answer` reads and calls back."""
+
+    __slots__ = ("_answer", "_meter", "_params", "_source", "_statuses")
+
+    def __init__(
+        self,
+        params: FetchParams,
+        statuses: tuple[FetchStatus, ...],
+        source: FetchSource,
+        answer: Callable[[], None],
+        meter: ExpirationMeter,
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(
+            params.max_wait_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync
+        )
+        self._params = params
+        self._statuses = statuses
+        self._source = source
+        self._answer = answer
+        self._meter = meter
+
+    def try_complete(self) -> bool:
+        """The table of the module."""
+        available_bytes = 0
+        for status in self._statuses:
+            if status.start is None:
+                continue
+            try:
+                more_bytes = self._bytes_available(status, status.start)
+            except BrokerError:
+                return self.force_complete()
+            if more_bytes is None:
+                return self.force_complete()
+            available_bytes += more_bytes
+        return available_bytes >= self._params.min_bytes and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Read again and answer."""
+        self._answer()
+
+    def on_expiration(self) -> None:
+        """Count it."""
+        self._meter.mark(FOLLOWER_METER if self._params.is_from_follower() else CONSUMER_METER)
+
+    def _bytes_available(self, status: FetchStatus, start: OffsetMetadata) -> int | None:
+        """The bytes that this partition adds; None where it is a reason to complete at once (F1, F2, H)."""
+        partition = self._source.partition_or_raise(status.partition)
+        epoch = status.request.current_epoch
+        end = partition.ends(epoch, leader_only=self._params.leader_only).end(self._params.isolation)
+        if start.offset > end.offset:
+            return None
+        available_bytes = 0
+        if start.offset < end.offset and not self._source.is_throttled(status.partition, self._params):
+            if start.is_on_older_segment(end):
+                return None
+            available_bytes = min(start.bytes_until(end) or 0, status.request.max_bytes)
+        return None if _diverges(partition, status.request) else available_bytes
+
+
+def _diverges(partition: Partition, request: FetchPartition) -> bool:
+    """Case H."""
+    if request.last_fetched_epoch is None:
+        return False
+    end = partition.end_of_epoch(request.current_epoch, request.last_fetched_epoch)
+    return end is None or end.epoch < request.last_fetched_epoch or end.end_offset < request.offset

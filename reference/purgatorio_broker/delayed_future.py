@@ -1,0 +1,98 @@
+"""`DelayedFuture` and its purgatory: a request waits for several futures (Kafka's DelayedFuturePurgatory).
+
+All operations wait under one key, which nobody ever checks: the futures themselves complete the operation, by way of
+an executor, so that no callback runs on the thread that completes a future. Completed entries leave the one list by
+the purge alone. At the time-out what is not done fails with TimeoutError; what is done keeps its value.
+Clauses B751 to B753.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.sync import Executor
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.runtime import Runtime
+
+__all__ = ["DelayedFuture", "DelayedFuturePurgatory"]
+
+
+@dataclass(frozen=True, slots=True)
+class _FutureKey:
+    """The one key."""
+
+
+class DelayedFuture(DelayedOperation):
+    """See the module."""
+
+    __slots__ = ("_callback", "_futures")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        futures: Sequence[Deferred[object]],
+        callback: Callable[[], None],
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._futures = tuple(futures)
+        self._callback = callback
+
+    def try_complete(self) -> bool:
+        """All are done."""
+        return all(future.is_done() for future in self._futures) and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Fail what is not done, and call back."""
+        for future in self._futures:
+            future.fail(TimeoutError("the request timed out"))
+        self._callback()
+
+
+class DelayedFuturePurgatory:
+    """`executor`: where operations are completed when their futures are done."""
+
+    __slots__ = ("_executor", "_purgatory", "_runtime")
+
+    def __init__(self, name: str, executor: Executor, runtime: Runtime) -> None:
+        self._executor = executor
+        self._runtime = runtime
+        self._purgatory: Purgatory[DelayedFuture] = runtime.purgatory(name)
+
+    def try_complete_else_watch(
+        self, timeout_ms: int, futures: Sequence[Deferred[object]], callback: Callable[[], None]
+    ) -> DelayedFuture:
+        """Call back when all are done, at once where they are, or at the time-out; returns the operation."""
+        operation = DelayedFuture(timeout_ms, futures, callback, self._runtime)
+        done = self._purgatory.try_complete_else_watch(operation, [_FutureKey()])
+        if not done and not operation.is_completed():
+            left = [future for future in futures if not future.is_done()]
+            self._complete_after(operation, left)
+        return operation
+
+    def num_delayed(self) -> int:
+        """How many wait."""
+        return self._purgatory.num_delayed()
+
+    def shutdown(self) -> None:
+        """Complete what waits, and take no more."""
+        self._purgatory.shutdown()
+        self._executor.shutdown()
+
+    def _complete_after(self, operation: DelayedFuture, left: Sequence[Deferred[object]]) -> None:
+        """The last one that is done completes it. `try_complete` by each would do as well, and cost more."""
+        open_futures = self._runtime.sync.atomic_int(len(left), "open-futures")
+
+        def one_done() -> None:
+            if open_futures.add(-1) == 0 and not operation.is_completed():
+                self._executor.submit(lambda: _complete(operation))
+
+        for future in left:
+            future.when_done(one_done)
+        if not left:
+            operation.force_complete()
+
+
+def _complete(operation: DelayedFuture) -> None:
+    operation.force_complete()

@@ -1,0 +1,88 @@
+"""`DelayedProduce`: a produce request with acks=-1 waits for its records to be replicated (Kafka's DelayedProduce).
+
+One operation a request, watched under each of its partitions.
+
+It keeps the results that it was made with: the append has happened, and its offsets are the answer, whatever the
+log does later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when
+the partition is decided (`purgatorio_broker.decided`). A decided partition is never asked again: the ISR may shrink
+later without taking back an acknowledgement.
+
+Clauses B101 to B109; the last two are about the whole request.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio_broker.decided import Decided
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.meter import ExpirationMeter
+from purgatorio_broker.partition import EnoughReplicas
+from purgatorio_broker.runtime import Runtime
+
+__all__ = ["DelayedProduce", "ProduceCallback", "ProduceResult", "Validator"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceResult:
+    """A partition's answer. `required_offset`: what the high watermark must reach, the end of the append; both
+    offsets are -1 where nothing was appended."""
+
+    error: Error
+    base_offset: int = -1
+    required_offset: int = -1
+
+
+ProduceCallback = Callable[[Mapping[TopicPartition, ProduceResult]], None]
+"""Gets every partition's result, once."""
+
+Validator = Callable[[TopicPartition, int], EnoughReplicas]
+"""Says whether a partition has enough replicas up to an offset; must not raise and must not block."""
+
+
+class DelayedProduce(DelayedOperation):
+    """See the module. `results`: those of the append, one a partition."""
+
+    __slots__ = ("_callback", "_meter", "_partitions", "_validator")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        results: Mapping[TopicPartition, ProduceResult],
+        validator: Validator,
+        callback: ProduceCallback,
+        meter: ExpirationMeter,
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._validator = validator
+        self._callback = callback
+        self._meter = meter
+        self._partitions = Decided(results, _at_time_out, runtime.sync)
+
+    def try_complete(self) -> bool:
+        """Decide what can be decided; complete when nothing is left."""
+        return self._partitions.decide(self._ask) and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Answer."""
+        self._callback(self.results())
+
+    def on_expiration(self) -> None:
+        """Count the partitions that were left."""
+        for partition in self._partitions.undecided():
+            self._meter.mark(partition)
+
+    def results(self) -> dict[TopicPartition, ProduceResult]:
+        """The results as they stand."""
+        return self._partitions.results()
+
+    def _ask(self, partition: TopicPartition, result: ProduceResult) -> ProduceResult | None:
+        verdict = self._validator(partition, result.required_offset)
+        decided = verdict.enough or verdict.error is not Error.NONE
+        return replace(result, error=verdict.error) if decided else None
+
+
+def _at_time_out(appended: ProduceResult) -> ProduceResult | None:
+    return replace(appended, error=Error.REQUEST_TIMED_OUT) if appended.error is Error.NONE else None

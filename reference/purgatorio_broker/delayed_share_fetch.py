@@ -1,0 +1,347 @@
+"""`DelayedShareFetch`: a share group's member waits for records that it may acquire (Kafka's DelayedShareFetch).
+
+It waits under two keys a partition: the group's, for acknowledgements, released locks and reads that ended, and the
+partition's, for the high watermark and the leadership.
+
+Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset
+is known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then the
+locks are kept, and the end of the read is an event. Enough, or an error: complete with what was read. Too little: the
+locks are given back, so that others can fetch, and it waits. What lies in the remote tier only is read there: those
+partitions stay locked, the others do not.
+
+On completion the rest is read, the records are acquired, and the locks are given back. Reads of the tier that are not
+done when the time is over, and that have more time than the request, put the answer off: **completed is not answered**
+here, the answer comes from whoever ends the reads, or from a timer (`share_holding.LateAnswer`).
+
+The locks are the trouble of this operation: whoever took them must give them back, on every way out.
+
+* `force_complete` may answer False to the try that has taken locks: somebody else has completed the operation, and
+  will not know of them. Then the try gives them back itself (KAFKA-17848).
+* A try that goes on waiting with locks puts them where completion finds them, and looks again whether it is completed.
+* What is cleared before it is released is never released (KAFKA-18918): locks are named by a tuple that nobody changes.
+* The checks of other members' operations are queued, not called: their completion would check again, as deep as the
+  members are many (KAFKA-17509).
+
+Not promised: that a fetch which waits for a lock is told when that is given back without records. Two that both want
+more than there is would wake each other for ever; the next event tells them.
+
+Clauses B921 to B949.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.sync import AtomicRef
+from purgatorio_broker.deferred import Deferred, Outcome
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.fetch_request import FetchParams, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import Record
+from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.runtime import Runtime
+from purgatorio_broker.share_holding import Held, LateAnswer, ReadHere, ReadingHere, ReadingRemotely
+from purgatorio_broker.share_log import NOTHING_READ, ShareLog, ShareReads
+from purgatorio_broker.share_partition import SharePartition
+
+__all__ = ["DelayedShareFetch", "ShareFetchCallback", "ShareResult", "ShareSurroundings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareResult:
+    """Of one partition: an error, or the records that were acquired, and how often each has been delivered now."""
+
+    error: Error
+    records: tuple[Record, ...] = ()
+    deliveries: tuple[int, ...] = ()
+
+
+ShareFetchCallback = Callable[[Mapping[TopicPartition, ShareResult]], None]
+"""Gets what was acquired, and the errors, once; a partition that gave nothing is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSurroundings:
+    """What an operation needs of its purgatory. `check(partition)`: an event of the group's key; `gave_data`: after
+    an answer, the partitions whose other fetches are to be checked later; `run_actions`: does what is to be done
+    later, where no request will; `answer_late`: starts a late answer; `remote_wait_ms`: how long the tier has;
+    `expired`: counts."""
+
+    log: ShareLog
+    remote_wait_ms: int
+    check: Callable[[TopicPartition], object]
+    gave_data: Callable[[Sequence[TopicPartition]], None]
+    run_actions: Callable[[], object]
+    answer_late: Callable[[LateAnswer], None]
+    expired: Callable[[], None]
+
+
+class DelayedShareFetch(DelayedOperation):
+    """See the module. `shares`: the partitions of the request, in its order."""
+
+    __slots__ = ("_callback", "_held", "_member", "_params", "_shares", "_surroundings")
+
+    def __init__(
+        self,
+        member: str,
+        params: FetchParams,
+        shares: Sequence[SharePartition],
+        callback: ShareFetchCallback,
+        surroundings: ShareSurroundings,
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(
+            params.max_wait_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync
+        )
+        self._member = member
+        self._params = params
+        self._shares = tuple(shares)
+        self._callback = callback
+        self._surroundings = surroundings
+        self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
+
+    def try_complete(self) -> bool:
+        """See the module. What raises gives the locks back and completes: on completion it is reported."""
+        held = self._held.get_and_set(None)
+        if isinstance(held, ReadingHere):
+            read = held.future.outcome()
+            return self._wait_on(held) if read is None else self._after_read(held.locked, read)
+        if isinstance(held, ReadingRemotely):
+            if held.is_done() or self._has_gone(held):
+                return self._complete_from(held)
+            return self._wait_on(held)
+        return self._wait_on(held) if held is not None else self._begin()
+
+    def on_complete(self) -> None:
+        """Answer now, or later."""
+        held = self._held.get_and_set(None)
+        if isinstance(held, ReadingHere):
+            held = self._cut_short(held)
+        if held is None:
+            held = ReadHere(self._lock_all())
+        if isinstance(held, ReadHere):
+            self._answer(held.locked, held.results)
+            return
+        remaining_ms = self._surroundings.remote_wait_ms - self._params.max_wait_ms
+        if held.is_done() or remaining_ms <= 0:
+            self._answer_remotely(held)
+        else:
+            late = LateAnswer(held, remaining_ms, self._answer_late, self.sync)
+            self._surroundings.answer_late(late)
+
+    def on_expiration(self) -> None:
+        """One mark; and what the answer has queued, for no request will."""
+        self._surroundings.expired()
+        self._surroundings.run_actions()
+
+    def _begin(self) -> bool:
+        """Nothing is held: take what can be taken, and look."""
+        locked = self._lock_all()
+        if not locked:
+            return False
+        shares = self._by_partition()
+        unread = {p: shares[p].next_offset() for p in locked if shares[p].place() is None}
+        if not unread:
+            return self._complete_if_enough(locked, {})
+        try:
+            future = self._surroundings.log.read_later(
+                unread, self._each_bytes(locked), self._params.isolation
+            )
+        except Exception:
+            self._unlock(locked)
+            return self.force_complete()
+        read = future.outcome()
+        if read is not None:
+            return self._after_read(locked, read)
+        self._wait_on(ReadingHere(locked, future))
+        return self._look_again_unless(future.subscribe(partial(self._surroundings.check, locked[0])))
+
+    def _after_read(self, locked: tuple[TopicPartition, ...], read: Outcome[ShareReads]) -> bool:
+        """The local log has been read for some of `locked`."""
+        if read.value is None:
+            self._unlock(locked)
+            return self.force_complete()
+        shares = self._by_partition()
+        for partition, one in read.value.items():
+            if one.result.data.start is not None:
+                shares[partition].note_place(one.result.data.start)
+        remote = tuple(partition for partition, one in read.value.items() if one.remote)
+        if remote:
+            self._unlock(partition for partition in locked if partition not in remote)
+            return self._go_remote(remote)
+        return self._complete_if_enough(locked, {p: one.result for p, one in read.value.items()})
+
+    def _complete_if_enough(
+        self, locked: tuple[TopicPartition, ...], results: Mapping[TopicPartition, FetchResult]
+    ) -> bool:
+        failed = any(result.error is not Error.NONE for result in results.values())
+        try:
+            enough = failed or self._bytes_available(locked) >= self._params.min_bytes
+        except Exception:
+            self._unlock(locked)
+            return self.force_complete()
+        if enough:
+            return self._complete_from(ReadHere(locked, results))
+        self._unlock(locked)
+        return False
+
+    def _go_remote(self, partitions: tuple[TopicPartition, ...]) -> bool:
+        shares, each_bytes = self._by_partition(), self._each_bytes(partitions)
+        log = self._surroundings.log
+        reads: list[tuple[TopicPartition, Deferred[ReadRecords]]] = []
+        try:
+            for partition in partitions:
+                read = log.read_remotely(partition, shares[partition].next_offset(), each_bytes)
+                reads.append((partition, read))
+        except Exception as error:
+            for _, begun in reads:
+                begun.cancel()
+            failed = FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
+            completed = self._complete_from(ReadHere(partitions, dict.fromkeys(partitions, failed)))
+            self.faults.caught(error, "read_remotely", self)
+            return completed
+        reading = ReadingRemotely(partitions, tuple(reads))
+        if reading.is_done():
+            return self._complete_from(reading)
+        self._wait_on(reading)
+        check = self._surroundings.check
+        waits = [future.subscribe(partial(check, partition)) for partition, future in reads]
+        return self._look_again_unless(all(waits))
+
+    def _look_again_unless(self, waits: bool) -> bool:
+        """A read was done before anybody asked to be told of it. No check of its key from here, under this operation's
+        lock: another's try may do the same, and wait for this one. A completed operation has cancelled its reads: to
+        look again would begin them again."""
+        return not waits and not self.is_completed() and self.try_complete()
+
+    def _wait_on(self, held: Held) -> bool:
+        """Go on waiting with this: False. Completed meanwhile: completion has not seen it, or is about to."""
+        self._held.set(held)
+        if self.is_completed():
+            self._give_up()
+        return False
+
+    def _complete_from(self, held: Held) -> bool:
+        self._held.set(held)
+        if self.force_complete():
+            return True
+        self._give_up()
+        return False
+
+    def _give_up(self) -> None:
+        """Somebody else has completed it: of the two that find the holding, one has it."""
+        left = self._held.get_and_set(None)
+        if left is not None:
+            left.cancel()
+            self._unlock(left.locked)
+
+    def _has_gone(self, held: ReadingRemotely) -> bool:
+        """Whether a partition is not led here any more."""
+        return any(self._end_or_error(partition)[1] is not Error.NONE for partition in held.locked)
+
+    def _cut_short(self, held: ReadingHere) -> ReadHere | None:
+        """The time is over during a read of the local log: use it if it is done."""
+        read = held.future.outcome()
+        if read is None:
+            held.future.cancel()
+            self._unlock(held.locked)
+            return ReadHere(())
+        if read.value is None:
+            self._unlock(held.locked)
+            return None
+        return ReadHere(held.locked, {p: one.result for p, one in read.value.items()})
+
+    def _answer_remotely(self, held: ReadingRemotely) -> None:
+        """From the tier what is done, and from the local log what can be locked now."""
+        results: dict[TopicPartition, FetchResult] = {}
+        for partition, future in held.reads:
+            outcome, (_, error) = future.outcome(), self._end_or_error(partition)
+            failed = outcome is not None and outcome.value is None
+            data = NOTHING_READ if outcome is None or outcome.value is None else outcome.value
+            results[partition] = FetchResult(Error.UNKNOWN_SERVER_ERROR if failed else error, data)
+        held.cancel()
+        others = self._lock_all(but=held.locked)
+        self._answer((*held.locked, *others), results)
+
+    def _answer_late(self, held: ReadingRemotely) -> None:
+        """On whatever thread: its errors are contained as those of `on_complete` are."""
+        try:
+            self._answer_remotely(held)
+        except Exception as error:
+            self.faults.caught(error, "on_complete", self)
+        finally:
+            self._surroundings.run_actions()
+
+    def _answer(self, locked: tuple[TopicPartition, ...], read: Mapping[TopicPartition, FetchResult]) -> None:
+        """Read what has not been read, acquire, call back; and give the locks back, whatever happens."""
+        gave: list[TopicPartition] = []
+        try:
+            results = {
+                p: read[p] if p in read else self._read_now(p, self._each_bytes(locked)) for p in locked
+            }
+            answer = {partition: self._acquire(partition, result) for partition, result in results.items()}
+            gave = [partition for partition, result in answer.items() if result.records]
+            self._callback({p: r for p, r in answer.items() if r.records or r.error is not Error.NONE})
+        finally:
+            self._unlock(locked)
+            self._surroundings.gave_data(gave)
+
+    def _read_now(self, partition: TopicPartition, each_bytes: int) -> FetchResult:
+        share, log = self._by_partition()[partition], self._surroundings.log
+        try:
+            read = log.read_now(partition, share.next_offset(), each_bytes, self._params.isolation)
+        except Exception as error:
+            self.faults.caught(error, "read_now", self)
+            return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
+        if read.remote:
+            # Moved to the tier: the next fetch must read to see it, not go by arithmetic.
+            share.note_place(None)
+        return read.result
+
+    def _acquire(self, partition: TopicPartition, result: FetchResult) -> ShareResult:
+        """The records that nobody else has."""
+        if result.error is not Error.NONE:
+            return ShareResult(result.error)
+        found = {record.offset: record for record in result.data.records}
+        taken = self._by_partition()[partition].acquire(self._member, sorted(found))
+        offsets = sorted(taken)
+        return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
+
+    def _bytes_available(self, locked: Iterable[TopicPartition]) -> int:
+        """By arithmetic, from the places that are known. A log that was truncated, or goes on in another segment, has
+        enough: to read is the only way to tell."""
+        shares, each_bytes = self._by_partition(), self._each_bytes(tuple(locked))
+        total_bytes = 0
+        for partition in locked:
+            start = shares[partition].place()
+            end = self._surroundings.log.end(partition, self._params.isolation)
+            if start is None:
+                continue
+            if start.offset > end.offset or start.is_on_older_segment(end):
+                return self._params.min_bytes
+            total_bytes += min(start.bytes_until(end) or 0, each_bytes)
+        return total_bytes
+
+    def _end_or_error(self, partition: TopicPartition) -> tuple[OffsetMetadata | None, Error]:
+        try:
+            return self._surroundings.log.end(partition, self._params.isolation), Error.NONE
+        except BrokerError as refused:
+            return None, refused.error
+
+    def _lock_all(self, *, but: Sequence[TopicPartition] = ()) -> tuple[TopicPartition, ...]:
+        wanted = [share for share in self._shares if share.partition not in but]
+        return tuple(share.partition for share in wanted if share.lock_for_fetch())
+
+    def _unlock(self, locked: Iterable[TopicPartition]) -> None:
+        shares = self._by_partition()
+        for partition in locked:
+            shares[partition].unlock()
+
+    def _each_bytes(self, locked: Sequence[TopicPartition]) -> int:
+        """Every partition gets the same share of the bytes (Kafka's uniform strategy)."""
+        return self._params.max_bytes // max(len(locked), 1)
+
+    def _by_partition(self) -> dict[TopicPartition, SharePartition]:
+        return {share.partition: share for share in self._shares}

@@ -1,0 +1,60 @@
+"""What a fetch asks for, and what it is answered."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import Isolation, ReadRecords
+
+__all__ = ["CONSUMER", "FetchCallback", "FetchParams", "FetchPartition", "FetchResult"]
+
+CONSUMER = -1
+"""The replica id of a fetcher that is no replica."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchParams:
+    """Of the whole request. A follower gives its `replica_id` and reads to the log's end; `leader_only=False` is a
+    consumer that may be served by a follower, and one that gives its `rack` may be sent to one (KIP-392)."""
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation: Isolation = Isolation.HIGH_WATERMARK
+    replica_id: int = CONSUMER
+    leader_only: bool = True
+    rack: str = ""
+
+    def is_from_follower(self) -> bool:
+        """Whether a replica fetches."""
+        return self.replica_id != CONSUMER
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPartition:
+    """Of one partition. The epochs are those that the fetcher knows; None: it did not say. `log_start`: a
+    follower's own."""
+
+    offset: int
+    max_bytes: int
+    current_epoch: int | None = None
+    last_fetched_epoch: int | None = None
+    log_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """Of one partition: an error without data, or data. `preferred_replica`: read there, there is no data here."""
+
+    error: Error
+    data: ReadRecords
+    preferred_replica: int | None = None
+
+    def size_bytes(self) -> int:
+        """The bytes of its records."""
+        return self.data.size_bytes()
+
+
+FetchCallback = Callable[[Mapping[TopicPartition, FetchResult]], None]
+"""Gets every partition's result, once."""

@@ -1,0 +1,246 @@
+"""`Group`: the members of a consumer group, its state and its generation (Kafka's GroupMetadata, classic protocol).
+
+Whoever calls a method holds the group's `lock`, which is also the lock of the group's delayed operations.
+
+Invariants: a stable group has members; the members whose sync is missing are members; nobody awaits a join in a
+stable group; an empty group has no members; a pending member (one that has been given an id, and has not joined) is no
+member.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from purgatorio.invariant import require
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+
+__all__ = ["Group", "GroupState", "JoinResult", "Member", "SyncResult"]
+
+
+class GroupState(Enum):
+    """Of the classic protocol."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    """The answer to a join; `members` is told to the leader alone."""
+
+    error: Error
+    member: str = ""
+    generation: int = -1
+    leader: str = ""
+    protocol: str = ""
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """The answer to a sync."""
+
+    error: Error
+    assignment: str = ""
+
+
+JoinCallback = Callable[[JoinResult], None]
+SyncCallback = Callable[[SyncResult], None]
+_Fields = bool | str | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member; `instance`: the name of a static one, which is not removed because it did not rejoin.
+
+    `is_new`: it has not been through a rebalance. `satisfied`: see `has_satisfied_heartbeat`.
+    """
+
+    id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[str, ...]
+    instance: str = ""
+    is_new: bool = False
+    satisfied: bool = False
+    assignment: str = ""
+    awaiting_join: JoinCallback | None = None
+    awaiting_sync: SyncCallback | None = None
+
+    def has_satisfied_heartbeat(self) -> bool:
+        """Whether its session needs no heartbeat now: it waits for an answer itself, or has just been heard of.
+
+        A new member that awaits its first join is not let off: it may be gone, and nobody would notice.
+        """
+        if self.is_new:
+            return self.satisfied
+        return self.satisfied or self.awaiting_join is not None or self.awaiting_sync is not None
+
+
+class Group:
+    """An empty group of generation 0."""
+
+    __slots__ = (
+        "_flags",
+        "_generation",
+        "_leader",
+        "_members",
+        "_offsets",
+        "_pending",
+        "_pending_sync",
+        "_state",
+        "id",
+        "lock",
+    )
+
+    def __init__(self, group_id: str, sync: Sync) -> None:
+        self.id = group_id
+        self.lock: Lock = sync.rlock(f"group {group_id}")
+        self._members: Cell[dict[str, Member]] = sync.cell({}, "group.members")
+        self._pending: Cell[set[str]] = sync.cell(set(), "group.pending")
+        self._pending_sync: Cell[set[str]] = sync.cell(set(), "group.pending-sync")
+        self._state: Cell[GroupState] = sync.cell(GroupState.EMPTY, "group.state")
+        self._generation: Cell[int] = sync.cell(0, "group.generation")
+        self._leader: Cell[str] = sync.cell("", "group.leader")
+        self._offsets: Cell[dict[TopicPartition, int]] = sync.cell({}, "group.offsets")
+        self._flags: Cell[bool] = sync.cell(False, "group.new-member-added")
+
+    def state(self) -> GroupState:
+        """Where it is."""
+        return self._state.get()
+
+    def enter(self, state: GroupState) -> None:
+        """Go to `state`; nothing leads out of Dead."""
+        require(self.state() is not GroupState.DEAD or state is GroupState.DEAD, f"a dead group to {state}")
+        self._state.set(state)
+
+    def generation(self) -> int:
+        """Counts the rebalances that ended."""
+        return self._generation.get()
+
+    def leader(self) -> str:
+        """The id of the member that assigns; "" where there is none."""
+        return self._leader.get()
+
+    def members(self) -> list[Member]:
+        """All members, in the order of their joining."""
+        return list(self._members.get().values())
+
+    def get(self, member: str) -> Member | None:
+        """The member of this id."""
+        return self._members.get().get(member)
+
+    def put(self, member: Member) -> None:
+        """Add it, or put it in the place of the one with its id; it is not pending any more."""
+        self._members.mutate()[member.id] = member
+        self._pending.mutate().discard(member.id)
+        if not self._leader.get():
+            self._leader.set(member.id)
+
+    def remove(self, member: str) -> Member | None:
+        """Take it out; another one becomes the leader if need be."""
+        self._pending_sync.mutate().discard(member)
+        gone = self._members.mutate().pop(member, None)
+        if self._leader.get() == member:
+            self._leader.set(next(iter(self._members.get()), ""))
+        return gone
+
+    def add_pending(self, member: str) -> None:
+        """It has been given an id, and is expected to join."""
+        self._pending.mutate().add(member)
+
+    def remove_pending(self, member: str) -> None:
+        """It is not expected any more."""
+        self._pending.mutate().discard(member)
+
+    def is_pending(self, member: str) -> bool:
+        """Whether it has an id and has not joined."""
+        return member in self._pending.get()
+
+    def all_have_joined(self) -> bool:
+        """Whether every member awaits its join, and nobody is expected besides."""
+        return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
+
+    def new_member_added(self) -> bool:
+        """Whether somebody came while the first rebalance was being prepared."""
+        return self._flags.get()
+
+    def set_new_member_added(self, value: bool) -> None:
+        """See `new_member_added`."""
+        self._flags.set(value)
+
+    def elect_joined_leader(self) -> bool:
+        """Let a member that awaits its join lead; False where there is none."""
+        joined = [member.id for member in self.members() if member.awaiting_join is not None]
+        if self._leader.get() not in joined and joined:
+            self._leader.set(joined[0])
+        return bool(joined)
+
+    def next_generation(self) -> None:
+        """End the rebalance: Empty without members, else CompletingRebalance with every member's sync missing."""
+        self._generation.set(self._generation.get() + 1)
+        self._pending_sync.set({member.id for member in self.members()})
+        self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
+
+    def protocol(self) -> str:
+        """The first of the leader's protocols that all members have; "" without one."""
+        leader = self.get(self.leader())
+        candidates = leader.protocols if leader is not None else ()
+        common = (name for name in candidates if all(name in member.protocols for member in self.members()))
+        return next(common, "")
+
+    def shares_a_protocol(self, member_id: str, protocols: tuple[str, ...]) -> bool:
+        """Whether one of these is among the protocols of every member besides `member_id`."""
+        others = [set(member.protocols) for member in self.members() if member.id != member_id]
+        return any(all(name in other for other in others) for name in protocols)
+
+    def pending_sync(self) -> frozenset[str]:
+        """The members whose sync of this generation is missing."""
+        return frozenset(self._pending_sync.get())
+
+    def has_synced(self, member: str) -> None:
+        """Its sync has come."""
+        self._pending_sync.mutate().discard(member)
+
+    def forget_pending_sync(self) -> None:
+        """Nobody's sync is missing: the generation is over."""
+        self._pending_sync.mutate().clear()
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """The group has read up to these."""
+        self._offsets.mutate().update(offsets)
+
+    def committed(self, partition: TopicPartition) -> int | None:
+        """How far the group has read; None where it has never said."""
+        return self._offsets.get().get(partition)
+
+    def rebalance_timeout_ms(self) -> int:
+        """The longest that a member asked for; 0 without members."""
+        return max((member.rebalance_timeout_ms for member in self.members()), default=0)
+
+    def update(self, member_id: str, **changes: "JoinCallback | SyncCallback | _Fields") -> Member:
+        """Put the member, with these fields changed, in its place; KeyError for a stranger."""
+        changed: Member = replace(self._members.get()[member_id], **changes)  # type: ignore[arg-type]  # field names
+        self._members.mutate()[member_id] = changed
+        return changed
+
+    def check(self) -> None:
+        """The invariants of the module."""
+        with self.lock:
+            ids = {member.id for member in self.members()}
+            state = self.state()
+            require(
+                self._pending_sync.get() <= ids, f"sync of strangers: {self._pending_sync.get()} of {ids}"
+            )
+            require(not (self._pending.get() & ids), f"pending members: {self._pending.get()} of {ids}")
+            require(state is not GroupState.STABLE or bool(ids), "stable without members")
+            require(state is not GroupState.EMPTY or not ids, f"empty with {ids}")
+            joining = [member.id for member in self.members() if member.awaiting_join is not None]
+            settled = state in (GroupState.STABLE, GroupState.COMPLETING)
+            require(not (settled and joining), f"{state}: {joining} await a join")
+            require(not ids or self.leader() in ids, f"leader {self.leader()!r} of {ids}")

@@ -1,0 +1,410 @@
+"""`GroupCoordinator`: consumer groups by the classic protocol (Kafka's, with delayed operations, until 3.x).
+
+A rebalance: members join (`DelayedJoin` waits for them); the generation begins, everybody is answered and told to
+sync; members sync (`DelayedSync` waits for them), the leader with the assignments; then the group is stable, and
+heartbeats keep its members (`DelayedHeartbeat`).
+
+Each call is answered through its callback exactly once, under the group's lock: a callback must not block, nor take
+another group's lock. A member that joins or syncs twice gets the first answered with REBALANCE_IN_PROGRESS (Kafka
+drops it with its connection).
+
+Who calls a method runs the action queue afterwards: `persist` may append to a log, and what that makes ready
+belongs on that queue, not under this lock.
+
+Not here: how long offsets are kept, protocol types, static members that come back under a new id, sizes and limits of
+groups.
+"""
+
+from collections.abc import Callable, Mapping
+
+from purgatorio.delayed.action_queue import ActionQueue
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.sync import Cell, Lock
+from purgatorio_broker.delayed_heartbeat import DelayedHeartbeat
+from purgatorio_broker.delayed_join import DelayedJoin, InitialDelayedJoin
+from purgatorio_broker.delayed_sync import DelayedSync
+from purgatorio_broker.error import Error
+from purgatorio_broker.group import (
+    Group,
+    GroupState,
+    JoinCallback,
+    JoinResult,
+    Member,
+    SyncCallback,
+    SyncResult,
+)
+from purgatorio_broker.key import GroupJoinKey, GroupSyncKey, MemberKey, TopicPartition
+from purgatorio_broker.runtime import Runtime
+
+__all__ = ["NEW_MEMBER_TIMEOUT_MS", "GroupCoordinator"]
+
+NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
+"""How long a new member may wait for its first join to be answered; its session time-out counts from then on."""
+
+
+class GroupCoordinator:
+    """See the module. `persist(group id, generation)`: called whenever a group is stored. `session_bounds_ms`: the
+    shortest and the longest session that a member may ask for."""
+
+    __slots__ = ("_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_persist", "_rebalances",
+                 "_runtime", "_session_bounds_ms", "actions")  # fmt: skip
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        actions: ActionQueue,
+        *,
+        initial_delay_ms: int = 3000,
+        session_bounds_ms: tuple[int, int] = (1, 30 * 60 * 1000),
+        persist: Callable[[str, int], None] | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self.actions = actions
+        self._initial_delay_ms = initial_delay_ms
+        self._session_bounds_ms = session_bounds_ms
+        self._persist = persist
+        self._lock: Lock = runtime.sync.lock("groups")
+        self._groups: Cell[dict[str, Group]] = runtime.sync.cell({}, "groups")
+        self._ids = runtime.sync.atomic_int(0, "member-ids")
+        self._rebalances: Purgatory[DelayedJoin | DelayedSync] = runtime.purgatory("Rebalance")
+        self._heartbeats: Purgatory[DelayedHeartbeat] = runtime.purgatory("Heartbeat")
+
+    def group(self, group_id: str) -> Group:
+        """The group, made where there is none."""
+        with self._lock:
+            found = self._groups.get().get(group_id)
+            if found is None:
+                found = self._groups.mutate()[group_id] = Group(group_id, self._runtime.sync)
+            return found
+
+    def join(
+        self,
+        group_id: str,
+        member_id: str,
+        protocols: tuple[str, ...],
+        callback: JoinCallback,
+        *,
+        session_timeout_ms: int = 10_000,
+        rebalance_timeout_ms: int = 60_000,
+        instance: str = "",
+        id_required: bool = False,
+    ) -> None:
+        """Join with an id, or "" for a new one; `id_required`: a new one has to come back with the id it gets.
+
+        INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
+        other members have too.
+        """
+        group = self.group(group_id)
+        with group.lock:
+            known = group.get(member_id)
+            refusal = self._refuses_join(group, member_id, protocols, session_timeout_ms)
+            if refusal is not Error.NONE:
+                callback(JoinResult(refusal, member_id))
+            elif not member_id and id_required and not instance:
+                self._expect(group, session_timeout_ms, callback)
+            elif not member_id or group.is_pending(member_id):
+                new = Member(
+                    member_id or self._new_id(), session_timeout_ms, rebalance_timeout_ms, protocols, instance,
+                    is_new=True, awaiting_join=callback,
+                )  # fmt: skip
+                self._add(group, new)
+            elif known is None:
+                callback(JoinResult(Error.UNKNOWN_MEMBER_ID, member_id))
+            else:
+                self._rejoin(group, known, protocols, callback)
+            if group.state() is GroupState.PREPARING:
+                self._rebalances.check_and_complete(GroupJoinKey(group.id))
+
+    def sync(
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        assignments: Mapping[str, str],
+        callback: SyncCallback,
+    ) -> None:
+        """Ask for this member's assignment; the leader brings everybody's."""
+        group = self.group(group_id)
+        with group.lock:
+            member = group.get(member_id)
+            refusal = _refusal(group, member, generation)
+            if refusal is Error.NONE and group.state() is GroupState.PREPARING:
+                refusal = Error.REBALANCE_IN_PROGRESS
+            if refusal is not Error.NONE or member is None:
+                callback(SyncResult(refusal))
+                return
+            group.has_synced(member_id)
+            if member.awaiting_sync is not None:
+                member.awaiting_sync(SyncResult(Error.REBALANCE_IN_PROGRESS))
+            member = group.update(member.id, awaiting_sync=callback)
+            if group.state() is GroupState.STABLE:
+                self._answer_sync(group, member)
+            elif member_id == group.leader():
+                self._assign(group, assignments)
+            self._rebalances.check_and_complete(GroupSyncKey(group.id))
+
+    def heartbeat(self, group_id: str, generation: int, member_id: str) -> Error:
+        """The member lives. REBALANCE_IN_PROGRESS: it shall rejoin."""
+        group = self.group(group_id)
+        with group.lock:
+            member = group.get(member_id)
+            refusal = _refusal(group, member, generation)
+            if refusal is not Error.NONE or member is None:
+                return refusal
+            self._heard_of(group, member, member.session_timeout_ms)
+            return Error.REBALANCE_IN_PROGRESS if group.state() is GroupState.PREPARING else Error.NONE
+
+    def commit(
+        self, group_id: str, generation: int, member_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> Error:
+        """The member has read up to these: a sign of life as well. REBALANCE_IN_PROGRESS where the generation has begun
+        and nobody knows yet who reads what."""
+        group = self.group(group_id)
+        with group.lock:
+            member = group.get(member_id)
+            refusal = _refusal(group, member, generation)
+            if refusal is not Error.NONE or member is None:
+                return refusal
+            if group.state() is GroupState.COMPLETING:
+                return Error.REBALANCE_IN_PROGRESS
+            group.commit(offsets)
+            self._store(group)
+            self._heard_of(group, member, member.session_timeout_ms)
+            return Error.NONE
+
+    def leave(self, group_id: str, member_id: str) -> Error:
+        """The member goes; its waiting calls are answered with UNKNOWN_MEMBER_ID."""
+        group = self.group(group_id)
+        with group.lock:
+            if group.is_pending(member_id):
+                self._drop_pending(group, member_id)
+            elif group.get(member_id) is not None:
+                self._drop(group, member_id)
+            else:
+                return Error.UNKNOWN_MEMBER_ID
+            return Error.NONE
+
+    def kill(self, group_id: str) -> None:
+        """The group is another coordinator's now: every waiting call is answered, every operation completed."""
+        group = self.group(group_id)
+        with group.lock:
+            group.enter(GroupState.DEAD)
+            members = group.members()
+            for member in members:
+                self._answer_waiting(group, member, Error.COORDINATOR_NOT_AVAILABLE)
+            self._rebalances.check_and_complete(GroupSyncKey(group.id))
+            for member in members:
+                self._heartbeats.check_and_complete(MemberKey(group.id, member.id))
+
+    def waiting(self) -> tuple[int, int]:
+        """The operations that the timers hold: of rebalances and of heartbeats."""
+        return self._rebalances.num_delayed(), self._heartbeats.num_delayed()
+
+    def check(self) -> None:
+        """The invariants of every group and purgatory."""
+        with self._lock:
+            groups = list(self._groups.get().values())
+        for group in groups:
+            group.check()
+        self._rebalances.check()
+        self._heartbeats.check()
+
+    def _new_id(self) -> str:
+        return f"member-{self._ids.add(1)}"
+
+    def _refuses_join(
+        self, group: Group, member_id: str, protocols: tuple[str, ...], session_timeout_ms: int
+    ) -> Error:
+        shortest_ms, longest_ms = self._session_bounds_ms
+        if group.state() is GroupState.DEAD:
+            return Error.COORDINATOR_NOT_AVAILABLE
+        if not shortest_ms <= session_timeout_ms <= longest_ms:
+            return Error.INVALID_SESSION_TIMEOUT
+        if not group.shares_a_protocol(member_id, protocols):
+            return Error.INCONSISTENT_GROUP_PROTOCOL
+        return Error.NONE
+
+    def _expect(self, group: Group, session_timeout_ms: int, callback: JoinCallback) -> None:
+        member_id = self._new_id()
+        group.add_pending(member_id)
+        callback(JoinResult(Error.MEMBER_ID_REQUIRED, member_id))
+        session = DelayedHeartbeat(
+            session_timeout_ms, group, member_id, self._session_expired, self._runtime, pending=True
+        )
+        self._heartbeats.try_complete_else_watch(session, [MemberKey(group.id, member_id)])
+
+    def _add(self, group: Group, member: Member) -> None:
+        if group.state() is GroupState.PREPARING and group.generation() == 0:
+            group.set_new_member_added(True)
+        group.put(member)
+        # Completes the session of a pending member too: it is a member by now.
+        self._heard_of(group, member, NEW_MEMBER_TIMEOUT_MS)
+        self._maybe_rebalance(group)
+
+    def _rejoin(
+        self, group: Group, member: Member, protocols: tuple[str, ...], callback: JoinCallback
+    ) -> None:
+        changed = protocols != member.protocols
+        settled = group.state() is GroupState.COMPLETING or (
+            group.state() is GroupState.STABLE and member.id != group.leader()
+        )
+        if settled and not changed:
+            callback(_joined(group, member))
+            return
+        if member.awaiting_join is not None:
+            member.awaiting_join(JoinResult(Error.REBALANCE_IN_PROGRESS, member.id))
+        self._answer_sync_with(group, member, Error.REBALANCE_IN_PROGRESS)
+        group.update(member.id, protocols=protocols, awaiting_join=callback)
+        self._maybe_rebalance(group)
+
+    def _maybe_rebalance(self, group: Group) -> None:
+        if group.state() in (GroupState.EMPTY, GroupState.COMPLETING, GroupState.STABLE):
+            self._prepare_rebalance(group)
+
+    def _prepare_rebalance(self, group: Group) -> None:
+        first = group.state() is GroupState.EMPTY
+        for member in group.members():
+            self._answer_sync_with(group, member, Error.REBALANCE_IN_PROGRESS)
+        group.forget_pending_sync()
+        group.enter(GroupState.PREPARING)
+        self._rebalances.check_and_complete(GroupSyncKey(group.id))
+        timeout_ms = group.rebalance_timeout_ms()
+        if first:
+            delay_ms = self._initial_delay_ms
+            self._wait_initially(group, delay_ms, max(timeout_ms - delay_ms, 0))
+        else:
+            self._wait_for_joins(group, timeout_ms)
+
+    def _wait_for_joins(self, group: Group, timeout_ms: int) -> None:
+        joins = DelayedJoin(timeout_ms, group, self._end_rebalance, self.actions.run_all, self._runtime)
+        self._rebalances.try_complete_else_watch(joins, [GroupJoinKey(group.id)])
+
+    def _wait_initially(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
+        joins = InitialDelayedJoin(
+            delay_ms, self._initial_delay_ms, remaining_ms, group, self._end_rebalance, self._wait_initially,
+            self.actions.run_all, self._runtime,
+        )  # fmt: skip
+        self._rebalances.try_complete_else_watch(joins, [GroupJoinKey(group.id)])
+
+    def _end_rebalance(self, group: Group) -> None:
+        """Under the lock, on completion of the joins."""
+        for member in group.members():
+            if member.awaiting_join is None and not member.instance and group.state() is not GroupState.DEAD:
+                self._remove(group, member)
+        if group.state() is GroupState.DEAD:
+            return
+        if group.members() and not group.elect_joined_leader():
+            self._wait_for_joins(group, group.rebalance_timeout_ms())
+            return
+        group.next_generation()
+        if not group.members():
+            self._store(group)
+            return
+        for member in group.members():
+            answer = member.awaiting_join
+            settled = group.update(member.id, awaiting_join=None, is_new=False)
+            if answer is not None:
+                answer(_joined(group, settled))
+            self._heard_of(group, settled, settled.session_timeout_ms)
+        syncs = DelayedSync(group.rebalance_timeout_ms(), group, self._syncs_expired, self._runtime)
+        self._rebalances.try_complete_else_watch(syncs, [GroupSyncKey(group.id)])
+
+    def _assign(self, group: Group, assignments: Mapping[str, str]) -> None:
+        group.enter(GroupState.STABLE)
+        self._store(group)
+        for member in group.members():
+            assigned = group.update(member.id, assignment=assignments.get(member.id, ""))
+            if assigned.awaiting_sync is not None:
+                self._answer_sync(group, assigned)
+
+    def _answer_sync(self, group: Group, member: Member) -> None:
+        answer = member.awaiting_sync
+        member = group.update(member.id, awaiting_sync=None)
+        if answer is not None:
+            answer(SyncResult(Error.NONE, member.assignment))
+        self._heard_of(group, member, member.session_timeout_ms)
+
+    def _answer_sync_with(self, group: Group, member: Member, error: Error) -> None:
+        if member.awaiting_sync is not None:
+            group.update(member.id, awaiting_sync=None)
+            member.awaiting_sync(SyncResult(error))
+            self._heard_of(group, member, member.session_timeout_ms)
+
+    def _answer_waiting(self, group: Group, member: Member, error: Error) -> None:
+        if group.get(member.id) is not None:
+            group.update(member.id, awaiting_join=None, awaiting_sync=None)
+        if member.awaiting_join is not None:
+            member.awaiting_join(JoinResult(error, member.id))
+        if member.awaiting_sync is not None:
+            member.awaiting_sync(SyncResult(error))
+
+    def _heard_of(self, group: Group, member: Member, timeout_ms: int) -> None:
+        """End the session that waits, and begin the next."""
+        key = MemberKey(group.id, member.id)
+        group.update(member.id, satisfied=True)
+        self._heartbeats.check_and_complete(key)
+        group.update(member.id, satisfied=False)
+        session = DelayedHeartbeat(timeout_ms, group, member.id, self._session_expired, self._runtime)
+        self._heartbeats.try_complete_else_watch(session, [key])
+
+    def _remove(self, group: Group, member: Member) -> None:
+        """Take it out, and end its session: an operation left armed would expire for nobody (KAFKA-7196)."""
+        group.remove(member.id)
+        self._answer_waiting(group, member, Error.UNKNOWN_MEMBER_ID)
+        self._heartbeats.check_and_complete(MemberKey(group.id, member.id))
+
+    def _drop(self, group: Group, member_id: str) -> None:
+        member = group.get(member_id)
+        if member is not None:
+            self._remove(group, member)
+        if group.state() is GroupState.PREPARING:
+            self._rebalances.check_and_complete(GroupJoinKey(group.id))
+        else:
+            self._maybe_rebalance(group)
+
+    def _drop_pending(self, group: Group, member_id: str) -> None:
+        group.remove_pending(member_id)
+        if group.state() is GroupState.PREPARING:
+            self._rebalances.check_and_complete(GroupJoinKey(group.id))
+
+    def _session_expired(self, group: Group, member_id: str, pending: bool) -> None:
+        with group.lock:
+            member = group.get(member_id)
+            if group.state() is GroupState.DEAD:
+                return
+            if pending:
+                self._drop_pending(group, member_id)
+            elif member is not None and not member.has_satisfied_heartbeat():
+                self._drop(group, member_id)
+        self.actions.run_all()
+
+    def _syncs_expired(self, group: Group, generation: int) -> None:
+        with group.lock:
+            settled = group.state() in (GroupState.COMPLETING, GroupState.STABLE)
+            missing = group.pending_sync() if settled and generation == group.generation() else frozenset()
+            for member_id in sorted(missing):
+                member = group.get(member_id)
+                if member is not None:
+                    self._remove(group, member)
+            if missing:
+                self._prepare_rebalance(group)
+        self.actions.run_all()
+
+    def _store(self, group: Group) -> None:
+        if self._persist is not None:
+            self._persist(group.id, group.generation())
+
+
+def _refusal(group: Group, member: Member | None, generation: int) -> Error:
+    """Why a member's call is refused; NONE: it is not."""
+    if group.state() is GroupState.DEAD:
+        return Error.COORDINATOR_NOT_AVAILABLE
+    if member is None or group.state() is GroupState.EMPTY:
+        return Error.UNKNOWN_MEMBER_ID
+    return Error.NONE if generation == group.generation() else Error.ILLEGAL_GENERATION
+
+
+def _joined(group: Group, member: Member) -> JoinResult:
+    leads = member.id == group.leader()
+    members = tuple(m.id for m in group.members()) if leads else ()
+    return JoinResult(Error.NONE, member.id, group.generation(), group.leader(), group.protocol(), members)

@@ -1,0 +1,175 @@
+"""`Log`: records in segments, in memory; sizes and epochs instead of contents.
+
+Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment holds at most
+`segment_bytes`, or one record. Deleting records raises `start` and keeps what lies before, out of reach.
+
+The caller holds its partition's lock on every use.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from purgatorio.invariant import require
+from purgatorio.sync import Cell, Sync
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.offset import OffsetMetadata
+
+__all__ = ["AbortedTransaction", "EpochEnd", "Log", "Record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record, with its place. `producer`: of a transaction; `marker`: "commit" or "abort" where it ends one."""
+
+    offset: int
+    epoch: int
+    size_bytes: int
+    segment_base: int
+    position_bytes: int
+    producer: str = ""
+    marker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedTransaction:
+    """The records of `producer` from `first` to its marker at `last` are not to be shown to committed readers."""
+
+    producer: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnd:
+    """Where `epoch`, the largest one not above the asked one, ends: the offset behind its last record."""
+
+    epoch: int
+    end_offset: int
+
+
+class Log:
+    """See the module. ValueError for a segment size below 1."""
+
+    __slots__ = ("_first_of_segment", "_records", "_start", "segment_bytes")
+
+    def __init__(self, segment_bytes: int, sync: Sync) -> None:
+        if segment_bytes < 1:
+            raise ValueError(f"a segment of {segment_bytes} bytes")
+        self.segment_bytes = segment_bytes
+        self._records: Cell[list[Record]] = sync.cell([], "log.records")
+        self._first_of_segment: Cell[int] = sync.cell(0, "log.segment")
+        self._start: Cell[int] = sync.cell(0, "log.start")
+
+    def append(self, sizes_bytes: Sequence[int], epoch: int, producer: str = "", marker: str = "") -> int:
+        """Append records of these sizes at `epoch`; returns the first one's offset. A full segment rolls first."""
+        records = self._records.mutate()
+        first = len(records)
+        require(not records or records[-1].epoch <= epoch, f"epoch {epoch} after {records[-1:]}")
+        for size_bytes in sizes_bytes:
+            used_bytes = self._used_bytes()
+            if used_bytes and used_bytes + size_bytes > self.segment_bytes:
+                self.roll()
+                used_bytes = 0
+            place = (self._first_of_segment.get(), used_bytes)
+            records.append(Record(len(records), epoch, size_bytes, *place, producer, marker))
+        return first
+
+    def roll(self) -> None:
+        """Begin a new segment."""
+        self._first_of_segment.set(self.end())
+
+    def start(self) -> int:
+        """The first offset that can be read."""
+        return self._start.get()
+
+    def end(self) -> int:
+        """The offset of the next record (Kafka's log end offset)."""
+        return len(self._records.get())
+
+    def place(self, offset: int) -> OffsetMetadata:
+        """The offset with its place; OFFSET_OUT_OF_RANGE where it is outside of `start..end`."""
+        if not self.start() <= offset <= self.end():
+            raise BrokerError(Error.OFFSET_OUT_OF_RANGE)
+        if offset == self.end():
+            return OffsetMetadata(offset, self._first_of_segment.get(), self._used_bytes())
+        record = self._records.get()[offset]
+        return OffsetMetadata(offset, record.segment_base, record.position_bytes)
+
+    def read(self, offset: int, before: int, max_bytes: int, *, at_least_one: bool) -> tuple[Record, ...]:
+        """Records from `offset`, below `before`, of one segment, up to `max_bytes`.
+
+        `at_least_one`: the first is given even if it is larger, so that a reader never stands still.
+        OFFSET_OUT_OF_RANGE as in `place`.
+        """
+        self.place(offset)
+        found: list[Record] = []
+        left_bytes = max_bytes
+        for record in self._records.get()[offset:before]:
+            forced = at_least_one and not found
+            too_large = record.size_bytes > left_bytes and not forced
+            if too_large or record.segment_base != self._records.get()[offset].segment_base:
+                break
+            left_bytes -= record.size_bytes
+            found.append(record)
+        return tuple(found)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the records from `offset` on; nothing where the log is shorter."""
+        records = self._records.mutate()
+        del records[max(offset, 0) :]
+        self._first_of_segment.set(records[-1].segment_base if records else 0)
+        self._start.set(min(self._start.get(), len(records)))
+
+    def raise_start(self, offset: int) -> None:
+        """Put what lies before `offset` out of reach; never lowers the start."""
+        require(offset <= self.end(), f"start {offset} behind the end {self.end()}")
+        self._start.set(max(self._start.get(), offset))
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd | None:
+        """The end of the largest epoch that is at most `epoch`; None where the log has none."""
+        upto = [record for record in self._records.get() if record.epoch <= epoch]
+        return EpochEnd(upto[-1].epoch, upto[-1].offset + 1) if upto else None
+
+    def first_unstable(self, high_watermark: int) -> int | None:
+        """The first offset of a transaction whose end is not known below `high_watermark`; None without any."""
+        undecided: dict[str, int] = {}
+        for record in self._records.get():
+            if not record.producer:
+                continue
+            if record.marker and record.offset < high_watermark:
+                undecided.pop(record.producer, None)
+            elif not record.marker:
+                undecided.setdefault(record.producer, record.offset)
+        return min(undecided.values(), default=None)
+
+    def aborted(self, offset: int, before: int) -> tuple[AbortedTransaction, ...]:
+        """The aborted transactions that touch the offsets from `offset` to below `before`."""
+        opened: dict[str, int] = {}
+        found: list[AbortedTransaction] = []
+        for record in self._records.get():
+            if record.producer and not record.marker:
+                opened.setdefault(record.producer, record.offset)
+            elif record.marker:
+                first = opened.pop(record.producer, record.offset)
+                if record.marker == "abort" and first < before and record.offset >= offset:
+                    found.append(AbortedTransaction(record.producer, first, record.offset))
+        return tuple(found)
+
+    def check(self) -> None:
+        """The invariants of the module."""
+        records = self._records.get()
+        require(0 <= self.start() <= self.end(), f"start {self.start()}, end {self.end()}")
+        for offset, record in enumerate(records):
+            require(record.offset == offset, f"record {record} is at {offset}")
+            end_bytes = record.position_bytes + record.size_bytes
+            fits = record.position_bytes == 0 or end_bytes <= self.segment_bytes
+            require(fits, f"{record} does not fit in {self.segment_bytes}")
+            before = records[offset - 1] if offset else record
+            require(before.epoch <= record.epoch, f"{record} after {before}")
+
+    def _used_bytes(self) -> int:
+        """The size of the active segment."""
+        records = self._records.get()
+        if not records or records[-1].offset < self._first_of_segment.get():
+            return 0
+        return records[-1].position_bytes + records[-1].size_bytes

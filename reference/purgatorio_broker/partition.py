@@ -1,0 +1,334 @@
+"""`Partition`: one replica of a partition, as its broker sees it (Kafka's Partition).
+
+A leader knows its in-sync replicas (ISR) and how far each follower has fetched; its high watermark is the smallest
+log end of the ISR and only rises while it leads. A follower's high watermark is what its leader told it: an offset
+without a place in the log.
+
+Invariants: high watermark <= log end; last stable offset <= high watermark; the leader is in its ISR, and the ISR
+within the replicas.
+
+Every method takes the partition's lock and calls nobody back. Those that may make an operation ready return
+whether something changed; checking keys is the caller's business, when it holds no lock.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from purgatorio.invariant import require
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, Record
+from purgatorio_broker.offset import OffsetMetadata
+
+__all__ = ["Appended", "EnoughReplicas", "Isolation", "LogEnds", "Partition", "ReadRecords"]
+
+
+class Isolation(Enum):
+    """How far a reader may see: a follower all, a consumer the high watermark, or the last stable offset."""
+
+    LOG_END = "log end"
+    HIGH_WATERMARK = "high watermark"
+    COMMITTED = "last stable offset"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """The three ends of a log, each with its place where that is known."""
+
+    log_end: OffsetMetadata
+    high_watermark: OffsetMetadata
+    last_stable: OffsetMetadata
+
+    def end(self, isolation: Isolation) -> OffsetMetadata:
+        """The end for a reader of this isolation."""
+        if isolation is Isolation.LOG_END:
+            return self.log_end
+        return self.high_watermark if isolation is Isolation.HIGH_WATERMARK else self.last_stable
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Offsets of an append, and whether it moved the high watermark (it does where the ISR is the leader alone)."""
+
+    first_offset: int
+    end_offset: int
+    high_watermark_rose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EnoughReplicas:
+    """`enough`: nothing more to wait for. `error`: of the leadership, or of the ISR at that moment."""
+
+    enough: bool
+    error: Error
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecords:
+    """What a read found: the records, where it began, the ends at that moment."""
+
+    records: tuple[Record, ...]
+    start: OffsetMetadata | None
+    ends: LogEnds | None
+    aborted: tuple[AbortedTransaction, ...] = ()
+    diverging: EpochEnd | None = None
+
+    def size_bytes(self) -> int:
+        """The bytes of the records."""
+        return sum(record.size_bytes for record in self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """Who leads since when; `leads`: whether that is this broker."""
+
+    leads: bool
+    epoch: int
+    replicas: frozenset[int]
+    isr: frozenset[int]
+
+
+class Partition:
+    """Replica of broker `broker_id`, a follower at first. `min_isr` counts at most the replicas there are."""
+
+    __slots__ = ("_follower_ends", "_follower_starts", "_high_watermark", "_lock", "_log", "_role", "broker_id",
+                 "min_isr")  # fmt: skip
+
+    def __init__(self, broker_id: int, *, min_isr: int, segment_bytes: int, sync: Sync) -> None:
+        self.broker_id = broker_id
+        self.min_isr = min_isr
+        self._lock: Lock = sync.rlock("partition")
+        self._log = Log(segment_bytes, sync)
+        nobody: frozenset[int] = frozenset()
+        self._role: Cell[_Role] = sync.cell(_Role(False, -1, nobody, nobody), "partition.role")
+        self._high_watermark: Cell[OffsetMetadata] = sync.cell(OffsetMetadata(0, 0, 0), "partition.hw")
+        self._follower_ends: Cell[dict[int, int]] = sync.cell({}, "partition.follower-ends")
+        self._follower_starts: Cell[dict[int, int]] = sync.cell({}, "partition.follower-starts")
+
+    def become_leader(self, epoch: int, replicas: Iterable[int], isr: Iterable[int]) -> bool:
+        """Lead from `epoch` on; whether the high watermark rose by that. BrokerError for an older epoch."""
+        with self._lock:
+            self._not_older(epoch)
+            self._role.set(_Role(True, epoch, frozenset(replicas), frozenset(isr)))
+            self._follower_ends.mutate().clear()
+            self._follower_starts.mutate().clear()
+            self._high_watermark.set(self._log.place(self._high_watermark.get().offset))
+            return self._raise_high_watermark()
+
+    def become_follower(self, epoch: int, *, truncate_to: int | None = None) -> None:
+        """Follow from `epoch` on, and drop what the new leader does not have. BrokerError for an older epoch."""
+        with self._lock:
+            self._not_older(epoch)
+            self._role.set(replace(self._role.get(), leads=False, epoch=epoch))
+            if truncate_to is not None:
+                self._log.truncate_to(truncate_to)
+                if truncate_to < self._high_watermark.get().offset:
+                    self._high_watermark.set(self._log.place(self._log.end()))
+
+    def replicate(self, sizes_bytes: Sequence[int], epoch: int, leader_high_watermark: int) -> None:
+        """A follower's part: append what was fetched, and take over the high watermark as a bare offset."""
+        with self._lock:
+            require(not self._role.get().leads, "a leader does not replicate")
+            self._log.append(sizes_bytes, epoch)
+            self._high_watermark.set(OffsetMetadata(min(leader_high_watermark, self._log.end())))
+
+    def append(
+        self, sizes_bytes: Sequence[int], *, acks: int, producer: str = "", marker: str = ""
+    ) -> Appended:
+        """Append as the leader. NOT_LEADER_OR_FOLLOWER; with acks -1 NOT_ENOUGH_REPLICAS below the min ISR."""
+        with self._lock:
+            role = self._leading()
+            if acks == -1 and not self._enough_in_sync():
+                raise BrokerError(Error.NOT_ENOUGH_REPLICAS)
+            first = self._log.append(sizes_bytes, role.epoch, producer, marker)
+            return Appended(first, self._log.end(), self._raise_high_watermark())
+
+    def roll(self) -> None:
+        """Begin a new segment."""
+        with self._lock:
+            self._log.roll()
+
+    def enough_replicas(self, required_offset: int) -> EnoughReplicas:
+        """Whether the high watermark has reached `required_offset`, and with enough replicas in sync."""
+        with self._lock:
+            if not self._role.get().leads:
+                return EnoughReplicas(False, Error.NOT_LEADER_OR_FOLLOWER)
+            if self._high_watermark.get().offset < required_offset:
+                return EnoughReplicas(False, Error.NONE)
+            enough = self._enough_in_sync()
+            return EnoughReplicas(True, Error.NONE if enough else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
+    def follower_fetched(self, follower: int, offset: int, log_start: int = 0) -> bool:
+        """`follower` has everything below `offset`; whether the high watermark or the low watermark rose.
+
+        One that has caught up with the high watermark joins the ISR. NOT_LEADER_OR_FOLLOWER for a stranger.
+        """
+        with self._lock:
+            role = self._leading()
+            if follower not in role.replicas:
+                raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)
+            low_before = self._low_watermark()
+            self._follower_ends.mutate()[follower] = min(offset, self._log.end())
+            self._follower_starts.mutate()[follower] = log_start
+            if offset >= self._high_watermark.get().offset:
+                self._role.set(replace(role, isr=role.isr | {follower}))
+            return self._raise_high_watermark() or self._low_watermark() > low_before
+
+    def shrink_isr(self, to: Iterable[int]) -> bool:
+        """Take those not in `to` out of the ISR, never the leader; whether the high watermark rose by that."""
+        with self._lock:
+            role = self._leading()
+            self._role.set(replace(role, isr=role.isr & (frozenset(to) | {self.broker_id})))
+            return self._raise_high_watermark()
+
+    def delete_before(self, offset: int) -> int:
+        """Put records out of reach, -1: all below the high watermark; returns the offset that was meant.
+
+        NOT_LEADER_OR_FOLLOWER; OFFSET_OUT_OF_RANGE above the high watermark or below -1.
+        """
+        with self._lock:
+            self._leading()
+            high_watermark = self._high_watermark.get().offset
+            meant = high_watermark if offset == -1 else offset
+            if not 0 <= meant <= high_watermark:
+                raise BrokerError(Error.OFFSET_OUT_OF_RANGE)
+            self._log.raise_start(meant)
+            return meant
+
+    def low_watermark(self) -> int:
+        """The smallest log start of the replicas. NOT_LEADER_OR_FOLLOWER where this broker does not lead."""
+        with self._lock:
+            self._leading()
+            return self._low_watermark()
+
+    def ends(self, current_epoch: int | None, *, leader_only: bool) -> LogEnds:
+        """The ends now. NOT_LEADER_OR_FOLLOWER; FENCED_ or UNKNOWN_LEADER_EPOCH for a reader behind or ahead."""
+        with self._lock:
+            self._readable(current_epoch, leader_only)
+            return self._ends()
+
+    def end_of_epoch(self, current_epoch: int | None, epoch: int) -> EpochEnd | None:
+        """Where `epoch` ends in this log; None where that is undefined. BrokerError as `ends`."""
+        with self._lock:
+            self._readable(current_epoch, leader_only=False)
+            role = self._role.get()
+            if role.leads and epoch == role.epoch:
+                return EpochEnd(epoch, self._log.end())
+            return self._log.end_of_epoch(epoch)
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        isolation: Isolation,
+        current_epoch: int | None,
+        last_fetched_epoch: int | None,
+        *,
+        leader_only: bool,
+        at_least_one: bool,
+    ) -> ReadRecords:
+        """Read; a reader whose log has diverged gets no records but the epoch's end. BrokerError as `ends`, and
+        OFFSET_OUT_OF_RANGE."""
+        with self._lock:
+            self._readable(current_epoch, leader_only)
+            ends = self._ends()
+            if last_fetched_epoch is not None:
+                end = self.end_of_epoch(current_epoch, last_fetched_epoch)
+                if end is None:
+                    raise BrokerError(Error.OFFSET_OUT_OF_RANGE)
+                if end.epoch < last_fetched_epoch or end.end_offset < offset:
+                    return ReadRecords((), None, ends, diverging=end)
+            start = self._log.place(offset)
+            before = ends.end(isolation).offset
+            records = self._log.read(offset, before, max_bytes, at_least_one=at_least_one)
+            committed = isolation is Isolation.COMMITTED and records
+            aborted = self._log.aborted(offset, records[-1].offset + 1) if committed else ()
+            return ReadRecords(records, start, ends, aborted)
+
+    def in_sync_with(self, offset: int) -> dict[int, int]:
+        """The log ends of the replicas in sync that have `offset`, its own among them; none where it does not lead."""
+        with self._lock:
+            if not self._role.get().leads:
+                return {}
+            ends = {**self._follower_ends.get(), self.broker_id: self._log.end()}
+            starts = {**self._follower_starts.get(), self.broker_id: self._log.start()}
+            return {
+                replica: ends[replica]
+                for replica in sorted(self._role.get().isr)
+                if replica in ends and starts[replica] <= offset <= ends[replica]
+            }
+
+    def isr(self) -> frozenset[int]:
+        """The replicas in sync, the leader among them."""
+        with self._lock:
+            return self._role.get().isr
+
+    def leads(self) -> bool:
+        """Whether this broker is the leader."""
+        with self._lock:
+            return self._role.get().leads
+
+    def epoch(self) -> int:
+        """The leader's epoch; -1 before there was any."""
+        with self._lock:
+            return self._role.get().epoch
+
+    def check(self) -> None:
+        """The invariants of the module and of the log."""
+        with self._lock:
+            self._log.check()
+            ends = self._ends()
+            require(ends.high_watermark.offset <= self._log.end(), f"{ends}")
+            require(ends.last_stable.offset <= ends.high_watermark.offset, f"{ends}")
+            role = self._role.get()
+            require(not role.leads or self.broker_id in role.isr <= role.replicas, f"{role}")
+
+    def _not_older(self, epoch: int) -> None:
+        if epoch < self._role.get().epoch:
+            raise BrokerError(Error.FENCED_LEADER_EPOCH)
+
+    def _leading(self) -> _Role:
+        role = self._role.get()
+        if not role.leads:
+            raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)
+        return role
+
+    def _readable(self, current_epoch: int | None, leader_only: bool) -> None:
+        role = self._role.get()
+        if current_epoch is not None and current_epoch != role.epoch:
+            behind = current_epoch < role.epoch
+            raise BrokerError(Error.FENCED_LEADER_EPOCH if behind else Error.UNKNOWN_LEADER_EPOCH)
+        if leader_only and not role.leads:
+            raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)
+
+    def _enough_in_sync(self) -> bool:
+        role = self._role.get()
+        return len(role.isr) >= min(self.min_isr, len(role.replicas))
+
+    def _raise_high_watermark(self) -> bool:
+        role = self._role.get()
+        if not role.leads:
+            return False
+        ends = self._follower_ends.get()
+        others = [ends.get(replica, 0) for replica in role.isr if replica != self.broker_id]
+        reached = min([self._log.end(), *others])
+        if reached <= self._high_watermark.get().offset:
+            return False
+        self._high_watermark.set(self._log.place(reached))
+        return True
+
+    def _low_watermark(self) -> int:
+        starts = self._follower_starts.get()
+        others = [
+            starts.get(replica, 0) for replica in self._role.get().replicas if replica != self.broker_id
+        ]
+        return min([self._log.start(), *others])
+
+    def _ends(self) -> LogEnds:
+        high_watermark = self._high_watermark.get()
+        unstable = self._log.first_unstable(high_watermark.offset)
+        stable = high_watermark
+        if unstable is not None and self._log.start() <= unstable < high_watermark.offset:
+            stable = self._log.place(unstable)
+        return LogEnds(self._log.place(self._log.end()), high_watermark, stable)

@@ -1,0 +1,364 @@
+"""`ReplicaManager`: appends, fetches and deletions on the partitions of one broker (Kafka's ReplicaManager).
+
+Each request is answered through its callback exactly once: at once, or by a delayed operation. Who calls a method
+runs `run_actions()` afterwards, with no lock in hand: that is where what the call made ready is completed. (Kafka's
+request handlers do it after each request. Before KAFKA-8334 it was done on the spot, under whatever lock the caller
+held.)
+
+What triggers what: a high watermark that rises, a change of the ISR, a change of the role and a lost replica check
+the partition's key in all three purgatories, and in those that `also_check` names; a leader's append that does not
+move the high watermark checks "fetch" alone, for followers wait for the log's end.
+
+Clauses B101 to B199 (produce), B201 to B299 (fetch), B301 to B399 (delete records).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from purgatorio.delayed.action_queue import ActionQueue
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.sync import AtomicRef, Lock
+from purgatorio_broker.delayed_delete_records import DelayedDeleteRecords, DeleteCallback, DeleteResult
+from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
+from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.meter import ExpirationMeter
+from purgatorio_broker.partition import EnoughReplicas, Partition, ReadRecords
+from purgatorio_broker.replica_selector import ReplicaView, nearest_replica
+from purgatorio_broker.replica_table import ReplicaTable
+from purgatorio_broker.runtime import Runtime
+from purgatorio_broker.throttle import Throttle
+
+__all__ = ["ReplicaManager"]
+
+Check = Callable[[TopicPartition], int]
+"""Tries what waits for a partition; returns how many this completed."""
+
+_NOTHING_READ = ReadRecords((), None, None)
+
+
+class ReplicaManager:
+    """See the module. `min_isr` and `segment_bytes` are those of every partition; `racks`: of the brokers, by id."""
+
+    __slots__ = ("_also_checked", "_delete", "_fetch", "_lock", "_min_isr", "_produce", "_racks", "_runtime",
+                 "_segment_bytes", "actions", "broker_id", "delete_expirations", "fetch_expirations",
+                 "produce_expirations", "replicas", "throttle")  # fmt: skip
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        broker_id: int = 0,
+        min_isr: int = 1,
+        segment_bytes: int = 1 << 30,
+        racks: Mapping[int, str] | None = None,
+    ) -> None:
+        sync = runtime.sync
+        self._runtime = runtime
+        self._min_isr = min_isr
+        self._segment_bytes = segment_bytes
+        self._racks = tuple((racks or {}).items())
+        self.broker_id = broker_id
+        self.replicas = ReplicaTable(sync)
+        self.throttle = Throttle(sync)
+        self.actions = ActionQueue(faults=runtime.faults, sync=sync)
+        self.produce_expirations = ExpirationMeter(sync)
+        self.fetch_expirations = ExpirationMeter(sync)
+        self.delete_expirations = ExpirationMeter(sync)
+        self._lock: Lock = sync.lock("replica-manager")
+        self._also_checked: AtomicRef[tuple[Check, ...]] = sync.atomic_ref((), "also-checked")
+        self._produce: Purgatory[DelayedProduce] = runtime.purgatory("Produce")
+        self._fetch: Purgatory[DelayedFetch] = runtime.purgatory("Fetch")
+        self._delete: Purgatory[DelayedDeleteRecords] = runtime.purgatory("DeleteRecords", 1)
+
+    def append_records(
+        self,
+        timeout_ms: int,
+        acks: int,
+        batches: Mapping[TopicPartition, Sequence[int]],
+        callback: ProduceCallback,
+        producer: str = "",
+        marker: str = "",
+    ) -> None:
+        """Append records of the given sizes, in bytes; answer at once unless the answer has to wait for replicas.
+
+        It waits where acks is -1, there is data, and at least one append succeeded. acks outside of -1, 0 and 1:
+        INVALID_REQUIRED_ACKS for all, and nothing is appended.
+        """
+        if acks not in (-1, 0, 1):
+            callback({partition: ProduceResult(Error.INVALID_REQUIRED_ACKS) for partition in batches})
+            return
+        results = {
+            partition: self._append(partition, acks, sizes_bytes, producer, marker)
+            for partition, sizes_bytes in batches.items()
+        }
+        appended = any(result.error is Error.NONE for result in results.values())
+        if acks != -1 or not appended:
+            callback(results)
+            return
+        operation = DelayedProduce(
+            timeout_ms, results, self._enough_replicas, callback, self.produce_expirations, self._runtime
+        )
+        self._produce.try_complete_else_watch(operation, list(batches))
+
+    def fetch_records(
+        self,
+        params: FetchParams,
+        partitions: Mapping[TopicPartition, FetchPartition],
+        callback: FetchCallback,
+    ) -> None:
+        """Read, and answer at once unless that was too little and the fetcher is willing to wait.
+
+        A follower's offsets say what it has: they may move the high watermark.
+        """
+        results = self._read(params, partitions)
+        if params.is_from_follower():
+            self._note_follower(params, partitions, results)
+        if not self._has_to_wait(params, results):
+            callback(results)
+            return
+        statuses = tuple(
+            FetchStatus(partition, request, results[partition].data.start)
+            for partition, request in partitions.items()
+        )
+        operation = DelayedFetch(
+            params, statuses, self, partial(self._answer_fetch, params, partitions, callback),
+            self.fetch_expirations, self._runtime,
+        )  # fmt: skip
+        self._fetch.try_complete_else_watch(operation, list(partitions))
+
+    def delete_records(
+        self, timeout_ms: int, offsets: Mapping[TopicPartition, int], callback: DeleteCallback
+    ) -> None:
+        """Delete what lies below the offsets (-1: below the high watermark); wait until all replicas have."""
+        results = {partition: self._delete_before(partition, offset) for partition, offset in offsets.items()}
+        waits = [result for result in results.values() if result.low_watermark < result.requested_offset]
+        if not any(result.error is Error.NONE for result in waits):
+            callback(results)
+            return
+        operation = DelayedDeleteRecords(
+            timeout_ms, results, self._low_watermark, callback, self.delete_expirations, self._runtime
+        )
+        self._delete.try_complete_else_watch(operation, list(offsets))
+
+    def become_leader(
+        self, partition: TopicPartition, epoch: int, replicas: Sequence[int], isr: Sequence[int]
+    ) -> Partition:
+        """Lead `partition`, whose replica is made where it is not here yet."""
+        replica = self._replica(partition)
+        replica.become_leader(epoch, replicas, isr)
+        self._check_later(partition)
+        return replica
+
+    def become_follower(
+        self, partition: TopicPartition, epoch: int, *, truncate_to: int | None = None
+    ) -> Partition:
+        """Follow; whoever waits for the leader that this was is answered."""
+        replica = self._replica(partition)
+        replica.become_follower(epoch, truncate_to=truncate_to)
+        self._check_later(partition)
+        return replica
+
+    def stop_replica(self, partition: TopicPartition, *, deleted: bool = False) -> None:
+        """Hold it no more; a deleted one's meters go too."""
+        self.replicas.stop(partition, deleted=deleted)
+        self._check_later(partition)
+        if deleted:
+            self.produce_expirations.remove(partition)
+            self.delete_expirations.remove(partition)
+
+    def fail_directory(self, partition: TopicPartition) -> None:
+        """The directory of `partition` went offline."""
+        self.replicas.fail(partition)
+        self._check_later(partition)
+
+    def shrink_isr(self, partition: TopicPartition, to: Sequence[int]) -> None:
+        """Take followers that lag out of the ISR."""
+        self.partition_or_raise(partition).shrink_isr(to)
+        self._check_later(partition)
+
+    def check_key(self, partition: TopicPartition) -> int:
+        """Something happened to `partition`: try all that wait for it; returns how many this completed."""
+        own = (
+            self._produce.check_and_complete(partition)
+            + self._fetch.check_and_complete(partition)
+            + self._delete.check_and_complete(partition)
+        )
+        return own + sum(check(partition) for check in self._also_checked.get())
+
+    def also_check(self, check: Check) -> None:
+        """Call this wherever `check_key` is called: the `partition_moved` of a purgatory that stands beside this."""
+        with self._lock:
+            self._also_checked.set((*self._also_checked.get(), check))
+
+    def run_actions(self) -> int:
+        """What the calls before have made ready; with no lock in hand. Returns how many actions ran."""
+        ran = 0
+        while turn := self.actions.run_all():
+            self._runtime.sync.loop_head(self)
+            ran += turn
+        return ran
+
+    def partition_or_raise(self, partition: TopicPartition) -> Partition:
+        """See `ReplicaTable.get_or_raise`."""
+        return self.replicas.get_or_raise(partition)
+
+    def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:
+        """Whether these bytes are held back from this fetcher now."""
+        if not params.is_from_follower() or not self.throttle.holds_back(partition):
+            return False
+        replica = self.replicas.get(partition)
+        return replica is None or params.replica_id not in replica.isr()
+
+    def waiting(self) -> tuple[int, int, int]:
+        """The operations that the timers hold: of produce, fetch and delete records."""
+        return self._produce.num_delayed(), self._fetch.num_delayed(), self._delete.num_delayed()
+
+    def shutdown(self) -> None:
+        """Shut the purgatories down; what waits is answered as at its time-out."""
+        self._produce.shutdown()
+        self._fetch.shutdown()
+        self._delete.shutdown()
+
+    def check(self) -> None:
+        """The invariants of every partition and purgatory."""
+        for replica in self.replicas.all().values():
+            replica.check()
+        self._produce.check()
+        self._fetch.check()
+        self._delete.check()
+
+    def _replica(self, partition: TopicPartition) -> Partition:
+        replica = self.replicas.get(partition)
+        if replica is None:
+            replica = Partition(
+                self.broker_id,
+                min_isr=self._min_isr,
+                segment_bytes=self._segment_bytes,
+                sync=self._runtime.sync,
+            )
+            self.replicas.put(partition, replica)
+        return replica
+
+    def _check_later(self, partition: TopicPartition) -> None:
+        self.actions.add(partial(self.check_key, partition))
+
+    def _append(
+        self, partition: TopicPartition, acks: int, sizes_bytes: Sequence[int], producer: str, marker: str
+    ) -> ProduceResult:
+        try:
+            replica = self.partition_or_raise(partition)
+            appended = replica.append(sizes_bytes, acks=acks, producer=producer, marker=marker)
+        except BrokerError as refused:
+            return ProduceResult(refused.error)
+        if appended.high_watermark_rose:
+            self._check_later(partition)
+        else:
+            self.actions.add(partial(self._fetch.check_and_complete, partition))
+        return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
+
+    def _enough_replicas(self, partition: TopicPartition, required_offset: int) -> EnoughReplicas:
+        try:
+            return self.partition_or_raise(partition).enough_replicas(required_offset)
+        except BrokerError as refused:
+            return EnoughReplicas(False, refused.error)
+
+    def _low_watermark(self, partition: TopicPartition) -> tuple[Error, int]:
+        try:
+            return Error.NONE, self.partition_or_raise(partition).low_watermark()
+        except BrokerError as refused:
+            return refused.error, -1
+
+    def _delete_before(self, partition: TopicPartition, offset: int) -> DeleteResult:
+        try:
+            replica = self.partition_or_raise(partition)
+            meant = replica.delete_before(offset)
+            return DeleteResult(Error.NONE, replica.low_watermark(), meant)
+        except BrokerError as refused:
+            return DeleteResult(refused.error, -1, offset)
+
+    def _answer_fetch(
+        self,
+        params: FetchParams,
+        partitions: Mapping[TopicPartition, FetchPartition],
+        callback: FetchCallback,
+    ) -> None:
+        callback(self._read(params, partitions))
+
+    def _read(
+        self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
+    ) -> dict[TopicPartition, FetchResult]:
+        """Read every partition, within the request's bytes; the first record of the answer comes at any size."""
+        results: dict[TopicPartition, FetchResult] = {}
+        left_bytes = params.max_bytes
+        empty = True
+        for partition, request in partitions.items():
+            result = self._read_one(params, partition, request, left_bytes, at_least_one=empty)
+            results[partition] = result
+            left_bytes -= result.size_bytes()
+            empty = empty and not result.data.records
+        return results
+
+    def _read_one(
+        self,
+        params: FetchParams,
+        partition: TopicPartition,
+        request: FetchPartition,
+        left_bytes: int,
+        *,
+        at_least_one: bool,
+    ) -> FetchResult:
+        held_back = self.is_throttled(partition, params)
+        max_bytes = 0 if held_back else min(request.max_bytes, max(left_bytes, 0))
+        try:
+            replica = self.partition_or_raise(partition)
+            nearer = self._nearer(params, replica, request.offset)
+            if nearer is not None:
+                replica.ends(request.current_epoch, leader_only=params.leader_only)
+                return FetchResult(Error.NONE, _NOTHING_READ, nearer)
+            data = replica.read(
+                request.offset, max_bytes, params.isolation, request.current_epoch, request.last_fetched_epoch,
+                leader_only=params.leader_only, at_least_one=at_least_one and not held_back,
+            )  # fmt: skip
+        except BrokerError as refused:
+            return FetchResult(refused.error, _NOTHING_READ)
+        return FetchResult(Error.NONE, data)
+
+    def _nearer(self, params: FetchParams, replica: Partition, offset: int) -> int | None:
+        """Where a consumer should read instead of here."""
+        if not params.rack or params.is_from_follower():
+            return None
+        racks = dict(self._racks)
+        views = [
+            ReplicaView(number, racks.get(number, ""), end)
+            for number, end in replica.in_sync_with(offset).items()
+        ]
+        return nearest_replica(params.rack, self.broker_id, views)
+
+    def _note_follower(
+        self,
+        params: FetchParams,
+        partitions: Mapping[TopicPartition, FetchPartition],
+        results: Mapping[TopicPartition, FetchResult],
+    ) -> None:
+        for partition, request in partitions.items():
+            if results[partition].error is not Error.NONE or results[partition].data.diverging is not None:
+                continue
+            try:
+                replica = self.partition_or_raise(partition)
+                rose = replica.follower_fetched(params.replica_id, request.offset, request.log_start)
+            except BrokerError:
+                continue
+            if rose:
+                self._check_later(partition)
+
+    def _has_to_wait(self, params: FetchParams, results: Mapping[TopicPartition, FetchResult]) -> bool:
+        if params.max_wait_ms <= 0 or not results:
+            return False
+        if any(result.error is not Error.NONE or result.data.diverging for result in results.values()):
+            return False
+        if any(result.preferred_replica is not None for result in results.values()):
+            return False
+        return sum(result.size_bytes() for result in results.values()) < params.min_bytes

@@ -1,0 +1,162 @@
+"""`RequestLayer`: from a request to its one response (Kafka's KafkaApis, as far as produce and fetch need it).
+
+A request names partitions of all kinds: unauthorised, unknown, with records that are invalid, and those that the
+replica manager is asked for. The response merges what was refused here with what comes from there. It is sent exactly
+once, when the replica manager answers, or at once where it is not asked at all.
+
+With acks=0 the producer reads no response. All that can be told it is that something went wrong, by closing the
+connection.
+
+The response carries the larger of two throttle times: a client that exceeds its bandwidth and its share of request
+time waits for the longer, not for the sum.
+
+After each request, with no lock in hand, the queue of actions is run: what the request made ready is completed here.
+Clauses B801 to B806.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from purgatorio.sync import AtomicFlag, SharedQueue, Sync
+from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.error import Error
+from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.replica_manager import ReplicaManager
+
+__all__ = ["Connection", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceResponse:
+    """Every partition of the request, in its order."""
+
+    results: Mapping[TopicPartition, ProduceResult]
+    throttle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResponse:
+    """Every partition of the request, in its order."""
+
+    results: Mapping[TopicPartition, FetchResult]
+    throttle_ms: int
+
+
+class Connection:
+    """A client's: what was sent on it, and whether it is open. Nothing is sent on a closed one."""
+
+    __slots__ = ("_closed", "_sent")
+
+    def __init__(self, sync: Sync) -> None:
+        self._sent: SharedQueue[ProduceResponse | FetchResponse] = sync.queue("connection")
+        self._closed: AtomicFlag = sync.atomic_flag(False, "connection.closed")
+
+    def send(self, response: ProduceResponse | FetchResponse) -> None:
+        """Send it, unless the connection is closed."""
+        if not self._closed.get():
+            self._sent.append(response)
+
+    def close(self) -> None:
+        """Close it."""
+        self._closed.set(True)
+
+    def is_closed(self) -> bool:
+        """Whether it is closed."""
+        return self._closed.get()
+
+    def receive(self) -> ProduceResponse | FetchResponse | None:
+        """The next response; None where there is none yet."""
+        return self._sent.poll()
+
+
+@dataclass(frozen=True, slots=True)
+class Gatekeeper:
+    """What the layer asks others for: `may(topic)`, `knows(partition)`, and the two throttle times, in ms, of a
+    request that has taken so many bytes."""
+
+    may: Callable[[str], bool] = lambda topic: True
+    knows: Callable[[TopicPartition], bool] = lambda partition: True
+    bandwidth_throttle_ms: Callable[[int], int] = lambda size_bytes: 0
+    request_throttle_ms: Callable[[], int] = lambda: 0
+
+    def refuses(self, partition: TopicPartition) -> Error:
+        """TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NONE, in this order: who may not see a topic is
+        not told whether it is there."""
+        if not self.may(partition.topic):
+            return Error.TOPIC_AUTHORIZATION_FAILED
+        return Error.NONE if self.knows(partition) else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+    def throttle_ms(self, size_bytes: int) -> int:
+        """The larger of the two."""
+        return max(self.bandwidth_throttle_ms(size_bytes), self.request_throttle_ms())
+
+
+class RequestLayer:
+    """See the module."""
+
+    __slots__ = ("_gatekeeper", "_manager")
+
+    def __init__(self, manager: ReplicaManager, gatekeeper: Gatekeeper) -> None:
+        self._manager = manager
+        self._gatekeeper = gatekeeper
+
+    def produce(
+        self,
+        connection: Connection,
+        timeout_ms: int,
+        acks: int,
+        batches: Mapping[TopicPartition, Sequence[int]],
+    ) -> None:
+        """Append, and answer on `connection`. INVALID_RECORD for a batch without records, or with one below 0 bytes."""
+        refused = {partition: self._refusal(partition, sizes) for partition, sizes in batches.items()}
+        accepted = {
+            partition: sizes for partition, sizes in batches.items() if refused[partition] is Error.NONE
+        }
+        size_bytes = sum(sum(sizes) for sizes in accepted.values())
+
+        def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
+            merged = {p: results[p] if p in results else ProduceResult(error) for p, error in refused.items()}
+            failed = any(result.error is not Error.NONE for result in merged.values())
+            if acks != 0:
+                connection.send(ProduceResponse(merged, self._gatekeeper.throttle_ms(size_bytes)))
+            elif failed:
+                connection.close()
+
+        try:
+            if accepted:
+                self._manager.append_records(timeout_ms, acks, accepted, respond)
+            else:
+                respond({})
+        finally:
+            self._manager.run_actions()
+
+    def fetch(
+        self, connection: Connection, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
+    ) -> None:
+        """Read, and answer on `connection`."""
+        refused = {partition: self._gatekeeper.refuses(partition) for partition in partitions}
+        accepted = {p: request for p, request in partitions.items() if refused[p] is Error.NONE}
+
+        def respond(results: Mapping[TopicPartition, FetchResult]) -> None:
+            nothing = ReadRecords((), None, None)
+            merged = {
+                p: results[p] if p in results else FetchResult(error, nothing) for p, error in refused.items()
+            }
+            size_bytes = sum(result.size_bytes() for result in merged.values())
+            connection.send(FetchResponse(merged, self._gatekeeper.throttle_ms(size_bytes)))
+
+        try:
+            if accepted:
+                self._manager.fetch_records(params, accepted, respond)
+            else:
+                respond({})
+        finally:
+            self._manager.run_actions()
+
+    def _refusal(self, partition: TopicPartition, sizes_bytes: Sequence[int]) -> Error:
+        refused = self._gatekeeper.refuses(partition)
+        if refused is Error.NONE and (not sizes_bytes or min(sizes_bytes) < 0):
+            return Error.INVALID_RECORD
+        return refused

@@ -1,0 +1,103 @@
+"""What a waiting share fetch holds between two looks at it: fetch locks, and what it waits for with them.
+
+Whoever takes a holding out of its operation owes the locks: it puts it back, answers from it, or gives them up.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from purgatorio.sync import AtomicFlag, AtomicInt, Sync
+from purgatorio.timer.interface import Timer
+from purgatorio.timer.task import ActionTask
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.fetch_request import FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.share_log import ShareReads
+
+__all__ = ["Held", "LateAnswer", "ReadHere", "ReadingHere", "ReadingRemotely"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHere:
+    """The `locked` partitions can be answered; `results`: of those that have been read."""
+
+    locked: tuple[TopicPartition, ...]
+    results: Mapping[TopicPartition, FetchResult] = field(default_factory=dict)
+
+    def cancel(self) -> None:
+        """Nothing is on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingHere:
+    """A read of the local log is on its way, for some of the `locked`."""
+
+    locked: tuple[TopicPartition, ...]
+    future: Deferred[ShareReads]
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        self.future.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRemotely:
+    """Reads of the tier are on their way, one for each of the `locked`."""
+
+    locked: tuple[TopicPartition, ...]
+    reads: tuple[tuple[TopicPartition, Deferred[ReadRecords]], ...]
+
+    def is_done(self) -> bool:
+        """Whether all are, well or not."""
+        return all(future.is_done() for _, future in self.reads)
+
+    def cancel(self) -> None:
+        """Nobody waits for them any more."""
+        for _, future in self.reads:
+            future.cancel()
+
+
+Held = ReadHere | ReadingHere | ReadingRemotely
+
+
+class LateAnswer:
+    """An answer that is given after its operation was completed: when the reads of the tier are done, or when the
+    time that they have is over, whichever comes first; once. `answer` runs on the thread that was first."""
+
+    __slots__ = ("_answer", "_given", "_open", "_reading", "_timeout")
+
+    def __init__(
+        self,
+        reading: ReadingRemotely,
+        remaining_ms: int,
+        answer: Callable[[ReadingRemotely], None],
+        sync: Sync,
+    ) -> None:
+        self._reading = reading
+        self._answer = answer
+        self._given: AtomicFlag = sync.atomic_flag(False, "late-answer.given")
+        self._open: AtomicInt = sync.atomic_int(len(reading.reads), "late-answer.open")
+        self._timeout = ActionTask(remaining_ms, self.give, sync=sync)
+
+    def begin(self, timer: Timer) -> None:
+        """Wait for both."""
+        for _, future in self._reading.reads:
+            future.when_done(self._one_done)
+        timer.add(self._timeout)
+        if self._given.get():
+            self._timeout.cancel()
+
+    def give(self) -> None:
+        """Give it now, unless it has been given."""
+        if self._given.compare_and_set(False, True):
+            self._timeout.cancel()
+            self._answer(self._reading)
+
+    def is_given(self) -> bool:
+        """Whether somebody has given it, or is about to."""
+        return self._given.get()
+
+    def _one_done(self) -> None:
+        if self._open.add(-1) == 0:
+            self.give()

@@ -1,0 +1,128 @@
+"""`ShareLog`: what a share fetch reads from, and `ReplicaShareLog`, a broker's replicas and a tier behind them.
+
+Three ways to read: at once, later (where the first offsets' places are not known, so that it takes the disk to tell),
+and from the tier, for what the local log has no more.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from purgatorio.sync import Executor, Sync
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.fetch_request import FetchResult
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.partition import Isolation, Partition, ReadRecords
+
+__all__ = ["NOTHING_READ", "ReplicaShareLog", "ShareLog", "ShareRead", "ShareReads", "Tier"]
+
+NOTHING_READ = ReadRecords((), None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRead:
+    """Of one partition; `remote`: what lies at the offset is in the tier only, and the result is empty."""
+
+    result: FetchResult
+    remote: bool = False
+
+
+ShareReads = Mapping[TopicPartition, ShareRead]
+
+Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
+"""Begins to read a partition from an offset, up to so many bytes; may raise where it cannot even begin."""
+
+
+class ShareLog(Protocol):
+    """See the module. `max_bytes` is for each partition."""
+
+    def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
+        """How far may be read. BrokerError where this broker does not lead it."""
+
+    def read_now(
+        self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
+    ) -> ShareRead:
+        """Read, on the caller. A BrokerError is in the result."""
+
+    def read_later(
+        self, offsets: Mapping[TopicPartition, int], max_bytes: int, isolation: Isolation
+    ) -> Deferred[ShareReads]:
+        """Read these, perhaps on another thread; perhaps it is done on return."""
+
+    def read_remotely(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
+        """See `Tier`."""
+
+
+class ReplicaShareLog:
+    """`replica`: finds a replica, or raises BrokerError. `local_start`: the first offset that the local log still has;
+    what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller."""
+
+    __slots__ = ("_executor", "_local_start", "_replica", "_sync", "_tier")
+
+    def __init__(
+        self,
+        replica: Callable[[TopicPartition], Partition],
+        sync: Sync,
+        *,
+        executor: Executor | None = None,
+        tier: Tier | None = None,
+        local_start: Callable[[TopicPartition], int] = lambda partition: 0,
+    ) -> None:
+        self._replica = replica
+        self._sync = sync
+        self._executor = executor
+        self._tier = tier
+        self._local_start = local_start
+
+    def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
+        """See `ShareLog`."""
+        return self._replica(partition).ends(None, leader_only=True).end(isolation)
+
+    def read_now(
+        self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
+    ) -> ShareRead:
+        """See `ShareLog`."""
+        try:
+            data = self._replica(partition).read(
+                offset, max_bytes, isolation, None, None, leader_only=True, at_least_one=True
+            )
+        except BrokerError as refused:
+            return ShareRead(FetchResult(refused.error, NOTHING_READ))
+        if self._tier is not None and offset < self._local_start(partition):
+            return ShareRead(FetchResult(Error.NONE, NOTHING_READ), remote=True)
+        return ShareRead(FetchResult(Error.NONE, data))
+
+    def read_later(
+        self, offsets: Mapping[TopicPartition, int], max_bytes: int, isolation: Isolation
+    ) -> Deferred[ShareReads]:
+        """See `ShareLog`."""
+        future: Deferred[ShareReads] = Deferred(self._sync)
+        read = partial(self._read_into, future, dict(offsets), max_bytes, isolation)
+        if self._executor is None:
+            read()
+        else:
+            self._executor.submit(read)
+        return future
+
+    def read_remotely(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
+        """See `ShareLog`. LookupError without a tier."""
+        if self._tier is None:
+            raise LookupError("there is no tier")
+        return self._tier(partition, offset, max_bytes)
+
+    def _read_into(
+        self,
+        future: Deferred[ShareReads],
+        offsets: Mapping[TopicPartition, int],
+        max_bytes: int,
+        isolation: Isolation,
+    ) -> None:
+        try:
+            reads = {p: self.read_now(p, offset, max_bytes, isolation) for p, offset in offsets.items()}
+        except Exception as error:
+            future.fail(error)
+            return
+        future.complete(reads)

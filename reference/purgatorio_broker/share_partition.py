@@ -1,0 +1,230 @@
+"""`SharePartition`: what a share group may acquire of one partition, and who is fetching it (Kafka's SharePartition).
+
+One fetch at a time holds the fetch lock. A record that a fetch has acquired belongs to its member until it is
+acknowledged, released, or its acquisition lock times out. Released, or timed out, it is given out again, until it has
+been delivered `max_deliveries` times: then it is archived, and never given out any more. Records below `start` are
+done with; at most `capacity` lie between `start` and the first that was never delivered.
+
+Invariants: start <= next offset <= end; every offset in start..end-1 has a state, and no other has; the record at
+`start` is not done with.
+
+Every method takes the partition's lock and calls nobody back, except that `timed_out(partition)` is called without the
+lock when an acquisition lock has timed out and something can be acquired again.
+
+Not here: renewal, batches, storing the state, records that are deleted from the log under it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+
+from purgatorio.invariant import require
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio.timer.interface import Timer
+from purgatorio.timer.task import ActionTask, TimerTask
+from purgatorio_broker.error import Error
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.offset import OffsetMetadata
+
+__all__ = ["Acknowledgement", "Delivered", "ShareLimits", "SharePartition"]
+
+
+class Acknowledgement(Enum):
+    """What a member says about a record that it has acquired."""
+
+    ACCEPT = "processed"
+    RELEASE = "not processed, give it to somebody again"
+    REJECT = "cannot be processed, give it to nobody any more"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLimits:
+    """`capacity`, in records; `lock_ms`: how long a member may keep a record; `max_deliveries`: how often a record is
+    given out at most. ValueError below 1."""
+
+    capacity: int = 200
+    lock_ms: int = 30_000
+    max_deliveries: int = 5
+
+    def __post_init__(self) -> None:
+        if min(self.capacity, self.lock_ms, self.max_deliveries) < 1:
+            raise ValueError(f"{self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A record that was given out `deliveries` times. `member`: who has it now; "" where it can be acquired, or is
+    done with. `lock`: the time-out of the acquisition."""
+
+    deliveries: int
+    member: str = ""
+    done: bool = False
+    lock: TimerTask | None = None
+
+
+class SharePartition:
+    """Nothing acquired yet; the next record to be acquired is at offset 0. `timer`: for the acquisition locks."""
+
+    __slots__ = ("_end", "_fetching", "_limits", "_lock", "_place", "_records", "_start", "_sync", "_timed_out",
+                 "_timer", "partition")  # fmt: skip
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        limits: ShareLimits,
+        timer: Timer,
+        timed_out: Callable[[TopicPartition], object],
+        sync: Sync,
+    ) -> None:
+        self.partition = partition
+        self._limits = limits
+        self._timer = timer
+        self._timed_out = timed_out
+        self._sync = sync
+        self._lock: Lock = sync.lock("share-partition")
+        self._fetching: Cell[bool] = sync.cell(False, "share.fetching")
+        self._start: Cell[int] = sync.cell(0, "share.start")
+        self._end: Cell[int] = sync.cell(0, "share.end")
+        self._records: Cell[dict[int, Delivered]] = sync.cell({}, "share.records")
+        self._place: Cell[OffsetMetadata | None] = sync.cell(None, "share.place")
+
+    def lock_for_fetch(self) -> bool:
+        """Take the fetch lock, if nobody has it and something may be acquired; False else."""
+        with self._lock:
+            if self._fetching.get() or not self._has_room():
+                return False
+            self._fetching.set(True)
+            return True
+
+    def unlock(self) -> None:
+        """Give the fetch lock back. InvariantBroken where nobody has it."""
+        with self._lock:
+            require(self._fetching.get(), "a fetch lock is given back that nobody has")
+            self._fetching.set(False)
+
+    def next_offset(self) -> int:
+        """Where the next fetch begins: at the first record that can be acquired again, else behind the last."""
+        with self._lock:
+            return self._next()
+
+    def place(self) -> OffsetMetadata | None:
+        """Where `next_offset` lies in the log, if a read has told."""
+        with self._lock:
+            place = self._place.get()
+            return place if place is not None and place.offset == self._next() else None
+
+    def note_place(self, place: OffsetMetadata | None) -> None:
+        """A read began there; None: it must be read to tell."""
+        with self._lock:
+            self._place.set(place)
+
+    def acquire(self, member: str, offsets: Sequence[int]) -> dict[int, int]:
+        """The holder of the fetch lock has read these, ascending. Gives `member` those that can be acquired; returns
+        how often each has been delivered now, by offset."""
+        with self._lock:
+            require(self._fetching.get(), "records are acquired without the fetch lock")
+            before = self._records.get()
+            fresh = [offset for offset in offsets if offset >= self._end.get()]
+            require(
+                fresh == list(range(self._end.get(), self._end.get() + len(fresh))), f"a gap before {fresh}"
+            )
+            room = self._limits.capacity - (self._end.get() - self._start.get())
+            again = [o for o in offsets if (found := before.get(o)) and not found.done and not found.member]
+            taken = {offset: before[offset].deliveries + 1 for offset in again}
+            taken.update(dict.fromkeys(fresh[: max(room, 0)], 1))
+            if not taken:
+                return {}
+            lock = ActionTask(self._limits.lock_ms, partial(self._expire, member, taken), sync=self._sync)
+            for offset, deliveries in taken.items():
+                self._records.mutate()[offset] = Delivered(deliveries, member, lock=lock)
+            self._end.set(max(self._end.get(), max(taken) + 1))
+            self._timer.add(lock)
+            return taken
+
+    def acknowledge(self, member: str, offsets: Iterable[int], how: Acknowledgement) -> Error:
+        """Say so about records that `member` has acquired; INVALID_RECORD_STATE, and nothing, where it has not."""
+        wanted = list(offsets)
+        with self._lock:
+            records = self._records.get()
+            mine = [offset for offset in wanted if offset in records and records[offset].member == member]
+            if mine != wanted or not member:
+                return Error.INVALID_RECORD_STATE
+            for offset in wanted:
+                self._give_back(offset, done=how is not Acknowledgement.RELEASE)
+            self._move_start()
+            return Error.NONE
+
+    def release_member(self, member: str) -> int:
+        """Its session is closed: what it has acquired can be acquired again; returns how many records that were."""
+        with self._lock:
+            mine = [offset for offset, record in self._records.get().items() if record.member == member]
+            for offset in mine:
+                self._give_back(offset, done=False)
+            self._move_start()
+            return len(mine)
+
+    def is_locked(self) -> bool:
+        """Whether a fetch has it."""
+        with self._lock:
+            return self._fetching.get()
+
+    def start(self) -> int:
+        """All below is done with."""
+        with self._lock:
+            return self._start.get()
+
+    def delivered(self, offset: int) -> Delivered | None:
+        """What became of a record; None below the start, and where it was never given out."""
+        with self._lock:
+            return self._records.get().get(offset)
+
+    def check(self) -> None:
+        """The invariants of the module."""
+        with self._lock:
+            start, end, records = self._start.get(), self._end.get(), self._records.get()
+            require(sorted(records) == list(range(start, end)), f"{start} to {end}: {sorted(records)}")
+            require(start == end or not records[start].done, f"the start {start} is done with")
+            require(end - start <= self._limits.capacity, f"{end - start} in flight")
+            require(start <= self._next() <= end, f"next {self._next()} of {start} to {end}")
+
+    def _has_room(self) -> bool:
+        return self._next() < self._end.get() or self._end.get() - self._start.get() < self._limits.capacity
+
+    def _next(self) -> int:
+        records = self._records.get()
+        again = (o for o in sorted(records) if not records[o].done and not records[o].member)
+        return next(again, self._end.get())
+
+    def _give_back(self, offset: int, *, done: bool) -> None:
+        """Under the lock."""
+        records = self._records.mutate()
+        record = records[offset]
+        spent = record.deliveries >= self._limits.max_deliveries
+        records[offset] = replace(record, member="", done=done or spent, lock=None)
+        lock = record.lock
+        if lock is not None and all(other.lock is not lock for other in records.values()):
+            lock.cancel()
+
+    def _move_start(self) -> None:
+        records = self._records.mutate()
+        while (record := records.get(self._start.get())) is not None and record.done:
+            del records[self._start.get()]
+            self._start.set(self._start.get() + 1)
+
+    def _expire(self, member: str, taken: dict[int, int]) -> None:
+        """The acquisition's time is over. Who has acquired a record anew meanwhile keeps it."""
+        with self._lock:
+            records = self._records.get()
+            held = [
+                offset
+                for offset, deliveries in taken.items()
+                if (record := records.get(offset))
+                and (record.member, record.deliveries) == (member, deliveries)
+            ]
+            for offset in held:
+                self._give_back(offset, done=False)
+            self._move_start()
+            can_acquire = self._has_room()
+        if held and can_acquire:
+            self._timed_out(self.partition)
