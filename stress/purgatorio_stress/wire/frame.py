@@ -1,0 +1,68 @@
+"""Frames: what stands between a stream of bytes and the messages of the Kafka protocol.
+
+A frame is a length (four bytes, big-endian, signed) and that many bytes. A peer is not trusted: a length that is
+negative, or above the bound, ends the connection before anything is held for it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+__all__ = ["MAX_FRAME_BYTES", "FrameBroken", "Frames", "framed"]
+
+MAX_FRAME_BYTES: Final = 16 << 20
+"""A longer frame is refused. Nothing that is asked for here comes near it."""
+
+_LENGTH: Final = struct.Struct(">i")
+
+
+class FrameBroken(ValueError):
+    """The bytes of a peer are no frames: what was read, and what might have been there instead."""
+
+
+class Frames:
+    """Puts frames together from pieces of a stream, one byte or many at a time. For one reader.
+
+    Holds at most one frame that is not whole, so `most_bytes` and one piece are all that it keeps.
+    """
+
+    def __init__(self, most_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._held = bytearray()
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of a frame that is not whole yet."""
+        return len(self._held)
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The frames that this piece completes, without their lengths. FrameBroken where there can be none."""
+        self._held += piece
+        whole: list[bytes] = []
+        at = 0
+        while len(self._held) - at >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._held, at)
+            if not 0 <= length <= self._most_bytes:
+                raise FrameBroken(_why(length, self._most_bytes, bytes(self._held[at : at + 4])))
+            end = at + _LENGTH.size + length
+            if len(self._held) < end:
+                break
+            whole.append(bytes(self._held[at + _LENGTH.size : end]))
+            at = end
+        del self._held[:at]
+        return whole
+
+
+def framed(payload: bytes) -> bytes:
+    """A message with its length in front."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def _why(length: int, most_bytes: int, head: bytes) -> str:
+    said = f"a frame of {length:,} bytes was announced, and 0 to {most_bytes:,} are read"
+    if head == b"HTTP":
+        return f"{said}: this is HTTP, no Kafka protocol"
+    if head[:1] in (b"\x15", b"\x16") and head[1:2] == b"\x03":
+        return f"{said}: this is TLS, and the plain protocol was spoken"
+    return said

@@ -1,0 +1,64 @@
+"""Record batches (magic 2): written for a produce, and looked at in a fetch's answer.
+
+A reader of answers needs offsets, counts and sizes, so only the heads of batches are read. A last batch that a broker
+cut at a byte limit is left out, as clients do.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kio.records.schema import NewRecordBatch, Record
+from kio.records.writers import write_new_batch
+from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
+
+__all__ = ["Batch", "batch_of", "batches"]
+
+_HEAD: Final = struct.Struct(">qiibIhiqqqhii")
+_BEFORE_LENGTH_ENDS: Final = 12
+MOST_BATCHES: Final = 10_000
+"""More batches of one partition of one answer are not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a batch's head says: offset of its first and last record, how many records, and its size in bytes."""
+
+    base: int
+    last: int
+    count: int
+    bytes: int
+
+
+def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
+    """A batch of records with these values, without keys, as a producer sends it."""
+    at = TZAwareMicros.parse(datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC))
+    records = tuple(
+        Record(attributes=i8(0), timestamp=at, offset=i64(number), key=None, value=value, headers=())
+        for number, value in enumerate(values)
+    )
+    batch = NewRecordBatch(
+        producer_id=i64(-1), producer_epoch=i16(-1), base_sequence=i32(-1), records=records, attributes=i16(0)
+    )
+    with io.BytesIO() as out:
+        write_new_batch(out, batch)
+        return out.getvalue()
+
+
+def batches(data: bytes) -> list[Batch]:
+    """The whole batches in what a fetch or a produce carried."""
+    found: list[Batch] = []
+    at = 0
+    while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
+        base, length, _, magic, _, _, last_delta, *_, count = _HEAD.unpack_from(data, at)
+        size = length + _BEFORE_LENGTH_ENDS
+        if magic != 2 or size < _HEAD.size or at + size > len(data):
+            break
+        found.append(Batch(base, base + last_delta, count, size))
+        at += size
+    return found
