@@ -1,15 +1,43 @@
-"""The build hook of the wheel: off by default, and then the wheel is pure Python and needs no compiler.
+"""The hooks of the build.
 
-With HATCH_BUILD_HOOK_ENABLE_CUSTOM=true the reference in it is compiled by mypyc; see CONTRIBUTING.md.
+The wheel's is off by default, and then the wheel is pure Python and needs no compiler. With
+HATCH_BUILD_HOOK_ENABLE_CUSTOM=true the reference in it is compiled by mypyc; see CONTRIBUTING.md.
+
+The metadata's gives the README of a release links that work on a package index. PROJECT_URL is the repository's page;
+the release workflow sets it, so that the tree names no host and no account. Without it the README stays as it is.
 """
 
 import importlib.util
+import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+
+
+class CustomMetadataHook(MetadataHookInterface):
+    """The README as a package index shows it, and the project's URLs."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """A relative link leads to the file in the repository."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        url = os.environ.get("PROJECT_URL", "").rstrip("/")
+        metadata["urls"] = {}
+        if url:
+            text = RELATIVE_LINK.sub(rf"]({url}/blob/HEAD/\1)", text)
+            metadata["urls"] = {
+                "Homepage": url,
+                "Documentation": f"{url}/tree/HEAD/docs",
+                "Changelog": f"{url}/blob/HEAD/CHANGELOG.md",
+                "Issues": f"{url}/issues",
+            }
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 class CustomBuildHook(BuildHookInterface[Any]):

@@ -80,7 +80,7 @@ COMMANDS: dict[str, Command] = {
     "prove": Command(
         "purgatorio_pipeline.command.prove",
         "Prove the wheel's arithmetic (z3), search its contracts (CrossHair).",
-        "spec",
+        "prove",
     ),
     "bench": Command("purgatorio_pipeline.command.bench", "Benchmarks, peers side by side.", "stress"),
 }

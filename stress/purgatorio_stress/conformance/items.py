@@ -1,4 +1,4 @@
-"""From a marker to tests, and from a test to its verdict: the part of the plugin that needs the extra `spec`."""
+"""From a marker to tests, and from a test to its verdict: the part of the plugin that needs the extra `pytest`."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class _Items:
             self._module = importlib.import_module("purgatorio_stress.conformance.items")
         except ImportError as missing:
             raise pytest.UsageError(
-                f"the conformance suite needs the extra `spec`: pip install 'purgatorio[spec]' ({missing})"
+                f"the conformance suite needs the extra `pytest`: pip install 'purgatorio[pytest]' ({missing})"
             ) from missing
 
     def parameters(self, marker: pytest.Mark) -> Sequence[object]:

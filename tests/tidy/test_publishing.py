@@ -1,0 +1,146 @@
+"""What others build from this repository: the steps of the workflows are run here, and a release is looked into."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = ROOT / "examples" / "traces"
+YAML = [
+    *ROOT.glob("*.yml"),
+    *ROOT.glob(".*.yaml"),
+    *ROOT.glob(".github/**/*.yml"),
+    *ROOT.glob("examples/ci/*.yml"),
+]
+
+
+def loaded(path: Path) -> dict[str, object]:
+    """A YAML file, which must hold a mapping."""
+    found = yaml.safe_load(path.read_text())
+    assert isinstance(found, dict)
+    return cast("dict[str, object]", found)
+
+
+def step(steps: object, name: str) -> str:
+    """The script of the step called `name`."""
+    assert isinstance(steps, list)
+    found = [one["run"] for one in steps if one.get("name") == name]
+    assert len(found) == 1, f"no single step {name!r}"
+    return cast("str", found[0])
+
+
+def run(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """A step as a runner of workflows runs it: bash, stopping at the first command that fails."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": path, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_of_it_is_yaml() -> None:
+    """A workflow that does not parse never runs, and says so to nobody."""
+    assert len(YAML) >= 7
+    for path in YAML:
+        assert yaml.safe_load(path.read_text()) is not None, path
+
+
+@pytest.mark.parametrize(
+    ("trace", "status"), [("kafka-clean-1k.jsonl", 0), ("kafka-buggy-no-recheck.parquet", 1)]
+)
+def test_the_action_checks_and_sums_up(tmp_path: Path, trace: str, status: int) -> None:
+    """Its steps on a clean run and on a broken one: the status, the summary and the SARIF that is uploaded."""
+    runs = cast("dict[str, object]", loaded(ROOT / "action.yml")["runs"])
+    summary = tmp_path / "step_summary.md"
+    summary.write_text("before\n")
+    env = {
+        "TRACES": str(TRACES / trace),
+        "OPTIONS": "--engine process",
+        "SARIF": "found.sarif",
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    said = run(step(runs["steps"], "Check"), tmp_path, env)
+    assert said.returncode == status, said.stderr
+    assert summary.read_text().startswith("before\n")
+    assert ("VIOLATED" in summary.read_text()) == (status == 1)
+    results = json.loads((tmp_path / "found.sarif").read_text())["runs"][0]["results"]
+    assert bool(results) == (status == 1)
+
+
+def test_the_example_workflow_checks_and_sums_up(tmp_path: Path) -> None:
+    """The plain steps that users copy, as they stand."""
+    jobs = cast("dict[str, dict[str, object]]", loaded(ROOT / "examples" / "ci" / "check-traces.yml")["jobs"])
+    steps = jobs["check"]["steps"]
+    (tmp_path / "traces").mkdir()
+    shutil.copy(TRACES / "kafka-clean-1k.jsonl", tmp_path / "traces")
+    summary = tmp_path / "step_summary.md"
+    env = {"GITHUB_STEP_SUMMARY": str(summary)}
+    checked = run(step(steps, "Check"), tmp_path, env)
+    assert checked.returncode == 0, checked.stderr
+    assert run(step(steps, "Summary"), tmp_path, env).returncode == 0
+    assert "PASS" in summary.read_text()
+    assert (tmp_path / "purgatorio.sarif").exists()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist and the wheel of a release, whose repository has a page."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    env = {**os.environ, "PROJECT_URL": "https://example.org/purgatorio"}
+    said = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
+    return folder
+
+
+def test_a_release_passes_the_index(built: Path) -> None:
+    """What `twine check --strict` refuses, the index refuses."""
+    files = [str(path) for path in built.iterdir()]
+    assert len(files) == 2
+    said = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout
+
+
+def test_a_wheel_brings_nothing_else_and_its_links_work(built: Path) -> None:
+    """`pip install purgatorio` pulls no other package, and the README's links lead into the repository."""
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = archive.read(name).decode()
+        assert any(member.endswith("/licenses/LICENSE") for member in archive.namelist())
+    required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
+    assert required
+    assert all("extra ==" in line for line in required)
+    assert "](docs/" not in metadata
+    assert "](https://example.org/purgatorio/blob/HEAD/docs/" in metadata
+    assert wheel.stat().st_size < 2_000_000
+
+
+def test_the_source_has_no_recorded_traces(built: Path) -> None:
+    """They are 13 MB, and who wants them clones the repository."""
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        names = archive.getnames()
+    assert any(name.endswith("/LICENSE") for name in names)
+    assert not [name for name in names if "/examples/traces/" in name]
