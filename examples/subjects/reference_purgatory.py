@@ -3,10 +3,12 @@
     purgatorio verify --engine process --command 'python examples/subjects/reference_purgatory.py'
 
 It shows how to wrap an implementation with threads: a worker for each lane; every event names the call it was made
-from (`during`) or else its thread (`th`); one lock, so that lines are whole and in the order in which things happened.
+from (`during`) or else its thread (`th`); one lock, so that lines are whole and in the order in which things happened;
+gates, at which a thread waits for the word to go on, while the reader reads on.
 With the argument `pending-flag` it is of that dialect, else of `locked`.
 """
 
+import itertools
 import json
 import queue
 import sys
@@ -36,6 +38,34 @@ def event(m, **fields):
     say(m=m, **fields, **place)
 
 
+class Gates:
+    """The places where the threads of this run stop, and the queues of those that stand there."""
+
+    def __init__(self):
+        self.places, self.numbers, self.held = (), itertools.count(), {}
+
+    def stop(self, f, op):
+        """Called at the place `f`: the thread makes the calls that it is told to, until it may go on."""
+        if f not in self.places:
+            return
+        hold, calls, outer = next(self.numbers), queue.SimpleQueue(), getattr(here, "call", None)
+        self.held[hold] = calls
+        event("held", hold=hold, f=f, id=op)
+        while (call := calls.get())["m"] != "go":
+            answer(call)
+        here.call = outer
+        if call.get("fail"):
+            raise RuntimeError("as the driver wants it")
+
+    def go(self, call):
+        """Called by the reader."""
+        for hold in call["holds"]:
+            self.held.pop(hold).put(call)
+
+
+gates = Gates()
+
+
 class Within:
     """A function of an operation: `enter`, then what it does, then `leave` with its answer."""
 
@@ -63,24 +93,31 @@ class Operation(DelayedOperation):
 
     def try_complete(self):
         with Within("try_complete", self.name) as function:
-            return function.out(self.ready.is_set() and self.force_complete())
+            ready = self.ready.is_set()
+            gates.stop("try_complete", self.name)
+            return function.out(ready and self.force_complete())
 
     def force_complete(self):
         with Within("force_complete", self.name) as function:
+            gates.stop("force_complete", self.name)
             return function.out(super().force_complete())
 
     def on_complete(self):
-        event("completed", id=self.name)
+        with Within("on_complete", self.name):
+            gates.stop("on_complete", self.name)
 
     def on_expiration(self):
-        event("expired", id=self.name)
+        with Within("on_expiration", self.name):
+            gates.stop("on_expiration", self.name)
 
     def cancel(self):
         with Within("timer_cancel", self.name):
+            gates.stop("timer_cancel", self.name)
             super().cancel()
 
     def run(self):
         with Within("timer_fire", self.name):
+            gates.stop("timer_fire", self.name)
             super().run()
 
 
@@ -95,6 +132,7 @@ class TellingTimer:
             self.timer.add(task)
             return
         with Within("timer_add", task.name):
+            gates.stop("timer_add", task.name)
             self.timer.add(task)
 
     def __getattr__(self, name):
@@ -139,11 +177,11 @@ class Subject:
 
 
 DESCRIPTION = {
-    "protocol": "purgatorio-subject/1",
+    "protocol": "purgatorio-subject/1.1",
     "name": "reference-purgatory",
     "language": "Python",
     "profile": PROFILE,
-    "capabilities": ["purgatory", "real-time", "cancel-key", "force"],
+    "capabilities": ["purgatory", "real-time", "cancel-key", "force", "failing"],
     "reports": [
         "try_complete",
         "force_complete",
@@ -160,19 +198,38 @@ DESCRIPTION = {
     "unit_ns": MS,
     "purge_interval": PURGE_INTERVAL,
     "lanes": LANES,
+    "gates": [
+        "try_complete",
+        "force_complete",
+        "on_complete",
+        "on_expiration",
+        "timer_add",
+        "timer_cancel",
+        "timer_fire",
+    ],
 }
+runs = []
 
 
-def work(calls, subject):
+def answer(call):
+    """Make the call on this thread, and answer it."""
+    here.call = call["n"]
+    try:
+        result = runs[-1].answer(call)
+    except Exception as error:
+        result = {"err": type(error).__name__}
+    say(m="answer", n=call["n"], **result)
+
+
+def work(calls):
     """The worker of one lane."""
     while (call := calls.get()) is not None:
-        here.call = call["n"]
-        say(m="answer", n=call["n"], **subject().answer(call))
+        answer(call)
 
 
 def main():
-    runs, lanes = [], [queue.Queue() for _ in range(LANES)]
-    workers = [threading.Thread(target=work, args=(calls, lambda: runs[-1])) for calls in lanes]
+    lanes = [queue.Queue() for _ in range(LANES)]
+    workers = [threading.Thread(target=work, args=(calls,)) for calls in lanes]
     for worker in workers:
         worker.start()
     for line in sys.stdin:
@@ -180,8 +237,16 @@ def main():
         if call["m"] == "describe":
             say(m="description", n=call["n"], **DESCRIPTION)
         elif call["m"] == "start":
+            if runs:
+                runs[-1].purgatory.shutdown()
+            gates.places = call.get("gates", ())
             runs.append(Subject())
             say(m="answer", n=call["n"])
+        elif call["m"] == "go":
+            gates.go(call)
+            say(m="answer", n=call["n"])
+        elif "hold" in call:
+            gates.held[call["hold"]].put(call)
         else:
             lanes[call.get("lane", 0)].put(call)
     for calls in lanes:

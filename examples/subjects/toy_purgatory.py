@@ -3,18 +3,31 @@
     purgatorio verify --engine process --command 'python examples/subjects/toy_purgatory.py'
 
 An operation waits under its keys until its condition is true and somebody checks one of them, or until its time-out.
-With --bug one character of `check` is another, and `verify` says what that breaks.
+With --bug one character of `check` is another, and `verify` says what that breaks. With --no-recheck nobody looks
+again after watching (KAFKA-1952), which only a gate shows.
 """
 
 import heapq
+import itertools
 import json
 import sys
 
 BUG = "--bug" in sys.argv
+RECHECK = "--no-recheck" not in sys.argv
+holds = itertools.count()
+gates = ()
 
 
 def say(**message):
     sys.stdout.write(json.dumps(message) + "\n")
+
+
+def gate(f, op):
+    """A place where this run may stop: there it makes the calls that it is told to, until it may go on."""
+    if f in gates:
+        hold = next(holds)
+        say(m="held", hold=hold, f=f, id=op)
+        serve(hold)
 
 
 class Purgatory:
@@ -30,7 +43,9 @@ class Purgatory:
             return False
         self.completed.add(op)
         self.disarm(op)
-        say(m="completed", id=op)
+        say(m="enter", f="on_complete", id=op)
+        gate("on_complete", op)
+        say(m="leave", f="on_complete", id=op)
         return True
 
     def disarm(self, op):
@@ -42,7 +57,9 @@ class Purgatory:
         if op in self.completed:
             return False
         say(m="enter", f="try_complete", id=op)
-        done = op in self.ready and self.force_complete(op)
+        ready = op in self.ready
+        gate("try_complete", op)
+        done = ready and self.force_complete(op)
         say(m="leave", f="try_complete", id=op, out=int(done))
         return done
 
@@ -51,6 +68,10 @@ class Purgatory:
             return True
         for key in keys:
             self.watchers.setdefault(key, []).append(op)
+        if RECHECK and self.try_complete(op):
+            return True
+        if op in self.completed:  # by somebody else, meanwhile
+            return False
         heapq.heappush(self.timeouts, (self.now_ns + delay_ns, op))
         self.armed.add(op)
         say(m="armed", id=op)
@@ -72,6 +93,7 @@ class Purgatory:
             _, op = heapq.heappop(self.timeouts)
             if op in self.armed:
                 say(m="enter", f="timer_fire", id=op)
+                gate("timer_fire", op)
                 if self.force_complete(op):
                     say(m="expired", id=op)
                 say(m="leave", f="timer_fire", id=op)
@@ -83,7 +105,7 @@ class Purgatory:
 
 
 DESCRIPTION = {
-    "protocol": "purgatorio-subject/1",
+    "protocol": "purgatorio-subject/1.1",
     "name": "toy-purgatory",
     "version": "1",
     "language": "Python",
@@ -102,6 +124,7 @@ DESCRIPTION = {
     "early_ns": 0,
     "late_ns": 0,
     "purge_interval": 0,
+    "gates": ["try_complete", "on_complete", "timer_fire"],
 }
 
 
@@ -127,19 +150,29 @@ def answer(call, purgatory):
     return {}
 
 
-def main():
-    purgatory = None
-    for line in sys.stdin:
+def next_line():
+    sys.stdout.flush()
+    return sys.stdin.readline()
+
+
+def serve(hold=None):
+    """Read calls and answer them, to the end of the input or until the thread at this gate may go on."""
+    global gates, purgatory
+    for line in iter(next_line, ""):
         call = json.loads(line)
         if call["m"] == "describe":
             say(m="description", n=call["n"], **DESCRIPTION)
         elif call["m"] == "start":
-            purgatory = Purgatory(call["now_ns"])
+            purgatory, gates = Purgatory(call["now_ns"]), call.get("gates", ())
             say(m="answer", n=call["n"])
-        else:
+        elif call["m"] != "go":
             say(m="answer", n=call["n"], **answer(call, purgatory))
-        sys.stdout.flush()
+        else:
+            say(m="answer", n=call["n"])
+            if hold in call["holds"]:
+                return
 
 
 if __name__ == "__main__":
-    main()
+    purgatory = None
+    serve()

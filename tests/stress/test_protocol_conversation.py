@@ -21,6 +21,7 @@ from purgatorio_stress.protocol.message import (
     Description,
     Force,
     Gauge,
+    Go,
     Quiesce,
     Ready,
     Register,
@@ -116,6 +117,82 @@ def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:
         scene.hear("fired", fields)
     fires = [event.th for event in scene.recorder.drain() if event.f == "timer_fire" and event.ph == "call"]
     assert fires == ["subject", "subject/reaper", "caller-2"]
+
+
+def test_a_held_thread_makes_calls_where_it_stands() -> None:
+    """What it is asked for is recorded on its thread, inside the callback; what others do is on theirs."""
+    scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)))
+    scene.talk.ask(Register("op", ("k",), 50))
+    scene.hear("enter", '"f":"try_complete","id":"op"')
+    scene.hear("held", '"hold":7,"f":"try_complete","id":"op"')
+    assert (list(scene.talk.holds), scene.talk.loose()) == ([7], [])
+    scene.talk.ask(Check("k"), hold=7)
+    assert scene.talk.loose() == [2]
+    scene.hear("answer", '"n":2,"out":0')
+    scene.talk.ask(Ready("op"), lane=1)
+    scene.hear("answer", '"n":3')
+    scene.talk.ask(Go((7,)))
+    scene.hear("leave", '"f":"try_complete","id":"op","out":0,"during":1')
+    scene.hear("answer", '"n":4')
+    scene.hear("answer", '"n":1,"out":0')
+    events = scene.recorder.drain()
+    assert [(event.th, in_short(event)) for event in events] == [
+        ("caller-0", "try_complete_else_watch.call(op)"),
+        ("caller-0", "try_complete.call(op)"),
+        ("caller-0", "check_and_complete.call(k)"),
+        ("caller-0", "check_and_complete.ret()=0"),
+        ("caller-1", "ready.at(op)"),
+        ("caller-0", "try_complete.ret(op)=0"),
+        ("caller-0", "try_complete_else_watch.ret(op)=0"),
+    ]
+
+
+def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> None:
+    """`enter` and `leave` of `on_complete` are `completed` with time inside."""
+    scene = Scene(*PURGATORY)
+    scene.recorded()
+    scene.talk.ask(Check("k"))
+    scene.hear("enter", '"f":"on_complete","id":"op"')
+    scene.hear("leave", '"f":"on_complete","id":"op"')
+    assert scene.recorded()[1:] == [
+        "force_complete.call(op)",
+        "on_complete.call(op)",
+        "on_complete.ret(op)",
+        "force_complete.ret(op)=1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("m", "fields", "kind", "why"),
+    [
+        (
+            "answer",
+            '"n":2,"out":0',
+            "rubbish",
+            "call 2 went on from hold 7 at 'try_complete', and nobody let",
+        ),
+        ("leave", '"f":"try_complete","id":"op","out":0', "rubbish", "caller-0 went on from hold 7"),
+        (
+            "held",
+            '"hold":7,"f":"try_complete","id":"op","th":"w"',
+            "wrong-id",
+            "a second stop of the number 7",
+        ),
+        ("held", '"hold":8,"f":"try_complete","id":"op"', "rubbish", "caller-0 went on from hold 7"),
+        ("held", '"hold":8,"f":"on_complete","id":"op","th":"w"', "rubbish", "where no gate was asked for"),
+        ("held", '"hold":8,"f":"try_complete","id":"no","th":"w"', "wrong-id", "of 'no', which was never"),
+    ],
+)
+def test_who_is_held_does_nothing_by_itself(m: str, fields: str, kind: FailureKind, why: str) -> None:
+    """Nor does anybody stop where, or as, nobody asked."""
+    scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)), *PURGATORY)
+    scene.talk.ask(Check("k"))
+    scene.hear("enter", '"f":"try_complete","id":"op"')
+    scene.hear("held", '"hold":7,"f":"try_complete","id":"op"')
+    with pytest.raises(Misbehaved) as refused:
+        scene.hear(m, fields)
+    assert refused.value.kind == kind
+    assert why in refused.value.why
 
 
 def test_ready_and_what_is_given_back_are_points() -> None:

@@ -27,6 +27,7 @@ from purgatorio_stress.protocol.message import (
     Describe,
     Force,
     Gauge,
+    Go,
     Quiesce,
     Ready,
     Register,
@@ -48,7 +49,7 @@ VALIDATOR: Final = jsonschema.Draft202012Validator(json_schema())
 EVERY_CALL: Final[tuple[Call, ...]] = (
     Describe(),
     Start("timer", "virtual", 5),
-    Start("purgatory", "real"),
+    Start("purgatory", "real", gates=("try_complete", "x_own")),
     Add("t-0", -5),
     Cancel("t-0"),
     Advance(7),
@@ -57,6 +58,7 @@ EVERY_CALL: Final[tuple[Call, ...]] = (
     Check("k0"),
     CancelKey("k0"),
     Force("op-0"),
+    Go((0, 7), fail=1),
     Gauge(),
     Quiesce(),
     Stop(),
@@ -118,10 +120,10 @@ def test_the_page_names_every_kind_of_misbehaviour() -> None:
 
 
 @pytest.mark.parametrize("call", EVERY_CALL, ids=lambda call: type(call).__name__)
-@pytest.mark.parametrize("lane", [0, 3])
-def test_every_call_is_as_the_schema_says(call: Call, lane: int) -> None:
+@pytest.mark.parametrize(("lane", "hold"), [(0, None), (3, None), (0, 5)])
+def test_every_call_is_as_the_schema_says(call: Call, lane: int, hold: int | None) -> None:
     """What the driver writes, it writes as published; its line fits a pipe's atomic write."""
-    line = call_line(12, call, lane)
+    line = call_line(12, call, lane, hold)
     VALIDATOR.validate(json.loads(line))
     assert len(line) < 4096
 
@@ -181,6 +183,8 @@ LINES = st.one_of(
             b'{"m":"enter","f":"try_complete","id":"op-0"}',
             b'{"m":"leave","f":"try_complete","id":"op-0","out":0}',
             b'{"m":"armed","id":"op-0"}',
+            b'{"m":"held","hold":%d,"f":"try_complete","id":"op-0"}',
+            b'{"m":"held","hold":0,"f":"x_own","th":"w"}',
         ]
     ),
 )
@@ -192,7 +196,7 @@ def test_no_conversation_crashes(steps: list[tuple[Call, bytes]], virtual: bool)
     recorder = Recorder(lambda: 5)
     talk = Conversation(recorder, REPORTABLE, virtual=virtual)
     for call, line in steps:
-        if talk.free(0):
+        if talk.free(0) and talk.makes_sense(call):
             talk.ask(call)
         number = talk.calls - 1
         why = ""

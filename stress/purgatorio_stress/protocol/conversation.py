@@ -6,19 +6,23 @@ on the caller's thread, in the order in which the lines were written and read: a
 written and its return after the answer was read, so the recorded interval holds the real one.
 
 What a subject's event is recorded as: see `message`. An event made from within a call (`during`) is on that call's
-thread of the trace, `caller-0` for lane 0; any other is on the thread that it names, `subject` if none. In virtual time
-all is made from within the one call under way.
+thread of the trace, `caller-0` for lane 0; any other is on the thread that it names (`th`). One that says neither is
+made from within the one call under way in virtual time, and on the thread `subject` in real time.
+
+Gates: a thread that is `held` does nothing until it is let go but make the calls that are asked of it (`hold`); those
+are recorded on its thread, inside the callback in which it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, State
 from purgatorio_stress.protocol.message import (
+    SPOKEN,
     Add,
     Advance,
     Answer,
@@ -36,11 +40,15 @@ from purgatorio_stress.protocol.message import (
     Fired,
     Force,
     Gauge,
+    Go,
     Happening,
+    Held,
     Leave,
     Quiesce,
     Ready,
     Register,
+    Said,
+    Start,
     call_line,
     call_name,
     parse_said,
@@ -48,7 +56,7 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.recorder import Recorder, ThreadLog
 from purgatorio_stress.subject.contract import FailureKind
 
-__all__ = ["Conversation", "Misbehaved"]
+__all__ = ["Conversation", "Hold", "Misbehaved"]
 
 _MAX_THREADS: Final = 64
 _MAX_DEPTH: Final = 64
@@ -73,10 +81,11 @@ class Misbehaved(Exception):
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call without its answer: its ticket, and what its record needs when it ends."""
+    """A call without its answer: its ticket, and what its record needs when it ends. `lane`: None where a held thread
+    makes it, or nobody does (`go`)."""
 
     call: Call
-    lane: int
+    lane: int | None
     log: ThreadLog
     ticket: int
     asked_t: int
@@ -84,11 +93,25 @@ class _OpenCall:
 
 @dataclass(slots=True)
 class _Entered:
-    """A function that the subject entered; not recorded itself where a call of the driver's already is (`force`)."""
+    """A function that the subject entered; not recorded itself where a call of the driver's already is (`force`).
+    `claim`: of the `force_complete` that stands in the trace around an `on_complete` in none."""
 
     f: str
     id: str
     ticket: int | None
+    claim: int | None = None
+
+
+@dataclass(slots=True)
+class Hold:
+    """A thread at a gate, by its name in the trace: where it stands (`f`, `id`), and the number of the call that it is
+    making there, if it is."""
+
+    number: int
+    thread: str
+    f: str
+    id: str | None
+    making: int | None = None
 
 
 @dataclass(slots=True)
@@ -126,6 +149,9 @@ class Conversation:
         self._operations: dict[str, _Operation] = {}
         self._logs: dict[str, ThreadLog] = {}
         self._stacks: dict[str, list[_Entered]] = {}
+        self._gates: frozenset[str] = frozenset()
+        self._holds: dict[int, Hold] = {}
+        self._held_before: set[int] = set()
 
     @property
     def calls(self) -> int:
@@ -146,26 +172,77 @@ class Conversation:
         """Whether the lane has no call under way."""
         return lane not in self._busy
 
+    @property
+    def holds(self) -> Mapping[int, Hold]:
+        """The threads that stand at gates, by the numbers of their stops, in the order in which they came."""
+        return self._holds
+
+    def loose(self) -> list[int]:
+        """The calls under way whose threads stand at no gate: they run, or wait for what another thread has."""
+        return [number for number, one in self._open.items() if not self._stands(one.log.name, number)]
+
+    def entered(self, thread: str) -> bool:
+        """Whether this thread of the subject's own has entered a function that it has not left."""
+        return bool(self._stacks.get(thread))
+
     def makes_sense(self, call: Call) -> bool:
-        """Whether what a cancel or a force speaks of is known to be there; true of any other call."""
+        """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
+        if isinstance(call, Go):
+            return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
         return not isinstance(call, Cancel | Force) or call.id in self.settled.known
 
-    def ask(self, call: Call, lane: int = 0, *, before_sending: Callable[[], None] | None = None) -> bytes:
-        """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record."""
-        assert self.free(lane), "a lane makes one call after the other"
+    def ask(
+        self,
+        call: Call,
+        lane: int = 0,
+        *,
+        hold: int | None = None,
+        before_sending: Callable[[], None] | None = None,
+    ) -> bytes:
+        """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record.
+
+        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither.
+        """
         number, self._next = self._next, self._next + 1
-        log = self._log(f"caller-{lane}")
+        of_lane = None if hold is not None or isinstance(call, Go) else lane
+        if hold is not None:
+            standing = self._holds[hold]
+            assert self._innermost(standing.thread) is standing, "it stands at a gate further in"
+            assert standing.making is None, "it has a call under way"
+            standing.making = number
+            log = self._log(standing.thread)
+        else:
+            log = self._log(f"caller-{lane}")
+        if of_lane is not None:
+            assert self.free(of_lane), "a lane makes one call after the other"
+            self._busy[of_lane] = number
+        if isinstance(call, Start):
+            self._gates = frozenset(call.gates)
+        if isinstance(call, Go):
+            for gone in call.holds:
+                assert self._holds[gone].making is None, "it has a call under way"
+                del self._holds[gone]
         asked_t = self._recorder.clock_ns()
-        self._open[number] = _OpenCall(call, lane, log, self._begin(log, call, asked_t), asked_t)
-        self._busy[lane] = number
+        self._open[number] = _OpenCall(call, of_lane, log, self._begin(log, call, asked_t), asked_t)
         if before_sending is not None:
             before_sending()
-        return call_line(number, call, lane)
+        return call_line(number, call, lane, hold)
+
+    def _innermost(self, thread: str) -> Hold | None:
+        """Where the thread stands: one that makes a call at a gate may come to the next."""
+        return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
+
+    def _stands(self, thread: str, number: int) -> bool:
+        """Whether a call of this thread cannot go on, since the thread stands at a gate that is not the call's own."""
+        hold = self._innermost(thread)
+        return hold is not None and hold.making != number
 
     def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
         if isinstance(call, Add | Register):
             keys = call.keys if isinstance(call, Register) else ()
             self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
+            # One that is added again is not over any more.
+            self.settled.known.discard(call.id)
             return log.call(_recorded(call), call.id, keys=keys or None, delay_ns=call.delay_ns)
         if isinstance(call, Ready):
             self._operations.setdefault(call.id, _Operation())
@@ -177,7 +254,7 @@ class Conversation:
             return log.call(_recorded(call))
         return -1
 
-    def hear(self, line: bytes) -> Answer | Description | Happening:
+    def hear(self, line: bytes) -> Said:
         """Record what the line says. Raises Misbehaved."""
         try:
             said = parse_said(line)
@@ -187,9 +264,27 @@ class Conversation:
             self._described(said)
         elif isinstance(said, Answer):
             self._answered(said)
+        elif isinstance(said, Held):
+            self._stopped(said)
         else:
             self._happened(said)
         return said
+
+    def _stopped(self, said: Held) -> None:
+        """A thread has come to a gate."""
+        if said.f not in self._gates:
+            raise Misbehaved("rubbish", f"it holds a thread at {said.f!r}, where no gate was asked for")
+        if said.hold in self._held_before:
+            raise Misbehaved("wrong-id", f"a second stop of the number {said.hold}")
+        if said.id is not None and said.id not in self._operations:
+            raise Misbehaved(
+                "wrong-id", f"held at {said.f} of {said.id!r}, which was never added or registered"
+            )
+        thread, _ = self._thread(said)
+        if len(self._holds) >= _MAX_THREADS:
+            raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
+        self._held_before.add(said.hold)
+        self._holds[said.hold] = Hold(said.hold, thread, said.f, said.id)
 
     def _close(self, number: int) -> _OpenCall:
         ended = self._open.pop(number, None)
@@ -197,14 +292,23 @@ class Conversation:
             if number < self._next:
                 raise Misbehaved("answered-twice", f"call {number} was answered before")
             raise Misbehaved("wrong-id", f"an answer to call {number}, which was never made")
-        del self._busy[ended.lane]
+        hold = None if isinstance(ended.call, Go) else self._innermost(ended.log.name)
+        if hold is not None and hold.making != number:
+            raise Misbehaved(
+                "rubbish",
+                f"call {number} went on from hold {hold.number} at {hold.f!r}, and nobody let it go",
+            )
+        if hold is not None:
+            hold.making = None
+        if ended.lane is not None:
+            del self._busy[ended.lane]
         return ended
 
     def _described(self, said: Description) -> None:
         ended = self._close(said.n)
         if not isinstance(ended.call, Describe):
             raise Misbehaved("rubbish", f"a description in answer to {call_name(ended.call)}")
-        if said.protocol != ended.call.protocol:
+        if said.protocol not in SPOKEN:
             raise Misbehaved(
                 "wrong-version", f"it speaks {said.protocol!r}, and was asked for {ended.call.protocol!r}"
             )
@@ -297,24 +401,34 @@ class Conversation:
         if f in ("timer_fire", "on_complete"):
             self._over(said.id)
 
-    def _thread(self, said: Happening) -> tuple[str, ThreadLog]:
-        """The thread of the trace on which an event is recorded."""
+    def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
+        """The thread of the trace on which an event is recorded: it must not stand at a gate."""
+        log = self._log_of(said)
+        hold = self._innermost(log.name)
+        if hold is not None and hold.making is None:
+            raise Misbehaved(
+                "rubbish", f"{log.name} went on from hold {hold.number} at {hold.f!r}, and nobody let it go"
+            )
+        return log.name, log
+
+    def _log_of(self, said: Happening | Held) -> ThreadLog:
         if said.during is not None:
             within = self._open.get(said.during)
-            if within is None:
+            if within is None or isinstance(within.call, Go):
                 raise Misbehaved(
                     "wrong-id", f"an event of {said.id!r} during call {said.during}, not under way"
                 )
-            return within.log.name, within.log
-        if self._virtual:
-            within = next(iter(self._open.values()), None)
-            if within is None:
+            return within.log
+        if said.th is None and self._virtual:
+            logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}
+            if len(logs) != 1:
+                many = "several calls are" if logs else "no call is"
                 raise Misbehaved(
-                    "rubbish", f"an event of {said.id!r} while no call is under way, in virtual time"
+                    "rubbish",
+                    f"an event of {said.id!r} that names no call while {many} under way, in virtual time",
                 )
-            return within.log.name, within.log
-        name = "subject" if said.th is None else f"subject/{said.th}"
-        return name, self._log(name)
+            return next(iter(logs.values()))
+        return self._log("subject" if said.th is None else f"subject/{said.th}")
 
     def _log(self, name: str) -> ThreadLog:
         log = self._logs.get(name)
@@ -328,9 +442,10 @@ class Conversation:
         stack = self._stacks.setdefault(thread, [])
         if len(stack) >= _MAX_DEPTH:
             raise Misbehaved("flood", f"more than {_MAX_DEPTH} functions entered and not left")
+        claim = self._claim(thread, log, said.id) if said.f == "on_complete" else None
         is_the_call = said.f == "force_complete" and self._forcing(thread, said.id)
         ticket = None if is_the_call else log.call(said.f, said.id, delay_ns=self._delay(said.f, said.id))
-        stack.append(_Entered(said.f, said.id, ticket))
+        stack.append(_Entered(said.f, said.id, ticket, claim))
 
     def _left(self, thread: str, log: ThreadLog, said: Leave) -> None:
         stack = self._stacks.get(thread, [])
@@ -341,14 +456,19 @@ class Conversation:
         if entered.ticket is not None:
             until = self._armed_until(said.f, said.id) if said.err is None else None
             log.ret(said.f, entered.ticket, said.id, out=said.out, err=said.err, deadline_t=until)
+        if entered.claim is not None:
+            log.ret("force_complete", entered.claim, said.id, out=1)
 
     def _completed(self, thread: str, log: ThreadLog, operation: str) -> None:
-        inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
-        claimed = inside or self._forcing(thread, operation)
-        claim = None if claimed else log.call("force_complete", operation)
+        claim = self._claim(thread, log, operation)
         log.ret("on_complete", log.call("on_complete", operation), operation)
         if claim is not None:
             log.ret("force_complete", claim, operation, out=1)
+
+    def _claim(self, thread: str, log: ThreadLog, operation: str) -> int | None:
+        """The `force_complete` that stands around a callback of completion, unless the thread is in one already."""
+        inside = any((e.f, e.id) == ("force_complete", operation) for e in self._stacks.get(thread, []))
+        return None if inside or self._forcing(thread, operation) else log.call("force_complete", operation)
 
     def _forcing(self, thread: str, operation: str) -> bool:
         """Whether the driver's own `force` of this operation is under way on this thread."""

@@ -17,6 +17,7 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "timer": frozenset({"timer_fire"}),
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
+_SINCE_1_1: Final = frozenset({"add-again", "failing"})
 _PLAIN_TIMER: Final = "timer"
 _BARRIER_TIMER: Final = "timer-cancel-barrier"
 
@@ -50,6 +51,12 @@ def check_description(description: Description) -> None:
             raise Misbehaved("rubbish", f"a {part} must report {', '.join(sorted(missing))}")
     if "purgatory" in parts and "O1" not in profile.clauses:
         raise Misbehaved("rubbish", f"the profile {profile.name} promises nothing of a purgatory")
+    newer = [*description.gates, *_SINCE_1_1.intersection(description.capabilities)]
+    if newer and description.protocol == PROTOCOL:
+        raise Misbehaved("rubbish", f"{PROTOCOL} does not know {newer[0]}: it came with {PROTOCOL}.1")
+    own = [place for place in description.gates if place not in REPORTABLE and not place.startswith("x_")]
+    if own:
+        raise Misbehaved("rubbish", f"a gate at {own[0]!r}: a place of its own is called x_...")
     declared = "cancel-barrier" in description.capabilities
     if "timer" in parts and "cancel" in description.capabilities and declared != profile.cancel_is_barrier:
         is_or_not = "is" if profile.cancel_is_barrier else "is not"

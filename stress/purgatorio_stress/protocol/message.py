@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import orjson
 
 from purgatorio_spec.trace.parse import Refusal, shown
-from purgatorio_stress.protocol.rule import Number, Text, Texts, decoded, written
+from purgatorio_stress.protocol.rule import Items, Number, Text, decoded, written
 
 __all__ = [
     "CALLS",
@@ -22,6 +22,7 @@ __all__ = [
     "PROTOCOL",
     "REPORTABLE",
     "SAID",
+    "SPOKEN",
     "Add",
     "Advance",
     "Answer",
@@ -39,7 +40,9 @@ __all__ = [
     "Fired",
     "Force",
     "Gauge",
+    "Go",
     "Happening",
+    "Held",
     "Leave",
     "Quiesce",
     "Ready",
@@ -52,6 +55,9 @@ __all__ = [
 ]
 
 PROTOCOL: Final = "purgatorio-subject/1"
+
+SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1")
+"""What a subject may answer that it speaks. Gates came with 1.1; a subject of version 1 is never told of them."""
 
 MAX_TIME_NS: Final = (1 << 53) - 1
 """No time or delay beyond this is sent unless the subject asks for it: a JavaScript number holds it exactly."""
@@ -66,6 +72,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "cancel-key": "knows `cancel_key`",
     "force": "knows `force`",
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
+    "add-again": "takes an `add` of an id again: a task that is over starts anew, one that waits is moved",
+    "failing": "ends a callback with an error where `go` says `fail`",
 }
 """What a subject may declare, and what it means."""
 
@@ -79,6 +87,8 @@ REPORTABLE: Final = (
     "timer_fire",
 )
 """The functions of the trace format that a subject may report; what it does not declare counts as not recorded."""
+
+_PLACES: Final = Items(Text(100), most=16)
 
 _ID: Final = Text(100)
 _TIME: Final = Number(0)
@@ -101,13 +111,16 @@ class Start:
     part: Annotated[str, Text(words=("timer", "purgatory")), "which part of the subject is driven"]
     time: Annotated[str, Text(words=("virtual", "real")), "whose clock counts: `advance`'s, or the machine's"]
     now_ns: Annotated[int | None, _TIME, "in virtual time, what the clock says at first"] = None
+    gates: Annotated[
+        tuple[str, ...], _PLACES, "of the places declared: whoever comes there in this run stops"
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
     """Run the task `id` when `delay_ns` have passed; report `fired` when it starts."""
 
-    id: Annotated[str, _ID, "of the task, never used again in a run"]
+    id: Annotated[str, _ID, "of the task; used again in a run only if `add-again` is declared"]
     delay_ns: Annotated[int, Number(), "from now on; below zero only if `least_delay_ns` allows it"]
 
 
@@ -130,7 +143,7 @@ class Register:
     """Try the operation `id`; unless that completes it, watch it under its keys with this time-out."""
 
     id: Annotated[str, _ID, "of the operation, never used again in a run"]
-    keys: Annotated[tuple[str, ...], Texts(_ID, most=16, least=1), "to watch it under, each once"]
+    keys: Annotated[tuple[str, ...], Items(_ID, most=16, least=1), "to watch it under, each once"]
     delay_ns: Annotated[int, Number(), "its time-out"]
 
 
@@ -163,6 +176,16 @@ class Force:
 
 
 @dataclass(frozen=True, slots=True)
+class Go:
+    """The threads that stand at these gates go on, all at once. Answered at once, not when they get somewhere."""
+
+    holds: Annotated[tuple[int, ...], Items(_CALL_NUMBER, most=64, least=1), "as `held` named them"]
+    fail: Annotated[
+        int | None, Number(0, 1), "1: each callback ends here with an error; only where `failing` is declared"
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Gauge:
     """Read the sizes now."""
 
@@ -188,6 +211,7 @@ Call = (
     | Check
     | CancelKey
     | Force
+    | Go
     | Gauge
     | Quiesce
     | Stop
@@ -204,6 +228,7 @@ CALLS: Final[Mapping[str, type[Call]]] = {
     "check": Check,
     "cancel_key": CancelKey,
     "force": Force,
+    "go": Go,
     "gauge": Gauge,
     "quiesce": Quiesce,
     "stop": Stop,
@@ -218,14 +243,16 @@ class Description:
     """The answer to `describe`. A constant that is not given is not judged by: its clauses are SKIPPED."""
 
     n: Annotated[int, _CALL_NUMBER, "number of the call"]
-    protocol: Annotated[str, Text(), "the version that the subject speaks; must be the driver's"]
+    protocol: Annotated[
+        str, Text(), "the version that the subject speaks: `purgatorio-subject/1` or `.../1.1`"
+    ]
     name: Annotated[str, Text(100), "of the implementation, as its makers call it"]
     capabilities: Annotated[
-        tuple[str, ...], Texts(Text(words=tuple(CAPABILITIES)), most=len(CAPABILITIES)), "see below"
+        tuple[str, ...], Items(Text(words=tuple(CAPABILITIES)), most=len(CAPABILITIES)), "see below"
     ]
     reports: Annotated[
         tuple[str, ...],
-        Texts(Text(words=REPORTABLE), most=len(REPORTABLE)),
+        Items(Text(words=REPORTABLE), most=len(REPORTABLE)),
         "functions of the trace format that its events report",
     ]
     version: Annotated[str, Text(100), "of the implementation"] = ""
@@ -243,7 +270,10 @@ class Description:
     unit_ns: Annotated[int, Number(1, 1_000_000_000), "times and delays are multiples of this"] = 1
     least_delay_ns: Annotated[int, Number(), "the smallest delay it takes"] = 0
     most_delay_ns: Annotated[int, Number(), "the largest delay it takes"] = MAX_TIME_NS
-    lanes: Annotated[int, Number(1, 16), "real time: calls that may be under way at once"] = 1
+    lanes: Annotated[
+        int, Number(1, 16), "calls that may be under way at once: in real time, and where there are gates"
+    ] = 1
+    gates: Annotated[tuple[str, ...], _PLACES, "1.1: the places where its threads can be made to stop"] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +285,7 @@ class Answer:
     err: Annotated[str | None, Text(200), "instead of a result: the type of the error that it ended with"] = (
         None
     )
-    ids: Annotated[tuple[str, ...], Texts(_ID, most=100_000), "of operations given back"] = ()
+    ids: Annotated[tuple[str, ...], Items(_ID, most=100_000), "of operations given back"] = ()
     watched: Annotated[int | None, Number(), "entries in the watch lists"] = None
     delayed: Annotated[int | None, Number(), "tasks in the timer"] = None
 
@@ -315,8 +345,19 @@ class Leave:
     th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A thread stands at a gate. Until a `go` names it, it does nothing but make the calls that carry its `hold`."""
+
+    hold: Annotated[int, _CALL_NUMBER, "the subject's own number for this stop, never used again"]
+    f: Annotated[str, Text(100), "the place"]
+    id: Annotated[str | None, _ID, "of the task or operation, if it is one's"] = None
+    during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it came there"] = None
+    th: Annotated[str | None, Text(60), "the subject's thread, if no call came there"] = None
+
+
 Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave
-Said = Description | Answer | Happening
+Said = Description | Answer | Held | Happening
 
 SAID: Final[Mapping[str, type[Said]]] = {
     "description": Description,
@@ -328,14 +369,18 @@ SAID: Final[Mapping[str, type[Said]]] = {
     "disarmed": Disarmed,
     "enter": Enter,
     "leave": Leave,
+    "held": Held,
 }
 """What the subject says, by `m`."""
 
 
-def call_line(number: int, call: Call, lane: int = 0) -> bytes:
-    """The line of a call, without its end. `lane` is written only where it is not 0."""
+def call_line(number: int, call: Call, lane: int = 0, hold: int | None = None) -> bytes:
+    """The line of a call, without its end. `lane` is written only where it is not 0, `hold` where a held thread makes
+    the call."""
     fields: dict[str, object] = {"m": _NAME_OF[type(call)], "n": number}
-    if lane:
+    if hold is not None:
+        fields["hold"] = hold
+    elif lane:
         fields["lane"] = lane
     return orjson.dumps(fields | written(call))
 

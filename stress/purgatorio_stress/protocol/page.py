@@ -87,7 +87,7 @@ def sections() -> Mapping[str, str]:
         "description": _message("description", SAID["description"]),
         "answer": _message("answer", SAID["answer"]),
         "events": "\n\n".join(
-            [_message(name, SAID[name], fields=name in ("enter", "leave")) for name in events]
+            [_message(name, SAID[name], fields=name in ("enter", "leave", "held")) for name in events]
             + ["All others have these fields:", _fields(SAID["fired"])]
         ),
         "capabilities": _table(
@@ -121,6 +121,8 @@ def _value(rule: Rule) -> str:
     if isinstance(rule, Text):
         words = [f"`{word}`" for word in rule.words]
         return (" or " if len(words) < 3 else ", ").join(words) or f"text, up to {rule.longest} characters"
+    if isinstance(rule.item, Number):
+        return f"list of up to {rule.most} integers"
     if rule.item.words:
         return "list of texts"
     return f"list of up to {rule.most} texts"

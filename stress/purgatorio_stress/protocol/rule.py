@@ -14,7 +14,7 @@ from typing import Final, TypeVar, get_type_hints
 from purgatorio_spec.trace.parse import Refusal, shown
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
-__all__ = ["FieldRule", "Number", "Rule", "Text", "Texts", "decoded", "field_rules", "written"]
+__all__ = ["FieldRule", "Items", "Number", "Rule", "Text", "decoded", "field_rules", "written"]
 
 T = TypeVar("T")
 
@@ -54,23 +54,23 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """A list of at most `most` texts; it becomes a tuple."""
+class Items:
+    """A list of at most `most` texts or integers; it becomes a tuple."""
 
-    item: Text = Text()
+    item: Text | Number = Text()
     most: int = 100
     least: int = 0
 
     def taken(self, name: str, value: object) -> object:
         """The value, checked. Raises Refusal."""
         if not isinstance(value, list):
-            raise Refusal(name, f"{shown(value)} is no list", "write a JSON list of strings")
+            raise Refusal(name, f"{shown(value)} is no list", "write a JSON list")
         if not self.least <= len(value) <= self.most:
             raise Refusal(name, f"{len(value)} items", f"write {self.least} to {self.most}")
         return tuple(self.item.taken(name, one) for one in value)
 
 
-Rule = Number | Text | Texts
+Rule = Number | Text | Items
 
 
 @dataclass(frozen=True, slots=True)
