@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from purgatorio_pipeline.cli import COMMANDS
@@ -35,3 +37,31 @@ def test_the_commands_of_the_readme_exist() -> None:
     named = set(COMMAND.findall((ROOT / "README.md").read_text()))
     assert named
     assert named <= set(COMMANDS)
+
+
+def listed(index: str) -> list[str]:
+    """The pages of an index: one list item a page, with a line about it."""
+    return re.findall(r"^- \[.+?\]\((.+?)\): \S.+\.$", index, re.MULTILINE)
+
+
+def test_the_index_has_every_page_once() -> None:
+    """The site's order is this list, so a page that is not in it is found by nobody."""
+    pages = listed((ROOT / "docs" / "index.md").read_text())
+    there = [path.name for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"]
+    assert sorted(page for page in pages if not page.startswith("../")) == sorted(there)
+    assert len(set(pages)) == len(pages)
+
+
+def test_a_page_without_a_line_about_it_is_not_listed() -> None:
+    """The twin: an item that says nothing does not count."""
+    assert listed("- [A](a.md): what it is.\n- [B](b.md)\n") == ["a.md"]
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """`strict`: a link between pages, or an anchor's page, that leads nowhere is an error."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "site")]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "using/" in page
+    assert (tmp_path / "site" / "search" / "search_index.json").stat().st_size > 100_000
