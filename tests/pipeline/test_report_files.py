@@ -187,6 +187,16 @@ def test_a_finding_keeps_its_fingerprint() -> None:
     assert len(set(hashes)) == len(hashes) > 1, "two findings must not be taken for one"
 
 
+def test_runs_of_one_name_are_two_findings() -> None:
+    """The same cause of the same subject in two files whose runs share a name."""
+    first, second = fired_early(), fired_early()
+    second.file = "other.jsonl"
+    runs = CheckResult((*first.result().runs, *second.result().runs))
+    found = parsed(sarif(runs, {**first.examples(), **second.examples()}))["results"]
+    hashes = [one["partialFingerprints"]["primaryLocationLineHash"] for one in found]
+    assert len(set(hashes)) == len(hashes) == 2
+
+
 def test_a_field_that_sarif_does_not_know_would_be_caught() -> None:
     """The twin that must fail: the form of these tests refuses a foreign property, a line 0, and an unknown level."""
     made = fired_early()

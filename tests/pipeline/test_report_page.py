@@ -17,8 +17,10 @@ import pytest
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
+from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page, write_report
+from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.history.gauge_series import POINTS_SHOWN, GaugePoint, GaugeSeries, gauge_series
 from purgatorio_spec.history.lateness import lateness, lateness_of
@@ -38,7 +40,8 @@ from spec.shown_trace import (
 
 ELEMENTS = set(
     "html head meta title style body main header section article h1 h2 h3 p dl dt dd div span table thead tbody tr th "
-    "td a ul li code pre details summary figure figcaption svg line polyline rect text circle output script".split()
+    "td a ul li code pre details summary figure figcaption svg line polyline rect text circle output footer "
+    "script".split()
 )
 """All that the page is made of: nothing that loads, and one script."""
 
@@ -80,7 +83,7 @@ def alone(text: str) -> Reader:
         assert not name.startswith("on")
         assert name not in {"src", "srcset", "style", "xlink:href"}
         if name == "href":
-            assert re.fullmatch(r"#[A-Z]\d+", value)
+            assert re.fullmatch(r"#[A-Z]\d+-\d+", value)
     style = re.search(r"<style>(.*?)</style>", text, re.S)
     assert style is not None
     assert "url(" not in style[1]
@@ -153,6 +156,56 @@ def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], H
         assert example.violation.seen in texts
         assert f"{example.violation.clause} is broken here" in texts
         assert all(word in texts for word in example.replay)
+
+
+def two_runs_of_one_name() -> tuple[CheckResult, ExampleOf]:
+    """One clause broken in two files whose runs have the same name, by subjects of two kinds."""
+    first, second = fired_early(), fired_early()
+    second.file = "other.jsonl"
+    run, late = first.result().runs[0], second.result().runs[0]
+    late = replace(late, subject="another")
+    return CheckResult((run, late)), {**first.examples(), **second.examples()}
+
+
+def test_a_broken_clause_leads_to_its_own_counterexample() -> None:
+    """Two runs break one clause: each cell leads to the cause of its run, and every anchor is there once."""
+    read = alone(page(*two_runs_of_one_name(), []))
+    led = [value.removeprefix("#") for name, value in read.attributes if name == "href"]
+    anchors = [value for name, value in read.attributes if name == "id"]
+    assert len(led) == len(set(led)) == 2
+    assert sorted(led) == sorted(anchors)
+
+
+def test_runs_of_one_name_are_told_apart() -> None:
+    """The file stands beside the name where the name alone would say nothing, and only there."""
+    texts = "".join(alone(page(*two_runs_of_one_name(), [])).text)
+    assert "early-fire (hand-made.jsonl)" in texts
+    assert "early-fire (other.jsonl)" in texts
+    one = fired_early()
+    assert "early-fire (hand-made.jsonl)" not in "".join(alone(page(one.result(), one.examples(), [])).text)
+
+
+def test_the_broken_place_stands_above_the_drawing() -> None:
+    """On a phone the lane of the last event may lie beyond the edge: line, thread and event are text as well."""
+    made = completed_twice()
+    read = alone(page(made.result(), made.examples(), []))
+    (example,) = made.examples().values()
+    assert example.illegal_row is not None
+    row = example.rows[example.illegal_row]
+    assert f"{example.violation.clause} is broken here: line {row.line}, {row.th}: " in "".join(read.text)
+
+
+def test_a_page_says_where_it_comes_from() -> None:
+    """Date, version, command and machine, escaped like all else; the seed stands beside its run."""
+    made = fired_early()
+    run = made.result().runs[0]
+    assert run.header is not None
+    seeded = CheckResult((replace(run, header=replace(run.header, params={"seed": 7})),))
+    there = Provenance("2026-11-22 04:00:00 UTC", "1.2", "purgatorio check '<b>'", "a machine")
+    texts = "".join(alone(page(seeded, {}, [], provenance=there)).text)
+    assert all(text in texts for _, text in there.lines())
+    assert "· seed 7" in texts
+    assert "seed" not in "".join(alone(page(made.result(), {}, [])).text)
 
 
 def test_the_drawing_has_a_lane_a_thread_and_one_illegal_point() -> None:

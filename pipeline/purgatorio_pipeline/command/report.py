@@ -14,6 +14,7 @@ from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.outcome_section import sums
 from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_pipeline.results.gather import Gathered, gather
@@ -78,9 +79,21 @@ def command(
     if not judged.result.runs and (junit_ or sarif_):
         raise click.UsageError("--junit and --sarif hold runs, and the sources have none")
     if html is not None:
-        write_report(judged.result, judged.examples, judged.lateness, html, judged.gauges, outcomes, kills)
+        write_report(
+            judged.result,
+            judged.examples,
+            judged.lateness,
+            html,
+            judged.gauges,
+            outcomes,
+            kills,
+            provenance_here(),
+        )
     if markdown_ is not None:
-        write_whole(markdown_, markdown(judged.result, judged.examples, judged.lateness, outcomes, kills))
+        summary = markdown(
+            judged.result, judged.examples, judged.lateness, outcomes, kills, provenance_here()
+        )
+        write_whole(markdown_, summary)
     if junit_ is not None:
         write_whole(junit_, junit(judged.result, judged.examples))
     if sarif_ is not None:

@@ -19,6 +19,7 @@ from purgatorio_pipeline.judging import Engine, Focus, Judged
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_pipeline.whole_file import write_whole
@@ -117,13 +118,13 @@ def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, o
     late = [one for one in judged.lateness if one.run in runs]
     gauges = [one for one in judged.gauges if one.run in runs]
     if output.report is not None:
-        write_report(result, judged.examples, late, output.report, gauges)
+        write_report(result, judged.examples, late, output.report, gauges, provenance=provenance_here())
     if output.junit is not None:
         write_whole(output.junit, junit(result, judged.examples))
     if output.sarif is not None:
         write_whole(output.sarif, sarif(result, judged.examples))
     if output.markdown is not None:
-        write_whole(output.markdown, markdown(result, judged.examples, late))
+        write_whole(output.markdown, markdown(result, judged.examples, late, provenance=provenance_here()))
     if output.json:
         files = {} if judged.files is None else {"files": asdict(judged.files)}
         click.echo(json.dumps({**result.as_json(), **files, **(more or {})}, ensure_ascii=False))

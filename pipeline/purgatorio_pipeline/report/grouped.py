@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,10 +22,17 @@ def worst_first(runs: Iterable[RunResult]) -> list[RunResult]:
     return sorted(runs, key=lambda run: _ORDER.index(run.verdict))
 
 
+def run_titles(runs: Iterable[RunResult]) -> dict[tuple[str, str], str]:
+    """What a run is called, by its file and name: its name, and the file too where another run has the same name."""
+    places = [(run.file, run.run) for run in runs]
+    named = Counter(name for _, name in places)
+    return {(file, name): name if named[name] == 1 else f"{name} ({file})" for file, name in places}
+
+
 @dataclass(slots=True)
 class Group:
-    """A cause in the runs of one subject: `counts` by run in their order; `example` is None if no events of it were at
-    hand, then `violation` still says what was allowed and seen."""
+    """A cause in the runs of one subject: `counts` by the title of a run, in their order, and where these runs are;
+    `example` is None if no events of it were at hand, then `violation` still says what was allowed and seen."""
 
     subject: str
     clause: str
@@ -32,6 +40,7 @@ class Group:
     violation: Violation
     file: str
     counts: dict[str, int] = field(default_factory=dict)
+    places: list[tuple[str, str]] = field(default_factory=list)
     example: Counterexample | None = None
 
     @property
@@ -44,19 +53,17 @@ class Group:
         """The count in words."""
         return noun(self.clause, self.cause, self.count)
 
-    @property
-    def first_run(self) -> str:
-        """The run of the violation that is shown."""
-        return next(iter(self.counts))
-
 
 def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
     """The groups, in the order of clauses, then of how often, then of runs."""
     groups: dict[tuple[str, str, str], Group] = {}
+    titles = run_titles(result.runs)
     for key, run, count, violation in causes(result):
         place = (run.subject, key.clause, key.cause)
         group = groups.setdefault(place, Group(run.subject, key.clause, key.cause, violation, key.file))
-        group.counts[key.run] = group.counts.get(key.run, 0) + count
+        title = titles[key.file, key.run]
+        group.counts[title] = group.counts.get(title, 0) + count
+        group.places.append((key.file, key.run))
         if group.example is None and (found := examples.get(key)) is not None:
             group.example = found
     return sorted(groups.values(), key=lambda group: (group.clause, -group.count))

@@ -14,6 +14,7 @@ from typing import Final
 
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
 from purgatorio_pipeline.report.markdown_text import fenced, left_out, plain, table, text
+from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.results_markdown import kill_lines, outcome_lines
 from purgatorio_pipeline.results.kills import KillMatrix
 from purgatorio_pipeline.results.outcomes import OutcomeTables
@@ -39,6 +40,7 @@ def markdown(
     lateness: Sequence[Lateness],
     outcomes: OutcomeTables = _NO_OUTCOMES,
     kills: KillMatrix | None = None,
+    provenance: Provenance | None = None,
 ) -> str:
     """The whole summary."""
     groups = grouped(result, examples)
@@ -51,6 +53,7 @@ def markdown(
         *outcome_lines(outcomes),
         *kill_lines(kills),
         _problems(result),
+        "" if provenance is None else _provenance(provenance),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -147,6 +150,10 @@ def _lateness(lateness: Sequence[Lateness]) -> str:
     ]  # fmt: skip
     head = ["lateness of run", "tasks", "early", "p50", "p90", "p99", "max"]
     return table(head, rows) + left_out(len(lateness), LATENESS_SHOWN, "runs")
+
+
+def _provenance(provenance: Provenance) -> str:
+    return "".join(f"- {name}: {text(said)}\n" for name, said in provenance.lines())
 
 
 def _problems(result: CheckResult) -> str:

@@ -26,8 +26,9 @@ from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_
 from purgatorio_pipeline.report.kill_section import kill_section
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_pipeline.report.outcome_section import outcome_section
+from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_pipeline.report.verdict_table import badge, verdict_table
+from purgatorio_pipeline.report.verdict_table import Links, badge, verdict_table
 from purgatorio_pipeline.results.kills import KillMatrix
 from purgatorio_pipeline.results.outcomes import OutcomeTables
 from purgatorio_pipeline.results.total import has_check, verdict_of
@@ -39,6 +40,7 @@ from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import line_of, milliseconds
 from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
 
@@ -58,9 +60,10 @@ def write_report(
     gauges: Sequence[GaugeSeries] = (),
     outcomes: OutcomeTables = NO_OUTCOMES,
     kills: KillMatrix | None = None,
+    provenance: Provenance | None = None,
 ) -> None:
     """Write the page. The file appears whole or not at all; folders are made; an old page is replaced."""
-    write_whole(path, page(result, counterexamples, lateness, gauges, outcomes, kills))
+    write_whole(path, page(result, counterexamples, lateness, gauges, outcomes, kills, provenance))
 
 
 def page(
@@ -70,6 +73,7 @@ def page(
     gauges: Sequence[GaugeSeries] = (),
     outcomes: OutcomeTables = NO_OUTCOMES,
     kills: KillMatrix | None = None,
+    provenance: Provenance | None = None,
 ) -> str:
     """The page as text. A section without anything to show is not there."""
     verdict, checked = verdict_of(result, outcomes, kills), has_check(result, outcomes, kills)
@@ -93,7 +97,9 @@ def page(
             *_outcome_figures(outcomes),
             *_kill_figures(kills),
         ),
-        tag("section", tag("h2", "Verdicts"), verdict_table(result), _never(result)) if checked else None,
+        tag("section", tag("h2", "Verdicts"), verdict_table(result, _links(groups)), _never(result))
+        if checked
+        else None,
         _examples(groups) if checked else None,
         _lateness(lateness, _headers(result)),
         _gauges(gauges),
@@ -101,6 +107,7 @@ def page(
         kill_section(kills),
         _problems(result),
         _clauses(),
+        None if provenance is None else _footer(provenance),
     )
     body = tag("body", main, Markup(f"<script>{script}</script>"))
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -162,13 +169,23 @@ def _never(result: CheckResult) -> Markup | None:
     )
 
 
+def _anchor(group: Group, at: int) -> str:
+    """The id of the cause that is shown as number `at`."""
+    return f"{group.clause}-{at + 1}"
+
+
+def _links(groups: Sequence[Group]) -> Links:
+    """From a run and a clause to the first cause of it that is shown."""
+    links: dict[tuple[str, str, str], str] = {}
+    for at, group in enumerate(groups[:GROUPS_SHOWN]):
+        for file, run in group.places:
+            links.setdefault((file, run, group.clause), _anchor(group, at))
+    return links
+
+
 def _examples(groups: Sequence[Group]) -> Markup:
     left = len(groups) - GROUPS_SHOWN
-    named: set[str] = set()
-    shown: list[Markup] = []
-    for group in groups[:GROUPS_SHOWN]:
-        shown.append(example_article(group, None if group.clause in named else group.clause))
-        named.add(group.clause)
+    shown = [example_article(group, _anchor(group, at)) for at, group in enumerate(groups[:GROUPS_SHOWN])]
     return tag(
         "section",
         tag("h2", "Counterexamples"),
@@ -208,13 +225,24 @@ def _drawn(example: Counterexample) -> Markup:
     if example.left_out:
         note += f"; {example.left_out:,} more events left out"
     return joined(
-        tag("div", timeline(example), class_="scroll", tabindex=0, role="region", aria_label="timeline"),
+        _broken_at(example),
+        tag("div", timeline(example), class_="scroll", tabindex=0, role="group", aria_label="timeline"),
         tag("output", class_="fields", aria_label="fields of the chosen event") if example.rows else None,
         tag("p", note, class_="quiet"),
         tag("details", tag("summary", f"{len(example.rows)} events as a table"), _rows(example)),
         tag("p", "replay", class_="label"),
-        tag("pre", tag("code", Markup(" \\\n  ".join(map(escaped, example.replay))))),
+        tag("pre", tag("code", Markup(" \\\n  ".join(map(escaped, example.replay)))), tabindex=0),
     )
+
+
+def _broken_at(example: Counterexample) -> Markup | None:
+    """The place in words, above the drawing: on a narrow screen its lane may lie beyond the edge."""
+    if example.illegal_row is None:
+        return None
+    row = example.rows[example.illegal_row]
+    where = f"{visible(row.th)}: {line_of(row, example.violation.subject, example.start_t)}"
+    said = f"✗ {example.violation.clause} is broken here: line {row.line}, "
+    return tag("p", said, tag("code", where), class_="broken")
 
 
 def _rows(example: Counterexample) -> Markup:
@@ -336,6 +364,12 @@ def _list(items: Iterable[str | Markup], total: int) -> Markup | None:
         tag("li", f"and {left:,} more", class_="quiet") if left > 0 else None,
         class_="problems",
     )
+
+
+def _footer(provenance: Provenance) -> Markup:
+    """Where the page comes from."""
+    rows = (joined(tag("dt", name), tag("dd", text)) for name, text in provenance.lines())
+    return tag("footer", tag("dl", *rows, class_="said"))
 
 
 def _clauses() -> Markup:

@@ -16,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import PurePath
 from typing import Final
 from urllib.parse import quote
 
-from purgatorio_pipeline.report.grouped import ExampleOf, worst_first
+from purgatorio_pipeline.report.grouped import ExampleOf, run_titles, worst_first
+from purgatorio_pipeline.report.provenance import tool_version
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
@@ -49,7 +49,8 @@ _HELP: Final = (
 def sarif(result: CheckResult, examples: ExampleOf) -> str:
     """The document. The same check gives the same text."""
     runs = worst_first(result.runs)
-    found = [one for run in runs for one in _results(run, examples)]
+    titles = run_titles(runs)
+    found = [one for run in runs for one in _results(run, titles[run.file, run.run], examples)]
     shown = found[:RESULTS_SHOWN]
     for one in shown[FLOWS_SHOWN:]:
         one.pop("codeFlows", None)
@@ -81,10 +82,6 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
 
 
 def _driver() -> Json:
-    try:
-        found = version("purgatorio")
-    except PackageNotFoundError:
-        found = "0"
     rules = [
         {
             "id": name,
@@ -95,31 +92,31 @@ def _driver() -> Json:
         }
         for name, clause in CLAUSES.items()
     ]
-    return {"name": "purgatorio", "version": found, "rules": rules}
+    return {"name": "purgatorio", "version": tool_version(), "rules": rules}
 
 
-def _results(run: RunResult, examples: ExampleOf) -> Iterator[Json]:
+def _results(run: RunResult, title: str, examples: ExampleOf) -> Iterator[Json]:
     for clause in run.clauses.values():
         if clause.verdict is Verdict.UNKNOWN:
-            yield _open(run, clause)
+            yield _open(run, title, clause)
         for name, cause in clause.causes.items():
             if cause.examples:
                 key = CauseKey(run.file, run.run, clause.clause, name)
-                yield _fail(run, key, cause.count, cause.examples[0], examples.get(key))
+                yield _fail(run, title, key, cause.count, cause.examples[0], examples.get(key))
 
 
-def _open(run: RunResult, clause: ClauseResult) -> Json:
-    said = f"{clause.clause} is unknown in run {visible(run.run)}: {visible(clause.reason, TEXT_LIMIT)}"
-    return _result(run, clause.clause, clause.reason, said) | {"kind": "open", "level": "none"}
+def _open(run: RunResult, title: str, clause: ClauseResult) -> Json:
+    said = f"{clause.clause} is unknown in run {visible(title)}: {visible(clause.reason, TEXT_LIMIT)}"
+    return _result(run, title, clause.clause, clause.reason, said) | {"kind": "open", "level": "none"}
 
 
 def _fail(
-    run: RunResult, key: CauseKey, count: int, first: Violation, example: Counterexample | None
+    run: RunResult, title: str, key: CauseKey, count: int, first: Violation, example: Counterexample | None
 ) -> Json:
     violation = first if example is None else example.violation
     at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]
     parts = [
-        f"{visible(key.cause)}: {visible(violation.subject)} of run {visible(run.run)}",
+        f"{visible(key.cause)}: {visible(violation.subject)} of run {visible(title)}",
         f"{noun(key.clause, key.cause, count)} in all",
         f"allowed: {visible(violation.allowed, TEXT_LIMIT)}",
         f"seen: {visible(violation.seen, TEXT_LIMIT)}",
@@ -128,18 +125,20 @@ def _fail(
         parts.append(f"row {at.line} of the file")
     if example is not None:
         parts.append(f"replay: {' '.join(example.replay)[:_MOST_URI]}")
-    shape = _result(run, key.clause, key.cause, "\n".join(parts), at)
+    shape = _result(run, title, key.clause, key.cause, "\n".join(parts), at)
     shape |= {"kind": "fail", "level": "error", "occurrenceCount": max(count, 1)}
     if example is not None and example.rows:
         shape["codeFlows"] = [_flow(run.file, example)]
     return shape
 
 
-def _result(run: RunResult, rule: str, cause: str, said: str, at: ShownEvent | None = None) -> Json:
+def _result(
+    run: RunResult, title: str, rule: str, cause: str, said: str, at: ShownEvent | None = None
+) -> Json:
     """What every result has. The fingerprint stays the same from one check to the next: it names clause, cause,
-    subject and run, no file, line or operation. GitHub's code scanning looks at the second name alone, and would make
-    one from the line, which is another in every recording."""
-    print_of = "\n".join((rule, cause, run.subject, run.run)).encode("utf-8", "surrogatepass")
+    subject and run, no line or operation, and a file only where two runs have one name. GitHub's code scanning looks at
+    the second name alone, and would make one from the line, which is another in every recording."""
+    print_of = "\n".join((rule, cause, run.subject, title)).encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(print_of).hexdigest()
     return {
         "ruleId": rule,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from purgatorio_pipeline.report.grouped import worst_first
+from purgatorio_pipeline.report.grouped import run_titles, worst_first
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
@@ -40,16 +41,25 @@ def style_of(verdict: Verdict) -> str:
 
 
 def compact(count: int) -> str:
-    """A number in at most five characters: `9,999`, `10k`, `1.3M`."""
+    """A number in at most four characters: `999`, `9.9k`, `10k`, `1.3M`. Rounded down."""
+    if count < 1_000:
+        return str(count)
     if count < 10_000:
-        return f"{count:,}"
+        return f"{count // 100 / 10:.1f}k"
     if count < 1_000_000:
         return f"{count // 1000}k"
     return f"{count / 1_000_000:.1f}M" if count < 10_000_000 else f"{count // 1_000_000}M"
 
 
-def verdict_table(result: CheckResult) -> Markup:
-    """Table, legend and what is left out."""
+Links = Mapping[tuple[str, str, str], str]
+"""The anchor of the counterexample of a clause in a run, by the run's file, its name and the clause."""
+
+NO_LINKS: Final[Links] = {}
+
+
+def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
+    """Table, legend and what is left out. A broken clause leads to the counterexample of that run, if one is shown."""
+    titles = run_titles(result.runs)
     runs = worst_first(result.runs)
     shown = runs[:RUNS_SHOWN]
     head = tag(
@@ -62,7 +72,12 @@ def verdict_table(result: CheckResult) -> Markup:
     return joined(
         tag(
             "div",
-            tag("table", tag("thead", head), tag("tbody", *(_row(run) for run in shown)), class_="verdicts"),
+            tag(
+                "table",
+                tag("thead", head),
+                tag("tbody", *(_row(run, titles[run.file, run.run], links) for run in shown)),
+                class_="verdicts",
+            ),
             class_="scroll",
             tabindex=0,
             role="region",
@@ -75,32 +90,41 @@ def verdict_table(result: CheckResult) -> Markup:
     )
 
 
-def _row(run: RunResult) -> Markup:
-    about = f"{run.subject} · {run.profile} · {run.events:,} events"
+def _row(run: RunResult, title: str, links: Links) -> Markup:
+    about = f"{run.subject} · {run.profile} · {run.events:,} events{_seed(run)}"
     return tag(
         "tr",
-        tag("th", tag("span", run.run, class_="run"), tag("span", about, class_="about"), scope="row"),
-        tag("td", badge(run.verdict)),
-        *(_cell(run, name) for name in CLAUSES),
+        tag("th", tag("span", title, class_="run"), tag("span", about, class_="about"), scope="row"),
+        tag("td", badge(run.verdict), tag("span", _broken(run), class_="broken narrow")),
+        *(_cell(run, name, links.get((run.file, run.run, name))) for name in CLAUSES),
     )
 
 
-def _cell(run: RunResult, name: str) -> Markup:
+def _broken(run: RunResult) -> str:
+    """The broken clauses: where the table is wider than the screen, their columns may be out of sight."""
+    return " ".join(clause.clause for clause in run.clauses.values() if clause.violations)
+
+
+def _seed(run: RunResult) -> str:
+    """The seed that a driver wrote into the header, so that the run can be made again."""
+    seed = None if run.header is None else run.header.params.get("seed")
+    return f" · seed {seed}" if isinstance(seed, int) else ""
+
+
+def _cell(run: RunResult, name: str, anchor: str | None) -> Markup:
     clause = run.clauses.get(name)
     if clause is None:
         return tag("td", "–", class_="skipped", title=f"{name}: not judged, the trace is invalid")
     kind, text = _said(clause)
     said = f"{name} {clause.verdict}: {clause.violations:,} violations, {clause.occasions:,} occasions"
     title = f"{name} {clause.verdict}: {clause.reason}" if clause.reason else said
-    inside: Markup | str = tag("a", text, href=f"#{name}") if clause.violations else text
+    inside: Markup | str = text if anchor is None else tag("a", text, href=f"#{anchor}")
     return tag("td", inside, class_=kind, title=title)
 
 
 def _said(clause: ClauseResult) -> tuple[str, str]:
     if clause.verdict is Verdict.PASS and not clause.occasions:
         return "empty", "○"
-    number = clause.violations if clause.verdict is Verdict.VIOLATED else clause.occasions
-    numbered = clause.verdict in (Verdict.PASS, Verdict.VIOLATED)
-    return style_of(clause.verdict), f"{_SIGN[clause.verdict]} {compact(number)}" if numbered else _SIGN[
-        clause.verdict
-    ]
+    sign = _SIGN[clause.verdict]
+    number = {Verdict.PASS: compact(clause.occasions), Verdict.VIOLATED: f"{clause.violations:,}"}
+    return style_of(clause.verdict), f"{sign} {number.get(clause.verdict, '')}".strip()
