@@ -125,9 +125,9 @@ def test_a_held_thread_makes_calls_where_it_stands() -> None:
     scene.talk.ask(Register("op", ("k",), 50))
     scene.hear("enter", '"f":"try_complete","id":"op"')
     scene.hear("held", '"hold":7,"f":"try_complete","id":"op"')
-    assert (list(scene.talk.holds), scene.talk.loose()) == ([7], [])
+    assert (list(scene.talk.holds), scene.talk.loose()) == ([7], frozenset())
     scene.talk.ask(Check("k"), hold=7)
-    assert scene.talk.loose() == [2]
+    assert scene.talk.loose() == {"caller-0"}
     scene.hear("answer", '"n":2,"out":0')
     scene.talk.ask(Ready("op"), lane=1)
     scene.hear("answer", '"n":3')

@@ -112,7 +112,7 @@ def shortest_talks(
     done: set[tuple[str, str, str]] = set()
     for subject in driven:
         run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or subject.mode == "real":
+        if run is None or subject.mode not in ("virtual-steps", "virtual-jumps"):
             continue
         for clause, judged in run.clauses.items():
             key = (subject.label, subject.part, clause)

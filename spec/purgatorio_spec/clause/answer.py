@@ -27,13 +27,15 @@ def registration_and_try(run: Run, history: OperationHistory) -> Judgement:
 
 
 def _completed_by(history: OperationHistory, call: Call) -> bool | None:
-    """Whether the winning `force_complete` is this call's doing; None if a nested check may have done it."""
+    """Whether the winning `force_complete` is this call's doing; None if a nested check, or an evaluation from within
+    this one, may have done it."""
     inside = [winner for winner in history.winners if call.contains(winner)]
-    if call.f == "try_complete_else_watch":
-        for winner in inside:
-            makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
-            if history.nested_checks.intersection(makers):
-                return None
+    for winner in inside:
+        makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
+        if call.f != "try_complete_else_watch" and any(maker > call.call_i for maker in makers):
+            return None
+        if call.f == "try_complete_else_watch" and history.nested_checks.intersection(makers):
+            return None
     return bool(inside)
 
 

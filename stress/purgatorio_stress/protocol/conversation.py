@@ -164,6 +164,11 @@ class Conversation:
             return f"call {number} ({call_name(oldest.call)})"
         return None
 
+    def owed(self) -> str | None:
+        """The oldest call that must be answered, in words, or None. While a thread is held nothing must be: what is
+        under way may wait for what that thread has."""
+        return None if self._holds else self.under_way()
+
     def is_open(self, number: int) -> bool:
         """Whether this call waits for its answer."""
         return number in self._open
@@ -177,13 +182,16 @@ class Conversation:
         """The threads that stand at gates, by the numbers of their stops, in the order in which they came."""
         return self._holds
 
-    def loose(self) -> list[int]:
-        """The calls under way whose threads stand at no gate: they run, or wait for what another thread has."""
-        return [number for number, one in self._open.items() if not self._stands(one.log.name, number)]
+    def loose(self) -> frozenset[str]:
+        """The threads that have a call under way, or a function that they have not left, and stand at no gate: they
+        run, or wait for what another thread has. Empty: nothing happens until the next call."""
+        busy = {one.log.name for one in self._open.values() if not isinstance(one.call, Go)}
+        busy.update(thread for thread, stack in self._stacks.items() if stack)
+        return frozenset(thread for thread in busy if not self._stands(thread))
 
-    def entered(self, thread: str) -> bool:
-        """Whether this thread of the subject's own has entered a function that it has not left."""
-        return bool(self._stacks.get(thread))
+    def standing(self) -> list[Hold]:
+        """The threads that stand at gates and can be let go: those that make no call there."""
+        return [hold for hold in self._holds.values() if hold.making is None]
 
     def makes_sense(self, call: Call) -> bool:
         """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
@@ -232,10 +240,10 @@ class Conversation:
         """Where the thread stands: one that makes a call at a gate may come to the next."""
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
 
-    def _stands(self, thread: str, number: int) -> bool:
-        """Whether a call of this thread cannot go on, since the thread stands at a gate that is not the call's own."""
+    def _stands(self, thread: str) -> bool:
+        """Whether the thread is at a gate and makes no call there."""
         hold = self._innermost(thread)
-        return hold is not None and hold.making != number
+        return hold is not None and hold.making is None
 
     def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
         if isinstance(call, Add | Register):

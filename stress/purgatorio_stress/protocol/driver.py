@@ -16,6 +16,8 @@ from typing import Final, Literal
 from purgatorio_spec.trace.record import Header
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
+from purgatorio_stress.protocol.gate_program import gate_programs
+from purgatorio_stress.protocol.gates import GatedRun
 from purgatorio_stress.protocol.message import Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
@@ -34,13 +36,13 @@ from purgatorio_stress.trace_file import StreamedRecording
 
 __all__ = ["CommandSubject", "Mode", "TimeChoice", "command_subjects", "describe_command"]
 
-Mode = Literal["virtual-steps", "virtual-jumps", "real"]
+Mode = Literal["virtual-steps", "virtual-jumps", "real", "virtual-gates", "real-gates"]
 TimeChoice = Literal["virtual", "real", "all"]
 
 _MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
-    "virtual": ("virtual-steps", "virtual-jumps"),
-    "real": ("real",),
-    "all": ("virtual-steps", "virtual-jumps", "real"),
+    "virtual": ("virtual-steps", "virtual-jumps", "virtual-gates"),
+    "real": ("real", "real-gates"),
+    "all": ("virtual-steps", "virtual-jumps", "real", "virtual-gates", "real-gates"),
 }
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
@@ -73,11 +75,19 @@ def command_subjects(
         CommandSubject(tuple(command), description, part, mode, slug, limits, late_slack_ns, listener)
         for part in parts_of(description)
         for mode in _MODES[time]
-        if f"{mode.split('-')[0]}-time" in description.capabilities
+        if f"{mode.split('-')[0]}-time" in description.capabilities and _can_gate(description, part, mode)
     ]
     if not found:
         raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
     return found
+
+
+def _can_gate(description: Description, part: Part, mode: Mode) -> bool:
+    """Whether any program of a mode with gates can be played; true of other modes."""
+    virtual = mode.startswith("virtual")
+    return not mode.endswith("-gates") or any(
+        program.ruled_out(description, virtual=virtual) is None for program in gate_programs(part, 0, 0)
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,12 @@ class CommandSubject:
     @property
     def threads(self) -> int:
         """Its lanes in real time; in virtual time there is one."""
-        return self.description.lanes if self.mode == "real" else 1
+        return 1 if self.virtual else self.description.lanes
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the driver's clock counts."""
+        return self.mode.startswith("virtual")
 
     @property
     def tick_ns(self) -> int:
@@ -121,7 +136,7 @@ class CommandSubject:
     @property
     def shape(self) -> PlanShape:
         """What its plans may ask for."""
-        return shape_of(self.description, self.part, virtual=self.mode != "real")
+        return shape_of(self.description, self.part, virtual=self.virtual)
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
@@ -129,8 +144,8 @@ class CommandSubject:
         run = out_path.name.split(".", 1)[0]
         limits = self._limits(plan)
         clock = VirtualClock(start_of_clock(plan.seed, self.description))
-        recorder = Recorder(time.monotonic_ns if self.mode == "real" else clock)
-        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.mode != "real")
+        recorder = Recorder(clock if self.virtual else time.monotonic_ns)
+        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         try:
             with LineChild(self.name, self.command, limits) as child:
                 try:
@@ -150,6 +165,11 @@ class CommandSubject:
         again = checked_description(child, talk.call(Describe()))
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
+        if self.mode.endswith("-gates"):
+            gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None)
+            gated.drive(lambda _: None)
+            talk.finish()
+            return
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
         plan = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(plan, self.part, one_lane)
@@ -169,12 +189,16 @@ class CommandSubject:
             "virtual-steps": 0,
             "virtual-jumps": longest_jump_ns(self.description),
             "real": self.late_slack_ns,
-        }[self.mode]
+        }.get(self.mode, 0)
+        # A thread that is held keeps others from their deadlines: nothing is late there.
+        described = (
+            replace(self.description, late_ns=None) if self.mode.endswith("-gates") else self.description
+        )
         return header_of(
-            self.description,
+            described,
             self.part,
             run=run,
-            virtual=self.mode != "real",
+            virtual=self.virtual,
             late_slack_ns=slack_ns,
             params={"seed": plan.seed, "timers": plan.timers, "mode": self.mode, "late_slack_ns": slack_ns},
         )
@@ -185,7 +209,9 @@ class CommandSubject:
     def _limits(self, plan: Plan) -> ChildLimits:
         if self.limits is not None:
             return self.limits
-        real_s = self._give_up_ns(plan) / 1e9 if self.mode == "real" else 0.0
+        if self.mode.endswith("-gates"):
+            return ChildLimits(total_s=600.0)
+        real_s = 0.0 if self.virtual else self._give_up_ns(plan) / 1e9
         return ChildLimits(total_s=60.0 + real_s + 0.02 * plan.timers, lines=100_000 + 100 * len(plan.steps))
 
 

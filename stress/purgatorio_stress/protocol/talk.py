@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
-from purgatorio_stress.protocol.message import Answer, Call, Description, Stop
+from purgatorio_stress.protocol.message import Answer, Call, Description, Said, Stop
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
 __all__ = ["Listener", "Talk", "checked_description"]
 
@@ -45,12 +46,19 @@ class Talk:
         self._listener = listener
         self._quiet_since_s = time.monotonic()
 
-    def ask(self, call: Call, lane: int = 0, before_sending: Callable[[], None] | None = None) -> int:
-        """Make a call and do not wait; its number. The lane must be free."""
+    def ask(
+        self,
+        call: Call,
+        lane: int = 0,
+        before_sending: Callable[[], None] | None = None,
+        *,
+        hold: int | None = None,
+    ) -> int:
+        """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
         number = self.conversation.calls
-        if self.conversation.under_way() is None:
+        if self.conversation.owed() is None:
             self._quiet_since_s = time.monotonic()
-        line = self.conversation.ask(call, lane, before_sending=before_sending)
+        line = self.conversation.ask(call, lane, hold=hold, before_sending=before_sending)
         self._note(">", line)
         self._child.say(line)
         return number
@@ -71,9 +79,28 @@ class Talk:
     def listen(self, until_s: float) -> None:
         """Listen until this moment of `time.monotonic`; silence is no fault unless a call waits for its answer."""
         while (left_s := until_s - time.monotonic()) > 0:
-            if self.conversation.under_way() is not None:
+            if self.conversation.owed() is not None:
                 left_s = min(left_s, self._patience_s())
             self._hear(left_s)
+
+    def hear(self, within_s: float) -> Said | None:
+        """The next message, or None after this time; the subject's silence is a fault where an answer is owed."""
+        if self.conversation.owed() is not None:
+            within_s = min(within_s, self._patience_s())
+        return self._hear(within_s)
+
+    def hear_on(self) -> Said:
+        """The next message. Raises SubjectFailed where none comes."""
+        said = self.hear(self._limits.silence_s)
+        if said is None:
+            raise self._child.silent(
+                self._limits.silence_s, ", in a function that it entered and has not left"
+            )
+        return said
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """A failure that is seen only in what the subject does."""
+        return self._child.failed(kind, why)
 
     def finish(self) -> None:
         """Stop the subject and wait for its end. Whatever it says after its answer is heard, too."""
@@ -96,10 +123,10 @@ class Talk:
         limit_s = self._limits.start_s if first else self._limits.silence_s
         return max(0.0, self._quiet_since_s + limit_s - time.monotonic())
 
-    def _hear(self, within_s: float) -> object:
+    def _hear(self, within_s: float) -> Said | None:
         """The next message, or None if there is none in time and none is owed."""
         said = self._child.hear(within_s)
-        waiting = self.conversation.under_way()
+        waiting = self.conversation.owed()
         if said is Quiet.SILENT:
             if waiting is not None and self._patience_s() <= 0:
                 first = self.conversation.description is None
@@ -107,12 +134,13 @@ class Talk:
                 raise self._child.silent(limit_s, f", with {waiting} not answered")
             return None
         if said is Quiet.ENDED:
+            waiting = self.conversation.under_way()
             owed = f" with {waiting} not answered" if waiting else " before it was stopped"
             self._child.check_exit(owed)
             raise self._child.failed("died", f"ended with exit status 0{owed}")
         return self._take(said)
 
-    def _take(self, line: bytes) -> object:
+    def _take(self, line: bytes) -> Said:
         self._quiet_since_s = time.monotonic()
         self._note("<", line)
         try:

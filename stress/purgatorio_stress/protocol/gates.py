@@ -1,0 +1,335 @@
+"""Races by control: every order of the small programs of `gate_program`, played to a subject that has gates.
+
+The driver knows three things of a thread of the subject: its call *returned*, it stands *at a gate*, or it is *quiet*:
+it runs, or waits for what another thread has. As long as some thread is quiet it listens for a moment more. What it
+does next is one of few things: let a thread go on, or make a lane's next call; all their orders are played, depth
+first, each play from operations and keys of its own.
+
+No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
+which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
+that does not has hung.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_stress.protocol.conversation import Hold
+from purgatorio_stress.protocol.describe import Part
+from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, LaneCall, gate_programs, named_in
+from purgatorio_stress.protocol.message import (
+    Add,
+    Advance,
+    Call,
+    Description,
+    Force,
+    Gauge,
+    Go,
+    Quiesce,
+    Register,
+    Start,
+)
+from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.protocol.virtual_time import VirtualClock
+from purgatorio_stress.subject.plan import MS
+
+__all__ = ["GatedRun", "Orders"]
+
+_FAR_NS: Final = 3_600_000 * MS
+_FAR_REAL_NS: Final = 5_000 * MS
+_QUIET_LEAST_S: Final = 0.003
+_QUIET_MOST_S: Final = 0.1
+_EXPIRY_LATE_S: Final = 1.0
+_STOPS_MOST: Final = 500
+"""So often a play is stopped at most; a subject that comes to its gates more often goes in circles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What came of one program: how many plays, and whether these were all orders. `skipped`: why there were none."""
+
+    program: GateProgram
+    plays: int = 0
+    complete: bool = True
+    skipped: str = ""
+
+
+@dataclass(slots=True)
+class _Choice:
+    """One of the things that could be done next; `taken` of `among`."""
+
+    taken: int
+    among: int
+
+
+Act = Callable[[], None]
+
+
+class GatedRun:
+    """One run with gates. `clock`: the driver's, in virtual time; None in real time. `plays_most`: of each program."""
+
+    def __init__(
+        self,
+        talk: Talk,
+        description: Description,
+        part: Part,
+        clock: VirtualClock | None,
+        *,
+        plays_most: int = 1_000,
+        until_s: float = float("inf"),
+    ) -> None:
+        self._talk = talk
+        self._description = description
+        self._part = part
+        self._clock = clock
+        self._plays_most = plays_most
+        self._until_s = until_s
+        tick_ns = max(description.tick_ns or MS, description.unit_ns)
+        soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
+        far_ns = min(_FAR_NS if clock is not None else _FAR_REAL_NS, description.most_delay_ns)
+        unit_ns = description.unit_ns
+        self._soon_ns, self._far_ns = soon_ns - soon_ns % -unit_ns, far_ns - far_ns % unit_ns
+        self._late_ns = (description.late_ns or 0) + 2 * tick_ns
+        self._slowest_s = 0.0
+        self._played = 0
+
+    def drive(self, progress: Callable[[int], None]) -> list[Orders]:
+        """Play all programs that the subject can be put through, then wait until all is over. Raises SubjectFailed."""
+        programs = gate_programs(self._part, self._soon_ns, self._far_ns)
+        fit = {
+            one.name: one.ruled_out(self._description, virtual=self._clock is not None) for one in programs
+        }
+        stops = {stop for one in programs if fit[one.name] is None for stop in one.stops}
+        if any(one.expiring() for one in programs if fit[one.name] is None):
+            stops.add("timer_fire")
+        gates = tuple(place for place in self._description.gates if place in stops)
+        now_ns = None if self._clock is None else self._clock.now_ns
+        self._talk.call(Start(self._part, "real" if now_ns is None else "virtual", now_ns, gates))
+        found: list[Orders] = []
+        for program in programs:
+            why = fit[program.name]
+            found.append(Orders(program, skipped=why) if why is not None else self._orders(program))
+            if why is None and "gauge" in self._description.capabilities:
+                self._play_to_the_end([Gauge()])
+            progress(self._played)
+        self._come_to_rest()
+        return found
+
+    def _orders(self, program: GateProgram) -> Orders:
+        if program.volley:
+            for _ in range(program.volley):
+                self._play(program, [])
+            return Orders(program, program.volley)
+        trail: list[_Choice] = []
+        plays = 0
+        while True:
+            trail = self._play(program, trail)
+            plays += 1
+            while trail and trail[-1].taken + 1 >= trail[-1].among:
+                trail.pop()
+            if not trail:
+                return Orders(program, plays)
+            if plays >= self._plays_most or time.monotonic() > self._until_s:
+                return Orders(program, plays, complete=False)
+            trail[-1].taken += 1
+
+    def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
+        """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
+        self._played += 1
+        play = _Play(self, program, self._played)
+        self._play_to_the_end(play.before)
+        made: list[_Choice] = []
+        while True:
+            acts = play.acts()
+            if not acts and self._talk.conversation.loose():
+                # Nobody is held, so whatever still runs comes somewhere.
+                self._talk.hear_on()
+                self.settle(play)
+                continue
+            if not acts:
+                break
+            choice = trail[len(made)] if len(made) < len(trail) else _Choice(0, len(acts))
+            # A subject that does not do the same twice may offer less than the last time.
+            choice = _Choice(min(choice.taken, len(acts) - 1), len(acts))
+            made.append(choice)
+            acts[choice.taken]()
+            self.settle(play)
+        play.over = True
+        self._play_to_the_end(play.after)
+        return made
+
+    def _play_to_the_end(self, calls: Sequence[LaneCall]) -> None:
+        """Let all threads go on until they have returned; then make the calls one by one, stopping nobody."""
+        self._drain()
+        for call in calls:
+            assert not isinstance(call, Expiry), "those are the lanes'"
+            if self._talk.conversation.makes_sense(call):
+                self.ask(call)
+            self._drain()
+
+    def _drain(self) -> None:
+        stops = 0
+        while True:
+            if standing := self._talk.conversation.standing():
+                stops += 1
+                self._go_in_circles(stops)
+                self.go(standing)
+            elif self._talk.conversation.loose():
+                self._talk.hear_on()
+            else:
+                return
+
+    def _go_in_circles(self, stops: int) -> None:
+        if stops > _STOPS_MOST:
+            raise self._talk.failed(
+                "hang", f"came to its gates {stops} times in one play, and goes in circles"
+            )
+
+    def settle(self, play: _Play) -> None:
+        """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
+        talked = self._talk.conversation
+        while True:
+            for hold in talked.standing():
+                if not play.stops(hold):
+                    play.passed += 1
+                    self._go_in_circles(play.passed)
+                    self.go([hold])
+            if not talked.loose():
+                return
+            asked_s = time.monotonic()
+            if self._talk.hear(self._quiet_s()) is None:
+                return
+            self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
+
+    def _quiet_s(self) -> float:
+        """How long a thread is listened for: several times what the slowest answer took of late."""
+        return min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
+
+    def ask(self, call: Call, lane: int = 0, hold: int | None = None) -> None:
+        """Make a call and do not wait."""
+        moves = self._clock.to(call.now_ns) if self._clock is not None and isinstance(call, Advance) else None
+        self._talk.ask(call, lane, moves, hold=hold)
+
+    def go(self, holds: Sequence[Hold]) -> None:
+        """Let the threads go on, together; heard once the subject has taken note."""
+        number = self._talk.ask(Go(tuple(hold.number for hold in holds)))
+        while self._talk.conversation.is_open(number):
+            self._talk.hear_on()
+
+    def expire(self, operation: str, lane: int, delay_ns: int, begun_s: float) -> None:
+        """Let the time of an operation or task come."""
+        if self._clock is not None:
+            self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane)
+            return
+        until_s = begun_s + (delay_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
+        talked = self._talk.conversation
+        while operation in talked.settled.pending and time.monotonic() < until_s:
+            if any(hold.f == "timer_fire" and hold.id == operation for hold in talked.holds.values()):
+                return
+            self._talk.hear(min(0.05, until_s - time.monotonic()))
+
+    @property
+    def talk(self) -> Talk:
+        """The talk that it drives."""
+        return self._talk
+
+    @property
+    def description(self) -> Description:
+        """Of the subject."""
+        return self._description
+
+    def _come_to_rest(self) -> None:
+        """Past the last time-out, so that nothing can hide behind one that has not come."""
+        if self._clock is not None:
+            for _ in range(3):
+                step_ns = self._far_ns + self._late_ns
+                self._play_to_the_end(
+                    [Advance(self._clock.now_ns + step_ns + -step_ns % self._description.unit_ns)]
+                )
+        else:
+            until_s = time.monotonic() + (self._far_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
+            while time.monotonic() < until_s and self._talk.conversation.settled.pending:
+                self._talk.hear(min(0.05, until_s - time.monotonic()))
+                self._drain()
+        self._play_to_the_end([Quiesce()])
+
+
+@dataclass(slots=True)
+class _Play:
+    """One play under way."""
+
+    run: GatedRun
+    program: GateProgram
+    number: int
+    over: bool = False
+    passed: int = 0
+    before: list[LaneCall] = field(default_factory=list)
+    after: list[LaneCall] = field(default_factory=list)
+    lanes: list[list[LaneCall]] = field(default_factory=list)
+    held_back: set[str] = field(default_factory=set)
+    delays: dict[str, int] = field(default_factory=dict)
+    begun_s: float = field(default_factory=time.monotonic)
+    gathered: bool = False
+
+    def __post_init__(self) -> None:
+        self.before = named_in(self.program.before, self.number)
+        self.after = named_in(self.program.after, self.number)
+        self.lanes = [named_in(lane, self.number) for lane in self.program.lanes]
+        calls = [*self.before, *(call for lane in self.lanes for call in lane)]
+        self.held_back = {call.id for call in calls if isinstance(call, Expiry)}
+        self.delays = {call.id: call.delay_ns for call in calls if isinstance(call, Register | Add)}
+
+    def stops(self, hold: Hold) -> bool:
+        """Whether a thread that stands there stays: at the program's places, and before an expiry that is to come."""
+        if self.over:
+            return False
+        mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
+        return mine and (hold.f in self.program.stops or self._early(hold))
+
+    def _early(self, hold: Hold) -> bool:
+        return hold.f == "timer_fire" and hold.id in self.held_back
+
+    def acts(self) -> list[Act]:
+        """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
+        talked = self.run.talk.conversation
+        standing = [hold for hold in talked.standing() if not self._early(hold)]
+        calls = [self._call(lane) for lane in range(len(self.lanes)) if self._can_call(lane, standing)]
+        if self.program.volley:
+            if calls:
+                return calls[:1]
+            return [lambda: self.run.go(standing)] if standing else []
+        goes = [self._go(hold) for hold in standing]
+        return [*goes, *calls]
+
+    def _go(self, hold: Hold) -> Act:
+        return lambda: self.run.go([hold])
+
+    def _can_call(self, lane: int, standing: Sequence[Hold]) -> bool:
+        if not self.lanes[lane]:
+            return False
+        talked = self.run.talk.conversation
+        call = self.lanes[lane][0]
+        if isinstance(call, Force) and not talked.makes_sense(call):
+            # Its registration has not returned: it is there if it stands at a gate, or never will be.
+            begun = any(hold.id == call.id for hold in talked.holds.values())
+            if not begun:
+                return False
+        if self.program.inside and lane:
+            return bool(standing)
+        return talked.free(lane)
+
+    def _call(self, lane: int) -> Act:
+        def make() -> None:
+            call = self.lanes[lane].pop(0)
+            if isinstance(call, Expiry):
+                self.run.expire(call.id, lane, self.delays[call.id], self.begun_s)
+                self.held_back.discard(call.id)
+            elif self.program.inside and lane:
+                self.run.ask(call, hold=self.run.talk.conversation.standing()[-1].number)
+            else:
+                self.run.ask(call, lane)
+
+        return make

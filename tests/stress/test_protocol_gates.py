@@ -1,0 +1,38 @@
+"""Races by control: what is played with gates, and what that finds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.subject.registry import record_runs
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
+PYTHON = (sys.executable, "-I", "-S")
+PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
+
+
+def gated(command: tuple[str, ...], folder: Path) -> RunResult:
+    """One run with gates, judged."""
+    subjects = [one for one in command_subjects(command) if one.mode.endswith("-gates")]
+    (record,) = record_runs(subjects, folder, suffix=".jsonl")
+    assert record.failure is None
+    assert record.path is not None
+    return check_files([record.path]).runs[0]
+
+
+def test_a_correct_subject_passes(tmp_path: Path) -> None:
+    """Calls from inside callbacks are legal."""
+    run = gated(PURGATORY, tmp_path)
+    assert run.verdict is Verdict.PASS
+    assert run.clauses["O4"].occasions > 0
+
+
+def test_a_purgatory_that_does_not_look_again_is_found_on_one_thread(tmp_path: Path) -> None:
+    """The twin of the toy: an event from inside the first try is not seen by a second, for there is none."""
+    run = gated((*PURGATORY, "--no-recheck"), tmp_path)
+    assert {name for name, clause in run.clauses.items() if clause.violations} == {"O4"}
