@@ -82,6 +82,11 @@ COMMANDS: dict[str, Command] = {
         "Prove the wheel's arithmetic (z3), search its contracts (CrossHair).",
         "prove",
     ),
+    "broker": Command(
+        "purgatorio_pipeline.command.broker",
+        "Our own broker behind a socket, to test clients with.",
+        "wire",
+    ),
     "bench": Command("purgatorio_pipeline.command.bench", "Benchmarks, peers side by side.", "stress"),
 }
 

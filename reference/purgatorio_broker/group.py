@@ -31,7 +31,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The answer to a join; `members` is told to the leader alone."""
+    """The answer to a join; `members` is told to the leader alone. `metadata`: of each of them, for the protocol."""
 
     error: Error
     member: str = ""
@@ -39,6 +39,7 @@ class JoinResult:
     leader: str = ""
     protocol: str = ""
     members: tuple[str, ...] = ()
+    metadata: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +47,18 @@ class SyncResult:
     """The answer to a sync."""
 
     error: Error
-    assignment: str = ""
+    assignment: bytes = b""
 
 
 JoinCallback = Callable[[JoinResult], None]
 SyncCallback = Callable[[SyncResult], None]
-_Fields = bool | str | tuple[str, ...] | None
+_Fields = bool | str | bytes | tuple[str, ...] | tuple[bytes, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member; `instance`: the name of a static one, which is not removed because it did not rejoin.
+    """A member; `instance`: the name of a static one, which is not removed because it did not rejoin. `metadata`: of
+    each of its protocols; none where nobody gave any.
 
     `is_new`: it has not been through a rebalance. `satisfied`: see `has_satisfied_heartbeat`.
     """
@@ -68,7 +70,8 @@ class Member:
     instance: str = ""
     is_new: bool = False
     satisfied: bool = False
-    assignment: str = ""
+    assignment: bytes = b""
+    metadata: tuple[bytes, ...] = ()
     awaiting_join: JoinCallback | None = None
     awaiting_sync: SyncCallback | None = None
 
@@ -93,6 +96,7 @@ class Group:
         "_offsets",
         "_pending",
         "_pending_sync",
+        "_protocol_type",
         "_state",
         "id",
         "lock",
@@ -108,6 +112,7 @@ class Group:
         self._generation: Cell[int] = sync.cell(0, "group.generation")
         self._leader: Cell[str] = sync.cell("", "group.leader")
         self._offsets: Cell[dict[TopicPartition, int]] = sync.cell({}, "group.offsets")
+        self._protocol_type: Cell[str] = sync.cell("", "group.protocol-type")
         self._flags: Cell[bool] = sync.cell(False, "group.new-member-added")
 
     def state(self) -> GroupState:
@@ -162,6 +167,28 @@ class Group:
         """Whether it has an id and has not joined."""
         return member in self._pending.get()
 
+    def instance(self, name: str) -> Member | None:
+        """The static member of this name."""
+        return next((m for m in self.members() if name and m.instance == name), None)
+
+    def swap(self, old: str, new: Member) -> None:
+        """Put `new` in the place of the member `old`, as the leader too where that led."""
+        members = [new if member.id == old else member for member in self.members()]
+        self._members.set({member.id: member for member in members})
+        if old in self._pending_sync.get():
+            self._pending_sync.mutate().discard(old)
+            self._pending_sync.mutate().add(new.id)
+        if self._leader.get() == old:
+            self._leader.set(new.id)
+
+    def protocol_type(self) -> str:
+        """What kind of members these are, as the first of them said; "" where it did not."""
+        return self._protocol_type.get()
+
+    def set_protocol_type(self, protocol_type: str) -> None:
+        """See `protocol_type`."""
+        self._protocol_type.set(protocol_type)
+
     def all_have_joined(self) -> bool:
         """Whether every member awaits its join, and nobody is expected besides."""
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
@@ -210,6 +237,14 @@ class Group:
     def forget_pending_sync(self) -> None:
         """Nobody's sync is missing: the generation is over."""
         self._pending_sync.mutate().clear()
+
+    def committed_partitions(self) -> list[TopicPartition]:
+        """Those of which it has said how far it has read."""
+        return list(self._offsets.get())
+
+    def metadata(self, member: Member) -> bytes:
+        """What the member said about itself for the protocol in use; b"" where it said nothing."""
+        return dict(zip(member.protocols, member.metadata, strict=False)).get(self.protocol(), b"")
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """The group has read up to these."""

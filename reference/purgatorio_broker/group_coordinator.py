@@ -11,11 +11,11 @@ drops it with its connection).
 Who calls a method runs the action queue afterwards: `persist` may append to a log, and what that makes ready
 belongs on that queue, not under this lock.
 
-Not here: how long offsets are kept, protocol types, static members that come back under a new id, sizes and limits of
-groups.
+Not here: how long offsets are kept, sizes and limits of groups.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.purgatory import Purgatory
@@ -44,9 +44,9 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 
 class GroupCoordinator:
     """See the module. `persist(group id, generation)`: called whenever a group is stored. `session_bounds_ms`: the
-    shortest and the longest session that a member may ask for."""
+    shortest and the longest session that a member may ask for. `new_id`: the ids of members; counted unless given."""
 
-    __slots__ = ("_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_persist", "_rebalances",
+    __slots__ = ("_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_new_id", "_persist", "_rebalances",
                  "_runtime", "_session_bounds_ms", "actions")  # fmt: skip
 
     def __init__(
@@ -57,6 +57,7 @@ class GroupCoordinator:
         initial_delay_ms: int = 3000,
         session_bounds_ms: tuple[int, int] = (1, 30 * 60 * 1000),
         persist: Callable[[str, int], None] | None = None,
+        new_id: Callable[[], str] | None = None,
     ) -> None:
         self._runtime = runtime
         self.actions = actions
@@ -66,6 +67,7 @@ class GroupCoordinator:
         self._lock: Lock = runtime.sync.lock("groups")
         self._groups: Cell[dict[str, Group]] = runtime.sync.cell({}, "groups")
         self._ids = runtime.sync.atomic_int(0, "member-ids")
+        self._new_id = new_id or (lambda: f"member-{self._ids.add(1)}")
         self._rebalances: Purgatory[DelayedJoin | DelayedSync] = runtime.purgatory("Rebalance")
         self._heartbeats: Purgatory[DelayedHeartbeat] = runtime.purgatory("Heartbeat")
 
@@ -88,30 +90,47 @@ class GroupCoordinator:
         rebalance_timeout_ms: int = 60_000,
         instance: str = "",
         id_required: bool = False,
+        metadata: tuple[bytes, ...] = (),
+        protocol_type: str = "",
     ) -> None:
         """Join with an id, or "" for a new one; `id_required`: a new one has to come back with the id it gets.
 
+        `instance`: of a static member, which comes back without an id and gets a new one, in the place that it had
+        (KIP-345). `metadata`: of each of the protocols.
+
         INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
-        other members have too.
+        other members have too, or for another type; FENCED_INSTANCE_ID for the id that the instance had before.
         """
         group = self.group(group_id)
         with group.lock:
             known = group.get(member_id)
-            refusal = self._refuses_join(group, member_id, protocols, session_timeout_ms)
+            static = group.instance(instance)
+            refusal = self._refuses_join(
+                group, member_id, protocols, session_timeout_ms, instance, protocol_type
+            )
             if refusal is not Error.NONE:
                 callback(JoinResult(refusal, member_id))
+            elif static is not None and not member_id:
+                come_back = replace(
+                    static, id=self._new_id(), session_timeout_ms=session_timeout_ms, protocols=protocols,
+                    rebalance_timeout_ms=rebalance_timeout_ms, metadata=metadata, awaiting_join=None,
+                    awaiting_sync=None,
+                )  # fmt: skip
+                self._replace(group, static, come_back, callback)
             elif not member_id and id_required and not instance:
                 self._expect(group, session_timeout_ms, callback)
             elif not member_id or group.is_pending(member_id):
                 new = Member(
                     member_id or self._new_id(), session_timeout_ms, rebalance_timeout_ms, protocols, instance,
-                    is_new=True, awaiting_join=callback,
+                    is_new=True, metadata=metadata, awaiting_join=callback,
                 )  # fmt: skip
+                if not group.members():
+                    group.set_protocol_type(protocol_type)
                 self._add(group, new)
             elif known is None:
                 callback(JoinResult(Error.UNKNOWN_MEMBER_ID, member_id))
             else:
-                self._rejoin(group, known, protocols, callback)
+                self._rejoin(group, known, protocols, metadata, callback)
             if group.state() is GroupState.PREPARING:
                 self._rebalances.check_and_complete(GroupJoinKey(group.id))
 
@@ -120,14 +139,16 @@ class GroupCoordinator:
         group_id: str,
         generation: int,
         member_id: str,
-        assignments: Mapping[str, str],
+        assignments: Mapping[str, bytes],
         callback: SyncCallback,
+        *,
+        instance: str = "",
     ) -> None:
         """Ask for this member's assignment; the leader brings everybody's."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
-            refusal = _refusal(group, member, generation)
+            refusal = _refusal(group, member, generation, instance, member_id)
             if refusal is Error.NONE and group.state() is GroupState.PREPARING:
                 refusal = Error.REBALANCE_IN_PROGRESS
             if refusal is not Error.NONE or member is None:
@@ -143,26 +164,37 @@ class GroupCoordinator:
                 self._assign(group, assignments)
             self._rebalances.check_and_complete(GroupSyncKey(group.id))
 
-    def heartbeat(self, group_id: str, generation: int, member_id: str) -> Error:
+    def heartbeat(self, group_id: str, generation: int, member_id: str, *, instance: str = "") -> Error:
         """The member lives. REBALANCE_IN_PROGRESS: it shall rejoin."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
-            refusal = _refusal(group, member, generation)
+            refusal = _refusal(group, member, generation, instance, member_id)
             if refusal is not Error.NONE or member is None:
                 return refusal
             self._heard_of(group, member, member.session_timeout_ms)
             return Error.REBALANCE_IN_PROGRESS if group.state() is GroupState.PREPARING else Error.NONE
 
     def commit(
-        self, group_id: str, generation: int, member_id: str, offsets: Mapping[TopicPartition, int]
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        offsets: Mapping[TopicPartition, int],
+        *,
+        instance: str = "",
     ) -> Error:
         """The member has read up to these: a sign of life as well. REBALANCE_IN_PROGRESS where the generation has begun
-        and nobody knows yet who reads what."""
+        and nobody knows yet who reads what. A negative generation is that of nobody in particular, and good where the
+        group has no members."""
         group = self.group(group_id)
         with group.lock:
+            if generation < 0 and group.state() is GroupState.EMPTY:
+                group.commit(offsets)
+                self._store(group)
+                return Error.NONE
             member = group.get(member_id)
-            refusal = _refusal(group, member, generation)
+            refusal = _refusal(group, member, generation, instance, member_id)
             if refusal is not Error.NONE or member is None:
                 return refusal
             if group.state() is GroupState.COMPLETING:
@@ -184,6 +216,29 @@ class GroupCoordinator:
                 return Error.UNKNOWN_MEMBER_ID
             return Error.NONE
 
+    def known(self, group_id: str) -> Group | None:
+        """The group, where there is one."""
+        with self._lock:
+            return self._groups.get().get(group_id)
+
+    def groups(self) -> list[Group]:
+        """All that there are, in the order of their making."""
+        with self._lock:
+            return list(self._groups.get().values())
+
+    def delete(self, group_id: str) -> Error:
+        """Forget the group and its offsets. GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP where it has members."""
+        group = self.known(group_id)
+        if group is None:
+            return Error.GROUP_ID_NOT_FOUND
+        with group.lock:
+            if group.state() is not GroupState.EMPTY:
+                return Error.NON_EMPTY_GROUP
+            group.enter(GroupState.DEAD)
+        with self._lock:
+            self._groups.mutate().pop(group_id, None)
+        return Error.NONE
+
     def kill(self, group_id: str) -> None:
         """The group is another coordinator's now: every waiting call is answered, every operation completed."""
         group = self.group(group_id)
@@ -196,31 +251,40 @@ class GroupCoordinator:
             for member in members:
                 self._heartbeats.check_and_complete(MemberKey(group.id, member.id))
 
+    def shutdown(self) -> None:
+        """Shut the purgatories down; what waits is answered as at its time-out."""
+        self._rebalances.shutdown()
+        self._heartbeats.shutdown()
+
     def waiting(self) -> tuple[int, int]:
         """The operations that the timers hold: of rebalances and of heartbeats."""
         return self._rebalances.num_delayed(), self._heartbeats.num_delayed()
 
     def check(self) -> None:
         """The invariants of every group and purgatory."""
-        with self._lock:
-            groups = list(self._groups.get().values())
-        for group in groups:
+        for group in self.groups():
             group.check()
         self._rebalances.check()
         self._heartbeats.check()
 
-    def _new_id(self) -> str:
-        return f"member-{self._ids.add(1)}"
-
     def _refuses_join(
-        self, group: Group, member_id: str, protocols: tuple[str, ...], session_timeout_ms: int
+        self,
+        group: Group,
+        member_id: str,
+        protocols: tuple[str, ...],
+        session_timeout_ms: int,
+        instance: str,
+        protocol_type: str,
     ) -> Error:
         shortest_ms, longest_ms = self._session_bounds_ms
         if group.state() is GroupState.DEAD:
             return Error.COORDINATOR_NOT_AVAILABLE
         if not shortest_ms <= session_timeout_ms <= longest_ms:
             return Error.INVALID_SESSION_TIMEOUT
-        if not group.shares_a_protocol(member_id, protocols):
+        if _fenced(group, instance, member_id):
+            return Error.FENCED_INSTANCE_ID
+        other_type = bool(group.members()) and protocol_type != group.protocol_type()
+        if other_type or not group.shares_a_protocol(member_id or _id(group.instance(instance)), protocols):
             return Error.INCONSISTENT_GROUP_PROTOCOL
         return Error.NONE
 
@@ -242,9 +306,14 @@ class GroupCoordinator:
         self._maybe_rebalance(group)
 
     def _rejoin(
-        self, group: Group, member: Member, protocols: tuple[str, ...], callback: JoinCallback
+        self,
+        group: Group,
+        member: Member,
+        protocols: tuple[str, ...],
+        metadata: tuple[bytes, ...],
+        callback: JoinCallback,
     ) -> None:
-        changed = protocols != member.protocols
+        changed = protocols != member.protocols or metadata != member.metadata
         settled = group.state() is GroupState.COMPLETING or (
             group.state() is GroupState.STABLE and member.id != group.leader()
         )
@@ -254,7 +323,22 @@ class GroupCoordinator:
         if member.awaiting_join is not None:
             member.awaiting_join(JoinResult(Error.REBALANCE_IN_PROGRESS, member.id))
         self._answer_sync_with(group, member, Error.REBALANCE_IN_PROGRESS)
-        group.update(member.id, protocols=protocols, awaiting_join=callback)
+        group.update(member.id, protocols=protocols, metadata=metadata, awaiting_join=callback)
+        self._maybe_rebalance(group)
+
+    def _replace(self, group: Group, old: Member, new: Member, callback: JoinCallback) -> None:
+        """A static member has come back. Where nothing changes by it, it goes on with the generation that there is;
+        one that led does as if it did not, for its assignments stand."""
+        before = group.protocol()
+        led = group.leader()
+        self._answer_waiting(group, old, Error.FENCED_INSTANCE_ID)
+        group.swap(old.id, new)
+        self._heartbeats.check_and_complete(MemberKey(group.id, old.id))
+        self._heard_of(group, new, new.session_timeout_ms)
+        if group.state() is GroupState.STABLE and group.protocol() == before:
+            callback(replace(_joined(group, new), leader=led, members=(), metadata=()))
+            return
+        group.update(new.id, awaiting_join=callback)
         self._maybe_rebalance(group)
 
     def _maybe_rebalance(self, group: Group) -> None:
@@ -309,11 +393,11 @@ class GroupCoordinator:
         syncs = DelayedSync(group.rebalance_timeout_ms(), group, self._syncs_expired, self._runtime)
         self._rebalances.try_complete_else_watch(syncs, [GroupSyncKey(group.id)])
 
-    def _assign(self, group: Group, assignments: Mapping[str, str]) -> None:
+    def _assign(self, group: Group, assignments: Mapping[str, bytes]) -> None:
         group.enter(GroupState.STABLE)
         self._store(group)
         for member in group.members():
-            assigned = group.update(member.id, assignment=assignments.get(member.id, ""))
+            assigned = group.update(member.id, assignment=assignments.get(member.id, b""))
             if assigned.awaiting_sync is not None:
                 self._answer_sync(group, assigned)
 
@@ -395,10 +479,12 @@ class GroupCoordinator:
             self._persist(group.id, group.generation())
 
 
-def _refusal(group: Group, member: Member | None, generation: int) -> Error:
+def _refusal(group: Group, member: Member | None, generation: int, instance: str, member_id: str) -> Error:
     """Why a member's call is refused; NONE: it is not."""
     if group.state() is GroupState.DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
+    if _fenced(group, instance, member_id):
+        return Error.FENCED_INSTANCE_ID
     if member is None or group.state() is GroupState.EMPTY:
         return Error.UNKNOWN_MEMBER_ID
     return Error.NONE if generation == group.generation() else Error.ILLEGAL_GENERATION
@@ -406,5 +492,18 @@ def _refusal(group: Group, member: Member | None, generation: int) -> Error:
 
 def _joined(group: Group, member: Member) -> JoinResult:
     leads = member.id == group.leader()
-    members = tuple(m.id for m in group.members()) if leads else ()
-    return JoinResult(Error.NONE, member.id, group.generation(), group.leader(), group.protocol(), members)
+    told = group.members() if leads else []
+    members = tuple(m.id for m in told)
+    metadata = tuple(group.metadata(m) for m in told)
+    generation, leader, protocol = group.generation(), group.leader(), group.protocol()
+    return JoinResult(Error.NONE, member.id, generation, leader, protocol, members, metadata)
+
+
+def _fenced(group: Group, instance: str, member_id: str) -> bool:
+    """Whether the instance has another id by now."""
+    static = group.instance(instance)
+    return bool(member_id) and static is not None and static.id != member_id
+
+
+def _id(member: Member | None) -> str:
+    return "" if member is None else member.id

@@ -1,25 +1,32 @@
-"""`Log`: records in segments, in memory; sizes and epochs instead of contents.
+"""`Log`: records in segments, in memory; their sizes and epochs, and their contents where the caller has any.
 
 Invariants: offsets are 0, 1, 2 ... without a gap; epochs never decrease; 0 <= start <= end; a segment holds at most
-`segment_bytes`, or one record. Deleting records raises `start` and keeps what lies before, out of reach.
+`segment_bytes`, or one record. A record may have 0 bytes: of a batch, which is stored and read as a whole, the last
+record has all the bytes, and a place within the batch is the place where it begins. Deleting records raises `start`
+and keeps what lies before, out of reach and without its contents.
 
 The caller holds its partition's lock on every use.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Sync
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.offset import OffsetMetadata
 
-__all__ = ["AbortedTransaction", "EpochEnd", "Log", "Record"]
+__all__ = ["AbortedTransaction", "EpochEnd", "Log", "NewRecord", "Record"]
+
+NewRecord = int | bytes
+"""A record to append: its contents, or its size in bytes where only that matters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, with its place. `producer`: of a transaction; `marker`: "commit" or "abort" where it ends one."""
+    """One record, with its place. `producer`: of a transaction; `marker`: "commit" or "abort" where it ends one.
+    `contents`: None where it was appended as a size."""
 
     offset: int
     epoch: int
@@ -28,6 +35,7 @@ class Record:
     position_bytes: int
     producer: str = ""
     marker: str = ""
+    contents: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +58,35 @@ class EpochEnd:
 class Log:
     """See the module. ValueError for a segment size below 1."""
 
-    __slots__ = ("_first_of_segment", "_records", "_start", "segment_bytes")
+    __slots__ = ("_first_of_segment", "_records", "_start", "_transactional", "segment_bytes")
 
     def __init__(self, segment_bytes: int, sync: Sync) -> None:
         if segment_bytes < 1:
             raise ValueError(f"a segment of {segment_bytes} bytes")
         self.segment_bytes = segment_bytes
         self._records: Cell[list[Record]] = sync.cell([], "log.records")
+        self._transactional: Cell[list[Record]] = sync.cell([], "log.transactional")
         self._first_of_segment: Cell[int] = sync.cell(0, "log.segment")
         self._start: Cell[int] = sync.cell(0, "log.start")
 
-    def append(self, sizes_bytes: Sequence[int], epoch: int, producer: str = "", marker: str = "") -> int:
-        """Append records of these sizes at `epoch`; returns the first one's offset. A full segment rolls first."""
+    def append(self, new: Sequence[NewRecord], epoch: int, producer: str = "", marker: str = "") -> int:
+        """Append these records at `epoch`; returns the first one's offset. A full segment rolls first."""
         records = self._records.mutate()
         first = len(records)
         require(not records or records[-1].epoch <= epoch, f"epoch {epoch} after {records[-1:]}")
-        for size_bytes in sizes_bytes:
+        sizes_bytes = [one if isinstance(one, int) else len(one) for one in new]
+        for at, (one, size_bytes) in enumerate(zip(new, sizes_bytes, strict=True)):
+            contents = None if isinstance(one, int) else one
             used_bytes = self._used_bytes()
-            if used_bytes and used_bytes + size_bytes > self.segment_bytes:
+            begins = not at or sizes_bytes[at - 1] > 0
+            whole_bytes = next(filter(None, sizes_bytes[at:]), 0) if begins else 0
+            if used_bytes and used_bytes + whole_bytes > self.segment_bytes:
                 self.roll()
                 used_bytes = 0
             place = (self._first_of_segment.get(), used_bytes)
-            records.append(Record(len(records), epoch, size_bytes, *place, producer, marker))
+            records.append(Record(len(records), epoch, size_bytes, *place, producer, marker, contents))
+            if producer:
+                self._transactional.mutate().append(records[-1])
         return first
 
     def roll(self) -> None:
@@ -98,44 +113,54 @@ class Log:
     def read(self, offset: int, before: int, max_bytes: int, *, at_least_one: bool) -> tuple[Record, ...]:
         """Records from `offset`, below `before`, of one segment, up to `max_bytes`.
 
-        `at_least_one`: the first is given even if it is larger, so that a reader never stands still.
+        `at_least_one`: the first one with bytes is given even if it is larger, so that a reader never stands still.
         OFFSET_OUT_OF_RANGE as in `place`.
         """
         self.place(offset)
+        records = self._records.get()
         found: list[Record] = []
         left_bytes = max_bytes
-        for record in self._records.get()[offset:before]:
-            forced = at_least_one and not found
+        for at in range(offset, min(before, len(records))):
+            record = records[at]
+            forced = at_least_one and left_bytes == max_bytes
             too_large = record.size_bytes > left_bytes and not forced
-            if too_large or record.segment_base != self._records.get()[offset].segment_base:
+            if too_large or record.segment_base != records[offset].segment_base:
                 break
             left_bytes -= record.size_bytes
             found.append(record)
         return tuple(found)
 
+    def all_below(self, before: int) -> tuple[Record, ...]:
+        """Every record that can be read below `before`."""
+        return tuple(self._records.get()[self.start() : before])
+
     def truncate_to(self, offset: int) -> None:
         """Drop the records from `offset` on; nothing where the log is shorter."""
         records = self._records.mutate()
         del records[max(offset, 0) :]
+        self._transactional.set([record for record in self._transactional.get() if record.offset < offset])
         self._first_of_segment.set(records[-1].segment_base if records else 0)
         self._start.set(min(self._start.get(), len(records)))
 
     def raise_start(self, offset: int) -> None:
         """Put what lies before `offset` out of reach; never lowers the start."""
         require(offset <= self.end(), f"start {offset} behind the end {self.end()}")
+        records = self._records.mutate()
+        for at in range(self._start.get(), offset):
+            if records[at].contents is not None:
+                records[at] = replace(records[at], contents=None)
         self._start.set(max(self._start.get(), offset))
 
     def end_of_epoch(self, epoch: int) -> EpochEnd | None:
         """The end of the largest epoch that is at most `epoch`; None where the log has none."""
-        upto = [record for record in self._records.get() if record.epoch <= epoch]
-        return EpochEnd(upto[-1].epoch, upto[-1].offset + 1) if upto else None
+        records = self._records.get()
+        end = bisect_right(records, epoch, key=lambda record: record.epoch)
+        return EpochEnd(records[end - 1].epoch, end) if end else None
 
     def first_unstable(self, high_watermark: int) -> int | None:
         """The first offset of a transaction whose end is not known below `high_watermark`; None without any."""
         undecided: dict[str, int] = {}
-        for record in self._records.get():
-            if not record.producer:
-                continue
+        for record in self._transactional.get():
             if record.marker and record.offset < high_watermark:
                 undecided.pop(record.producer, None)
             elif not record.marker:
@@ -146,10 +171,10 @@ class Log:
         """The aborted transactions that touch the offsets from `offset` to below `before`."""
         opened: dict[str, int] = {}
         found: list[AbortedTransaction] = []
-        for record in self._records.get():
-            if record.producer and not record.marker:
+        for record in self._transactional.get():
+            if not record.marker:
                 opened.setdefault(record.producer, record.offset)
-            elif record.marker:
+            else:
                 first = opened.pop(record.producer, record.offset)
                 if record.marker == "abort" and first < before and record.offset >= offset:
                     found.append(AbortedTransaction(record.producer, first, record.offset))

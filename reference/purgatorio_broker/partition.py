@@ -18,7 +18,7 @@ from enum import Enum
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import BrokerError, Error
-from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, Record
+from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, Record
 from purgatorio_broker.offset import OffsetMetadata
 
 __all__ = ["Appended", "EnoughReplicas", "Isolation", "LogEnds", "Partition", "ReadRecords"]
@@ -126,22 +126,22 @@ class Partition:
                 if truncate_to < self._high_watermark.get().offset:
                     self._high_watermark.set(self._log.place(self._log.end()))
 
-    def replicate(self, sizes_bytes: Sequence[int], epoch: int, leader_high_watermark: int) -> None:
+    def replicate(self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int) -> None:
         """A follower's part: append what was fetched, and take over the high watermark as a bare offset."""
         with self._lock:
             require(not self._role.get().leads, "a leader does not replicate")
-            self._log.append(sizes_bytes, epoch)
+            self._log.append(new, epoch)
             self._high_watermark.set(OffsetMetadata(min(leader_high_watermark, self._log.end())))
 
     def append(
-        self, sizes_bytes: Sequence[int], *, acks: int, producer: str = "", marker: str = ""
+        self, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
     ) -> Appended:
         """Append as the leader. NOT_LEADER_OR_FOLLOWER; with acks -1 NOT_ENOUGH_REPLICAS below the min ISR."""
         with self._lock:
             role = self._leading()
             if acks == -1 and not self._enough_in_sync():
                 raise BrokerError(Error.NOT_ENOUGH_REPLICAS)
-            first = self._log.append(sizes_bytes, role.epoch, producer, marker)
+            first = self._log.append(new, role.epoch, producer, marker)
             return Appended(first, self._log.end(), self._raise_high_watermark())
 
     def roll(self) -> None:
@@ -245,6 +245,22 @@ class Partition:
             committed = isolation is Isolation.COMMITTED and records
             aborted = self._log.aborted(offset, records[-1].offset + 1) if committed else ()
             return ReadRecords(records, start, ends, aborted)
+
+    def log_start(self) -> int:
+        """The first offset that can be read."""
+        with self._lock:
+            return self._log.start()
+
+    def records(self, before: int) -> tuple[Record, ...]:
+        """All that can be read below `before`, whoever leads."""
+        with self._lock:
+            return self._log.all_below(before)
+
+    def stored_bytes(self) -> int:
+        """How many bytes there are to be read."""
+        return sum(
+            record.size_bytes for record in self.records(self.ends(None, leader_only=False).log_end.offset)
+        )
 
     def in_sync_with(self, offset: int) -> dict[int, int]:
         """The log ends of the replicas in sync that have `offset`, its own among them; none where it does not lead."""

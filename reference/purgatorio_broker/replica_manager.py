@@ -24,6 +24,7 @@ from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, P
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import NewRecord
 from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.partition import EnoughReplicas, Partition, ReadRecords
 from purgatorio_broker.replica_selector import ReplicaView, nearest_replica
@@ -77,12 +78,12 @@ class ReplicaManager:
         self,
         timeout_ms: int,
         acks: int,
-        batches: Mapping[TopicPartition, Sequence[int]],
+        batches: Mapping[TopicPartition, Sequence[NewRecord]],
         callback: ProduceCallback,
         producer: str = "",
         marker: str = "",
     ) -> None:
-        """Append records of the given sizes, in bytes; answer at once unless the answer has to wait for replicas.
+        """Append records, or sizes in bytes that stand for them; answer at once unless that has to wait for replicas.
 
         It waits where acks is -1, there is data, and at least one append succeeded. acks outside of -1, 0 and 1:
         INVALID_REQUIRED_ACKS for all, and nothing is appended.
@@ -91,8 +92,8 @@ class ReplicaManager:
             callback({partition: ProduceResult(Error.INVALID_REQUIRED_ACKS) for partition in batches})
             return
         results = {
-            partition: self._append(partition, acks, sizes_bytes, producer, marker)
-            for partition, sizes_bytes in batches.items()
+            partition: self._append(partition, acks, new, producer, marker)
+            for partition, new in batches.items()
         }
         appended = any(result.error is Error.NONE for result in results.values())
         if acks != -1 or not appended:
@@ -246,11 +247,11 @@ class ReplicaManager:
         self.actions.add(partial(self.check_key, partition))
 
     def _append(
-        self, partition: TopicPartition, acks: int, sizes_bytes: Sequence[int], producer: str, marker: str
+        self, partition: TopicPartition, acks: int, new: Sequence[NewRecord], producer: str, marker: str
     ) -> ProduceResult:
         try:
             replica = self.partition_or_raise(partition)
-            appended = replica.append(sizes_bytes, acks=acks, producer=producer, marker=marker)
+            appended = replica.append(new, acks=acks, producer=producer, marker=marker)
         except BrokerError as refused:
             return ProduceResult(refused.error)
         if appended.high_watermark_rose:
@@ -298,7 +299,7 @@ class ReplicaManager:
             result = self._read_one(params, partition, request, left_bytes, at_least_one=empty)
             results[partition] = result
             left_bytes -= result.size_bytes()
-            empty = empty and not result.data.records
+            empty = empty and not result.size_bytes()
         return results
 
     def _read_one(

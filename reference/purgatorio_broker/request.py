@@ -16,16 +16,18 @@ Clauses B801 to B806.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from purgatorio.sync import AtomicFlag, SharedQueue, Sync
 from purgatorio_broker.delayed_produce import ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.replica_manager import ReplicaManager
 
-__all__ = ["Connection", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
+__all__ = ["Client", "Connection", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,18 @@ class FetchResponse:
     throttle_ms: int
 
 
+class Client(Protocol):
+    """Who sent a request. Nothing here is called twice for one request; a call must not block."""
+
+    def send(self, response: ProduceResponse | FetchResponse) -> None:
+        """Send it."""
+
+    def close(self) -> None:
+        """Close the client's connection: something went wrong, and there is no answer that could say so."""
+
+
 class Connection:
-    """A client's: what was sent on it, and whether it is open. Nothing is sent on a closed one."""
+    """A client in this process: what was sent to it, and whether it is open. Nothing is sent on a closed one."""
 
     __slots__ = ("_closed", "_sent")
 
@@ -104,17 +116,15 @@ class RequestLayer:
 
     def produce(
         self,
-        connection: Connection,
+        connection: Client,
         timeout_ms: int,
         acks: int,
-        batches: Mapping[TopicPartition, Sequence[int]],
+        batches: Mapping[TopicPartition, Sequence[NewRecord]],
     ) -> None:
         """Append, and answer on `connection`. INVALID_RECORD for a batch without records, or with one below 0 bytes."""
-        refused = {partition: self._refusal(partition, sizes) for partition, sizes in batches.items()}
-        accepted = {
-            partition: sizes for partition, sizes in batches.items() if refused[partition] is Error.NONE
-        }
-        size_bytes = sum(sum(sizes) for sizes in accepted.values())
+        refused = {partition: self._refusal(partition, new) for partition, new in batches.items()}
+        accepted = {partition: new for partition, new in batches.items() if refused[partition] is Error.NONE}
+        size_bytes = sum(_size_bytes(one) for new in accepted.values() for one in new)
 
         def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
             merged = {p: results[p] if p in results else ProduceResult(error) for p, error in refused.items()}
@@ -133,7 +143,7 @@ class RequestLayer:
             self._manager.run_actions()
 
     def fetch(
-        self, connection: Connection, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
+        self, connection: Client, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
     ) -> None:
         """Read, and answer on `connection`."""
         refused = {partition: self._gatekeeper.refuses(partition) for partition in partitions}
@@ -155,8 +165,12 @@ class RequestLayer:
         finally:
             self._manager.run_actions()
 
-    def _refusal(self, partition: TopicPartition, sizes_bytes: Sequence[int]) -> Error:
+    def _refusal(self, partition: TopicPartition, new: Sequence[NewRecord]) -> Error:
         refused = self._gatekeeper.refuses(partition)
-        if refused is Error.NONE and (not sizes_bytes or min(sizes_bytes) < 0):
+        if refused is Error.NONE and (not new or min(map(_size_bytes, new)) < 0):
             return Error.INVALID_RECORD
         return refused
+
+
+def _size_bytes(new: NewRecord) -> int:
+    return new if isinstance(new, int) else len(new)

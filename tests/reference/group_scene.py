@@ -59,7 +59,7 @@ class GroupScene:
     def sync(self, joined: JoinResult) -> Answers[SyncResult]:
         """It syncs with the generation that it was told; a leader gives each its own id."""
         answers: Answers[SyncResult] = Answers()
-        assignments = {member: member for member in joined.members}
+        assignments = {member: member.encode() for member in joined.members}
         self.coordinator.sync("g", joined.generation, joined.member, assignments, answers)
         self.coordinator.check()
         return answers

@@ -250,8 +250,8 @@ def test_a_follower_that_syncs_early_waits_for_the_leader() -> None:
     leader, follower = scene.joined(2)
     early = scene.sync(follower)
     assert not early
-    assert scene.sync(leader).only().assignment == leader.member
-    assert early.only().assignment == follower.member
+    assert scene.sync(leader).only().assignment == leader.member.encode()
+    assert early.only().assignment == follower.member.encode()
 
 
 def test_the_wrong_generation_is_refused() -> None:

@@ -97,7 +97,7 @@ class Day:
             member = joined.member
             synced = self.sync(joined)
             assert synced.error is Error.NONE or synced.error in REFUSED
-            assert synced.error is not Error.NONE or synced.assignment == f"for {member}"
+            assert synced.error is not Error.NONE or synced.assignment == f"for {member}".encode()
             for _ in range(dice.randint(0, 5)):
                 error = dice.choice((self.beat, self.commit))(joined)
                 assert error is Error.NONE or error in REFUSED
@@ -119,7 +119,7 @@ class Day:
         """Sync, and wait for the answer."""
         call: Call[SyncResult] = Call()
         self.syncs.append(call)
-        assignments = {member: f"for {member}" for member in joined.members}
+        assignments = {member: f"for {member}".encode() for member in joined.members}
         self.coordinator.sync("g", joined.generation, joined.member, assignments, call)
         self.actions.run_all()
         return call.wait()
@@ -164,7 +164,7 @@ def answering_twice() -> Iterator[None]:
 
     def answer_sync(self: GroupCoordinator, group: Group, member: Member) -> None:
         if member.awaiting_sync is not None:
-            member.awaiting_sync(SyncResult(Error.NONE, f"for {member.id}"))
+            member.awaiting_sync(SyncResult(Error.NONE, f"for {member.id}".encode()))
         real(self, group, member)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -57,7 +57,7 @@ class _Members:
         """Sync with the generation that it was told."""
         answers: list[SyncResult] = []
         self.syncs.append(answers)
-        assignments = {member: member for member in joined.members}
+        assignments = {member: member.encode() for member in joined.members}
         self.coordinator.sync("g", joined.generation, joined.member, assignments, answers.append)
         self.actions.run_all()
 

@@ -1,0 +1,99 @@
+"""`purgatorio broker`: the project's own broker behind a socket."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from types import FrameType
+
+import click
+
+from purgatorio_stress.socket_broker.running import Running
+from purgatorio_stress.socket_broker.settings import Settings
+
+_DEFAULT = Settings()
+
+
+@click.command("broker", epilog="Exit status: 0 stopped by a signal, 2 wrong usage, or the address is taken.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_DEFAULT.port, show_default=True, help="0: any."
+)
+@click.option("--host", default=_DEFAULT.host, show_default=True, help="The address to listen on.")
+@click.option("--allow-remote", is_flag=True, help="Listen on an address that is not this machine's own.")
+@click.option(
+    "--initial-delay-ms", type=click.IntRange(0), default=_DEFAULT.initial_delay_ms, show_default=True,
+    help="Of the first rebalance of an empty group.",
+)  # fmt: skip
+@click.option(
+    "--session-bounds-ms", type=click.IntRange(1), nargs=2, default=_DEFAULT.session_bounds_ms,
+    show_default=True, help="The shortest and the longest session that a member may ask for.",
+)  # fmt: skip
+@click.option(
+    "--min-in-sync", type=click.IntRange(1), default=_DEFAULT.min_in_sync, show_default=True,
+    help="min.insync.replicas of topics that do not say.",
+)  # fmt: skip
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Of new topics that do not say.",
+)
+@click.option(
+    "--auto-create/--no-auto-create",
+    default=True,
+    show_default=True,
+    help="Make a topic that a client asks about.",
+)
+@click.option(
+    "--dialect", type=click.Choice(["locked", "pending-flag"]), default=_DEFAULT.dialect, show_default=True
+)
+def command(
+    port: int,
+    host: str,
+    allow_remote: bool,
+    initial_delay_ms: int,
+    session_bounds_ms: tuple[int, int],
+    min_in_sync: int,
+    partitions: int,
+    auto_create: bool,
+    dialect: str,
+) -> None:
+    """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
+
+    A test instrument: real delayed operations, in real threads, in front of real clients. NOTHING IS KEPT ON DISK, and
+    there is no TLS, no access control and no transaction. Ends with Ctrl-C.
+
+    \b
+    purgatorio broker                               # 127.0.0.1:9092
+    purgatorio broker --port 0 --initial-delay-ms 0 # any port; groups begin at once
+    """
+    if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):
+        raise click.UsageError(
+            f"{host} may be reached from other machines; --allow-remote where that is meant"
+        )
+    settings = Settings(
+        host=host, port=port, initial_delay_ms=initial_delay_ms, session_bounds_ms=session_bounds_ms,
+        min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, dialect=dialect,
+    )  # fmt: skip
+    _serve(settings)
+
+
+def _serve(settings: Settings) -> None:
+    stop = threading.Event()
+
+    def stopped(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stopped)
+    try:
+        running = Running(settings)
+    except OSError as error:
+        raise click.UsageError(f"{settings.host}:{settings.port}: {error.strerror}") from error
+    with running:
+        click.echo(f"broker 0 listens on {settings.host}:{running.port}; nothing is kept on disk")
+        sys.stdout.flush()
+        stop.wait()
+        click.echo("stopping", err=True)

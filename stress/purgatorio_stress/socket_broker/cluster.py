@@ -1,0 +1,109 @@
+"""`Cluster`: what there is, whether it is carried out yet or not: topics with their ids, and brokers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from threading import Lock
+from uuid import UUID
+
+from purgatorio_broker.key import TopicPartition
+
+__all__ = ["Broker", "Cluster", "Topic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Where clients find it."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """`replicas`: the brokers of each partition, the leader first."""
+
+    name: str
+    topic_id: UUID
+    partitions: int
+    replicas: tuple[int, ...]
+    min_in_sync: int = 1
+    configs: tuple[tuple[str, str], ...] = ()
+
+    def all(self) -> list[TopicPartition]:
+        """Its partitions."""
+        return [TopicPartition(self.name, number) for number in range(self.partitions)]
+
+
+class Cluster:
+    """The topics and brokers there are. For any number of threads."""
+
+    __slots__ = ("_brokers", "_by_id", "_lock", "_topics", "cluster_id")
+
+    def __init__(self, cluster_id: str, brokers: Iterable[Broker]) -> None:
+        self.cluster_id = cluster_id
+        self._lock = Lock()
+        self._brokers = {broker.node_id: broker for broker in brokers}
+        self._topics: dict[str, Topic] = {}
+        self._by_id: dict[UUID, str] = {}
+
+    def brokers(self) -> list[Broker]:
+        """By id."""
+        with self._lock:
+            return [self._brokers[node_id] for node_id in sorted(self._brokers)]
+
+    def register(self, broker: Broker) -> None:
+        """There is one more, or it has moved."""
+        with self._lock:
+            self._brokers[broker.node_id] = broker
+
+    def topics(self) -> list[Topic]:
+        """In the order of their creation."""
+        with self._lock:
+            return list(self._topics.values())
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic of this name."""
+        with self._lock:
+            return self._topics.get(name)
+
+    def named(self, topic_id: UUID | None) -> str | None:
+        """The name of the topic with this id."""
+        with self._lock:
+            return None if topic_id is None else self._by_id.get(topic_id)
+
+    def has(self, partition: TopicPartition) -> bool:
+        """Whether the partition is there."""
+        topic = self.topic(partition.topic)
+        return topic is not None and 0 <= partition.partition < topic.partitions
+
+    def add(self, topic: Topic) -> bool:
+        """Take the topic in; False where there is one of this name."""
+        with self._lock:
+            if topic.name in self._topics:
+                return False
+            self._topics[topic.name] = topic
+            self._by_id[topic.topic_id] = topic.name
+            return True
+
+    def grow(self, name: str, partitions: int) -> Topic | None:
+        """Let it have so many partitions; None where it is not there or has as many."""
+        with self._lock:
+            topic = self._topics.get(name)
+            if topic is None or topic.partitions >= partitions:
+                return None
+            self._topics[name] = replace(topic, partitions=partitions)
+            return self._topics[name]
+
+    def remove(self, name: str) -> Topic | None:
+        """Take it out; None where it is not there."""
+        with self._lock:
+            topic = self._topics.pop(name, None)
+            if topic is not None:
+                del self._by_id[topic.topic_id]
+            return topic
+
+    def partition_count(self) -> int:
+        """Of all topics."""
+        with self._lock:
+            return sum(topic.partitions for topic in self._topics.values())
