@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 from purgatorio import DelayedOperation, Purgatory, ReaperTimer
-from purgatorio.timer import FlatTimer
+from purgatorio.timer import IntrusiveTimer
 
 
 class Request(DelayedOperation):
@@ -35,7 +35,7 @@ class Request(DelayedOperation):
 
 def functions() -> None:
     """A wheel with a thread of its own that drains it; what is due runs on another one."""
-    timer = FlatTimer("timeouts")
+    timer = IntrusiveTimer("timeouts")
     reaper = ReaperTimer("reaper", timer)
     late = threading.Event()
     handle = timer.call_later(30_000, lambda: print("never printed"))
@@ -49,7 +49,7 @@ def functions() -> None:
 
 def requests() -> None:
     """A purgatory over such a wheel; it drives the timer and closes it."""
-    purgatory: Purgatory[Request] = Purgatory("requests", FlatTimer("requests"))
+    purgatory: Purgatory[Request] = Purgatory("requests", IntrusiveTimer("requests"))
     answered = Request("7", 30_000)
     purgatory.try_complete_else_watch(answered, ("reply-7",))
     answered.answer = "the answer"

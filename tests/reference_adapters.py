@@ -18,7 +18,7 @@ from purgatorio import (
     TimerTask,
 )
 from purgatorio.faults import ContainFaults
-from purgatorio.timer import FlatTimer
+from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.scenario.world import DIALECTS
@@ -28,9 +28,9 @@ __all__ = [
     "HEAP",
     "PURGATORIES",
     "WHEEL",
-    "flat_timer",
     "hashed_wheel",
     "heap_timer",
+    "intrusive_timer",
     "purgatory",
     "wheel",
 ]
@@ -93,10 +93,12 @@ def hashed_wheel(promise: Promise) -> AnyTimer:
     return AnyTimer(timer, clock, executor)
 
 
-def flat_timer(promise: Promise) -> AnyTimer:
+def intrusive_timer(promise: Promise) -> AnyTimer:
     clock, executor = ManualClock(), QueuedExecutor(faults=Quiet())
     tick_ms, size = promise.tick_ns // NS_PER_MS, promise.buckets
-    timer = FlatTimer("t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet())
+    timer = IntrusiveTimer(
+        "t", tick_ms=tick_ms, wheel_size=size, clock=clock, executor=executor, faults=Quiet()
+    )
     return AnyTimer(timer, clock, executor)
 
 

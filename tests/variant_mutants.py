@@ -5,11 +5,11 @@ The numbers are those of the list of bugs; each shows without a second thread.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from purgatorio import DelayedOperation, TimerTask
-from purgatorio.delayed.dialect import Count, Watch
+from purgatorio.delayed.dialect import Count, Op
 from purgatorio.delayed.locked import Locked
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.delayed.watchers import Watchers
@@ -54,7 +54,7 @@ def _ms_for_ticks(time_ms: int, tick_ms: int) -> int:
 
 
 def _no_recheck(
-    self: object, operation: DelayedOperation, keys: Sequence[Hashable], watch: Watch, count: Count
+    self: object, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
 ) -> bool:
     """#1: no second try after watching (before KAFKA-1952)."""
     if operation.try_complete():
@@ -66,7 +66,7 @@ def _no_recheck(
 
 
 def _check_then_watch(
-    self: object, operation: DelayedOperation, keys: Sequence[Hashable], watch: Watch, count: Count
+    self: object, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
 ) -> bool:
     """#2: a try before each watch, none after the last."""
     for key in keys:
@@ -147,7 +147,7 @@ VARIANTS: Final = (
             (2, "check-per-key-then-watch", "register", _check_then_watch),
             (19, "force-complete-true-twice", "force_complete", _forced_twice),
             (21, "complete-flag-after-callback", "force_complete", _flag_after_callback),
-            (27, "true-without-complete", "try_from_event", _true_without_completing),
+            (27, "true-without-complete", "safe_try_complete", _true_without_completing),
             (39, "no-cancel-in-force-complete", "force_complete", _no_cancel),
         )
     ),

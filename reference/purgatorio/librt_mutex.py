@@ -3,14 +3,14 @@
 from librt.threading import Lock as NativeLock
 
 from purgatorio.compiling import mypyc_attr
-from purgatorio.mutex import Mutex
+from purgatorio.lock import Mutex
 
 __all__ = ["LibrtMutex"]
 
 
 @mypyc_attr(acyclic=True)
 class LibrtMutex(Mutex):
-    """See `purgatorio.mutex`."""
+    """See `purgatorio.lock`."""
 
     __slots__ = ("_native",)
 

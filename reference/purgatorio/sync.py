@@ -23,8 +23,9 @@ Times are in milliseconds, the unit of the timers.
 """
 
 from collections.abc import Callable, Hashable, Iterator
-from types import TracebackType
 from typing import Protocol, TypeVar
+
+from purgatorio.lock import Lock, Mutex
 
 __all__ = [
     "AtomicFlag",
@@ -48,26 +49,6 @@ T_co = TypeVar("T_co", covariant=True)
 
 class ExecutorClosed(RuntimeError):
     """`Executor.submit` after `shutdown` (Java's RejectedExecutionException)."""
-
-
-class Lock(Protocol):
-    """A mutual exclusion lock, also a context manager. `threading.Lock` and `threading.RLock` are such."""
-
-    def acquire(self, blocking: bool = True) -> bool:
-        """Take it; without `blocking` return False at once where another thread has it."""
-
-    def release(self) -> None:
-        """Give it back. RuntimeError where it is not held."""
-
-    def __enter__(self) -> bool: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 
 class ReadWriteLock(Protocol):
@@ -213,6 +194,9 @@ class Sync(Protocol):
 
     def lock(self, name: str = "") -> Lock:
         """A lock that is not re-entrant."""
+
+    def mutex(self, name: str = "") -> Mutex:
+        """A lock for a hot path, which no condition waits on; else as `lock`."""
 
     def rlock(self, name: str = "") -> Lock:
         """A re-entrant lock."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 from purgatorio.compiling import mypyc_attr
-from purgatorio.mutex import Mutex
+from purgatorio.lock import Mutex, mutex_over, thread_mutex
 from purgatorio.sync import (
     AtomicFlag,
     AtomicInt,
@@ -34,7 +34,6 @@ from purgatorio.sync import (
     SharedQueue,
     Worker,
 )
-from purgatorio.threads_mutex import thread_mutex
 from purgatorio.threads_queue import LinkedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
 
@@ -276,6 +275,10 @@ class ThreadingSync:
 
     def lock(self, name: str = "") -> Lock:
         return threading.Lock()
+
+    def mutex(self, name: str = "") -> Mutex:
+        # A subclass has locks of its own kind.
+        return thread_mutex() if type(self) is ThreadingSync else mutex_over(self.lock(name))
 
     def rlock(self, name: str = "") -> Lock:
         return threading.RLock()

@@ -11,8 +11,8 @@ Not promised: that an iteration standing on the last node when it is unlinked se
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
+from purgatorio.lock import thread_mutex
 from purgatorio.sync import QueueNode
-from purgatorio.threads_mutex import thread_mutex
 
 __all__ = ["LinkedQueue"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from purgatorio_pipeline.command.line import echo_line, wrapped
 
-ENTRY = f"{3:3} {'orphan-watcher-list':36} the list is looked up under the lock, appended to after it [Shard.watch]"
+ENTRY = f"{3:3} {'orphan-watcher-list':36} the list is looked up under the lock, appended after it [WatcherList.watch]"
 
 
 def test_a_long_line_goes_on_under_its_text() -> None:

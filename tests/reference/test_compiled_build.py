@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import purgatorio
 from purgatorio import ActionTask, ManualClock, QueuedExecutor, SystemTimer, TimerTask
 from purgatorio.faults import ContainFaults
-from purgatorio.timer import FlatCallback, FlatTask, FlatTimer, compiled
+from purgatorio.timer import IntrusiveTimer, compiled
 from purgatorio_stress.compiled_package import (
     compiled_package,
     compiler_environment,
@@ -40,7 +40,7 @@ pytestmark = [
 
 SAME_TESTS = (
     "tests/reference/test_delayed_operation.py",
-    "tests/reference/test_flat_handle.py",
+    "tests/reference/test_intrusive_handle.py",
     "tests/reference/test_purgatory_upkeep.py",
     "tests/reference/test_threads.py",
     "tests/reference/test_virtual_time.py",
@@ -70,13 +70,13 @@ def run_compiled(directory: Path, *arguments: str) -> subprocess.CompletedProces
 
 def test_it_says_what_it_is(directory: Path) -> None:
     """`compiled` is True there and False here; the modules are machine code, with their source beside them."""
-    code = "import purgatorio.timer as t, purgatorio.timer.flat_timer as f; print(t.compiled, f.__file__, sep='\\n')"
+    code = "from purgatorio.timer import compiled, intrusive; print(compiled, intrusive.timer.__file__)"
     done = run_compiled(directory, "-c", code)
     assert done.returncode == 0, done.stderr
-    says, where = done.stdout.splitlines()
+    says, where = done.stdout.split()
     assert says == "True"
     assert Path(where).suffix in (".so", ".pyd")
-    assert Path(where).parent == directory / "purgatorio" / "timer"
+    assert Path(where).parent == directory / "purgatorio" / "timer" / "intrusive"
     assert not compiled
 
 
@@ -104,8 +104,8 @@ def test_without_librt_it_takes_the_seams_lock(directory: Path) -> None:
     """`librt` is no dependency."""
     code = (
         "import sys; sys.modules['librt'] = sys.modules['librt.threading'] = None\n"
-        "from purgatorio.timer import FlatTimer, FlatCallback\n"
-        "timer = FlatTimer('t'); timer.add(FlatCallback(5, print)); print(type(timer._lock).__name__, timer.size())"
+        "from purgatorio import ActionTask, IntrusiveTimer\n"
+        "timer = IntrusiveTimer('t'); timer.add(ActionTask(5, print)); print(type(timer._lock).__name__, timer.size())"
     )
     done = run_compiled(directory, "-c", code)
     assert done.stdout.split() == ["Mutex", "1"], done.stderr
@@ -114,8 +114,8 @@ def test_without_librt_it_takes_the_seams_lock(directory: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("tests/reference/test_timers.py", "-k", "flat or Reaper"),
-        ("tests/reference/test_stateful_timers.py", "-k", "FlatTimer or ReaperTimer"),
+        ("tests/reference/test_timers.py", "-k", "intrusive or Reaper"),
+        ("tests/reference/test_stateful_timers.py", "-k", "IntrusiveTimer or ReaperTimer"),
         SAME_TESTS,
     ],
     ids=["timers", "stateful", "purgatory"],
@@ -131,9 +131,11 @@ def test_a_task_of_the_other_build_is_refused(directory: Path) -> None:
     """Machine code knows its own classes only: a TypeError at the call, and nothing has happened."""
     with imported_from(directory):
         other = importlib.import_module("purgatorio.timer")
-    timer = cast("type[FlatTimer]", other.FlatTimer)("t", clock=ManualClock(), executor=QueuedExecutor())
+    timer = cast("type[IntrusiveTimer]", other.IntrusiveTimer)(
+        "t", clock=ManualClock(), executor=QueuedExecutor()
+    )
     with pytest.raises(TypeError):
-        timer.add(FlatCallback(1, print))
+        timer.add(ActionTask(1, print))
     assert timer.size() == 0
 
 
@@ -188,7 +190,7 @@ class Side:
             self.tasks[number].cancel()
 
 
-Driven = tuple[FlatTimer | SystemTimer, Callable[[int, Callable[[], object]], TimerTask]]
+Driven = tuple[IntrusiveTimer | SystemTimer, Callable[[int, Callable[[], object]], TimerTask]]
 
 
 def faithful(tick_ms: int, size: int, clock: ManualClock, executor: QueuedExecutor) -> Driven:
@@ -197,9 +199,9 @@ def faithful(tick_ms: int, size: int, clock: ManualClock, executor: QueuedExecut
     return made, ActionTask
 
 
-def flat(
-    timer: type[FlatTimer],
-    task: type[FlatTask],
+def intrusive(
+    timer: type[IntrusiveTimer],
+    task: type[ActionTask],
     tick_ms: int,
     size: int,
     clock: ManualClock,
@@ -223,15 +225,14 @@ ACTS = st.tuples(
 
 
 def test_the_three_agree(directory: Path) -> None:
-    """Faithful, flat and flat compiled, the same programs: the same tasks run in the same drains, the same are
+    """Faithful, intrusive and that compiled, the same programs: the same tasks run in the same drains, the same are
     cancelled, the sizes are the same. Tasks that raise, and that add themselves and cancel it, are among them."""
     with imported_from(directory):
         machine_code = importlib.import_module("purgatorio.timer")
         package = importlib.import_module("purgatorio")
     assert machine_code.compiled
     assert package.__file__ != purgatorio.__file__
-    compiled_timer, compiled_callback = machine_code.FlatTimer, machine_code.FlatCallback
-    compiled_action = package.ActionTask
+    compiled_timer, compiled_action = machine_code.IntrusiveTimer, package.ActionTask
 
     @settings(max_examples=100)
     @given(
@@ -244,10 +245,8 @@ def test_the_three_agree(directory: Path) -> None:
         shape = (tick_ms, size)
         sides = [
             Side("faithful", start_ms, partial(faithful, *shape)),
-            Side("flat", start_ms, partial(flat, FlatTimer, FlatCallback, *shape)),
-            Side("flat, TimerTask", start_ms, partial(flat, FlatTimer, ActionTask, *shape)),
-            Side("compiled", start_ms, partial(flat, compiled_timer, compiled_callback, *shape)),
-            Side("compiled, TimerTask", start_ms, partial(flat, compiled_timer, compiled_action, *shape)),
+            Side("intrusive", start_ms, partial(intrusive, IntrusiveTimer, ActionTask, *shape)),
+            Side("compiled", start_ms, partial(intrusive, compiled_timer, compiled_action, *shape)),
         ]
         for act, number, value in acts:
             seen = [(side.name, side.do(act, number, value)) for side in sides]

@@ -28,7 +28,7 @@ class Told:
         self.errors.append(error)
 
 
-class Shard:
+class WatcherList:
     """A shard whose queue the test can hold, and whose events can fail before they begin or by themselves."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Shard:
 
 def test_it_writes_once_after_its_delay() -> None:
     """B771: not a millisecond before; afterwards the key is free."""
-    shard = Shard()
+    shard = WatcherList()
     shard.timer.schedule("k", 100, shard.write("a"))
     assert (shard.timer.is_scheduled("k"), shard.timer.size()) == (True, 1)
     shard.runtime.advance(99)
@@ -90,7 +90,7 @@ def test_it_writes_once_after_its_delay() -> None:
 
 def test_a_write_may_schedule_its_own_key() -> None:
     """B771: the key is free when the write begins, so the heartbeat's idiom works."""
-    shard = Shard()
+    shard = WatcherList()
     shard.timer.schedule("k", 100, lambda: shard.timer.schedule("k", 100, shard.write("again")))
     shard.runtime.advance(100)
     assert shard.timer.is_scheduled("k")
@@ -100,7 +100,7 @@ def test_a_write_may_schedule_its_own_key() -> None:
 
 def test_cancelled_before_its_expiry() -> None:
     """B772."""
-    shard = Shard()
+    shard = WatcherList()
     shard.timer.schedule("k", 100, shard.write("a"))
     shard.timer.cancel("k")
     assert shard.is_empty()
@@ -111,7 +111,7 @@ def test_cancelled_before_its_expiry() -> None:
 @pytest.mark.parametrize("anew", [False, True])
 def test_overtaken_between_expiry_and_write(anew: bool) -> None:
     """B772: the event is in the queue; the key is cancelled, or scheduled anew; the event does nothing."""
-    shard = Shard()
+    shard = WatcherList()
     shard.held = []
     shard.timer.schedule("k", 100, shard.write("a"), retry=True)
     shard.runtime.advance(100)
@@ -128,7 +128,7 @@ def test_overtaken_between_expiry_and_write(anew: bool) -> None:
 
 def test_scheduled_anew_before_its_expiry() -> None:
     """B772: the second one counts, with its own delay; there is one timer."""
-    shard = Shard()
+    shard = WatcherList()
     shard.timer.schedule("k", 100, shard.write("a"))
     shard.timer.schedule("k", 200, shard.write("b"))
     assert shard.timer.size() == 1
@@ -142,7 +142,7 @@ def test_scheduled_anew_before_its_expiry() -> None:
 @pytest.mark.parametrize("backoff_ms", [50, None])
 def test_a_failed_write_is_tried_again(backoff_ms: int | None) -> None:
     """B773: after the back-off, 500 ms where none was given, until it succeeds; nobody is told."""
-    shard = Shard()
+    shard = WatcherList()
     shard.fails = [OSError("full"), OSError("full")]
     if backoff_ms is None:
         shard.timer.schedule("k", 100, shard.write("a"), retry=True)
@@ -161,7 +161,7 @@ def test_a_failed_write_is_tried_again(backoff_ms: int | None) -> None:
 
 def test_a_failed_write_is_given_up() -> None:
     """B773: without retry; somebody is told."""
-    shard = Shard()
+    shard = WatcherList()
     shard.fails = [OSError("full")]
     shard.timer.schedule("k", 100, shard.write("a"))
     shard.runtime.advance(1000)
@@ -174,7 +174,7 @@ def test_a_failed_write_is_given_up() -> None:
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_who_is_no_coordinator_has_nothing_to_write(error: Error, wrapped: bool) -> None:
     """B774: not tried again though it is to retry, and nobody is told; as the error or as the cause of another."""
-    shard = Shard()
+    shard = WatcherList()
     failure: Exception = BrokerError(error)
     if wrapped:
         failure = Wrapped()
@@ -189,7 +189,7 @@ def test_who_is_no_coordinator_has_nothing_to_write(error: Error, wrapped: bool)
 
 def test_scheduled_if_absent_where_it_is_absent() -> None:
     """B775: as if it were scheduled."""
-    shard = Shard()
+    shard = WatcherList()
     shard.timer.schedule_if_absent("k", 100, shard.write("a"))
     shard.runtime.advance(100)
     assert shard.written == ["a"]
@@ -198,7 +198,7 @@ def test_scheduled_if_absent_where_it_is_absent() -> None:
 
 def test_scheduled_if_absent_where_it_is_not() -> None:
     """B775: the first one stays, with its delay."""
-    shard = Shard()
+    shard = WatcherList()
     shard.timer.schedule("k", 100, shard.write("a"))
     shard.timer.schedule_if_absent("k", 200, shard.write("b"))
     assert shard.timer.size() == 1
@@ -208,7 +208,7 @@ def test_scheduled_if_absent_where_it_is_not() -> None:
 
 def test_cancel_all() -> None:
     """B776: three keys, none of which writes; one of them had expired, and its event waits in the queue."""
-    shard = Shard()
+    shard = WatcherList()
     shard.held = []
     for number, delay_ms in enumerate((10, 100, 100)):
         shard.timer.schedule(f"k{number}", delay_ms, shard.write(str(number)))
@@ -223,7 +223,7 @@ def test_cancel_all() -> None:
 
 def test_an_event_that_never_began_frees_its_key() -> None:
     """B777: the event failed in the queue; also where the scheduler itself raises."""
-    shard = Shard()
+    shard = WatcherList()
     shard.never_begins = BrokerError(Error.NOT_COORDINATOR)
     shard.timer.schedule("k", 100, shard.write("a"))
     shard.runtime.advance(100)

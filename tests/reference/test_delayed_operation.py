@@ -90,7 +90,7 @@ def test_registering_holds_the_operations_lock_in_the_locked_dialect() -> None:
     _, purgatory = quiet_world()
     held: list[bool] = []
     request = Request(dialect=LOCKED, during_try=lambda: held.append(THREADS.held_by_me(request.lock)))
-    request.try_from_event = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # a spy on the way not taken
+    request.safe_try_complete = lambda: pytest.fail("not the way of an event")  # type: ignore[method-assign]  # a spy on the way not taken
     purgatory.try_complete_else_watch(request, ["key"])
     assert held == [True, True]
 
@@ -109,7 +109,7 @@ def test_the_action_runs_only_between_two_tries(ready: bool) -> None:
     """testSafeTryCompleteOrElse: in vain at first, then the action runs, under the lock; else it does not."""
     request = Request(dialect=LOCKED, ready=ready)
     held: list[bool] = []
-    done = LOCKED.try_complete_or_else(request, lambda: held.append(THREADS.held_by_me(request.lock)))
+    done = LOCKED.safe_try_complete_or_else(request, lambda: held.append(THREADS.held_by_me(request.lock)))
     assert done is ready
     assert held == ([] if ready else [True])
     assert request.log == (["try", "complete"] if ready else ["try", "try"])
@@ -260,7 +260,7 @@ class TestPendingFlag:
         """testDelayedOperationLock: the lock is re-entrant."""
         request = Request(ready=True)
         with request.lock:
-            assert request.try_from_event()
+            assert request.safe_try_complete()
 
     def test_a_lock_of_the_callers_serves_as_well(self) -> None:
         """testDelayedOperationLockOverride: events then try the caller's lock."""
@@ -268,11 +268,11 @@ class TestPendingFlag:
         request = Request(ready=True, lock=shared)
         tried: list[bool] = []
         with shared:
-            other = threading.Thread(target=lambda: tried.append(request.try_from_event()))
+            other = threading.Thread(target=lambda: tried.append(request.safe_try_complete()))
             other.start()
             other.join()
         assert tried == [False]
-        assert request.try_from_event()
+        assert request.safe_try_complete()
 
     def test_an_event_that_meets_an_evaluation_is_not_lost(self) -> None:
         """testTryCompleteLockContention (KAFKA-6653): A has evaluated to false and still holds the lock; B makes it
@@ -339,7 +339,7 @@ class TestLocked:
             ended.append("complete" in request.log)
 
         request.during_try = meanwhile
-        request.try_from_event()
+        request.safe_try_complete()
         expiry.join()
         assert ended == [False]
         assert request.log == ["try", "complete", "expire"]

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
 from purgatorio_stress.stateful.timer_machine import (
-    FLAT,
-    FLAT_CALLS,
-    FLAT_MIXED,
     HASHED,
     HEAP,
+    INTRUSIVE,
+    INTRUSIVE_CALLS,
+    INTRUSIVE_MIXED,
     WHEEL,
     machine_for,
 )
@@ -24,9 +24,9 @@ from purgatorio_stress.stateful.timer_programs import Program, aligned_programs,
 TestSystemTimer = machine_for(WHEEL).TestCase
 TestHeapTimer = machine_for(HEAP).TestCase
 TestHashedWheel = machine_for(HASHED).TestCase
-TestFlatTimer = machine_for(FLAT).TestCase
-TestFlatTimerCalls = machine_for(FLAT_CALLS).TestCase
-TestFlatTimerMixed = machine_for(FLAT_MIXED).TestCase
+TestIntrusiveTimer = machine_for(INTRUSIVE).TestCase
+TestIntrusiveTimerCalls = machine_for(INTRUSIVE_CALLS).TestCase
+TestIntrusiveTimerMixed = machine_for(INTRUSIVE_MIXED).TestCase
 TestReaperTimer = ReaperMachine.TestCase
 TestActionQueue = ActionQueueMachine.TestCase
 
@@ -42,5 +42,5 @@ def test_aligned_programs(program: Program) -> None:
 @given(program=aligned_programs())
 def test_aligned_programs_on_the_wheel_for_use(program: Program) -> None:
     """The same on its levels, of 2 and of 4 buckets: tasks, and every other one a function."""
-    run_program(program, FLAT[1])
-    run_program(program, FLAT_MIXED[1])
+    run_program(program, INTRUSIVE[1])
+    run_program(program, INTRUSIVE_MIXED[1])

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from purgatorio import THREADS, threads
-from purgatorio.mutex import Mutex
+from purgatorio.lock import Mutex
 from purgatorio.sync import AtomicFlag, AtomicInt, AtomicRef
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.campaign import StressPlan, chosen, run_stress

@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -19,11 +20,11 @@ from purgatorio import (
     TimerClosed,
 )
 from purgatorio.arithmetic import floor_to_tick
-from purgatorio.timer import FlatTimer
+from purgatorio.timer import IntrusiveTimer
 from reference.waiting import BOUNDARY_DELAYS_MS, Note
 
 MakeTimer = Callable[[ManualClock, QueuedExecutor, int], Timer]
-Checked = SystemTimer | HeapTimer | HashedWheel | FlatTimer
+Checked = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
 
 
 def hierarchical(wheel_size: int) -> MakeTimer:
@@ -40,9 +41,9 @@ def hashed(wheel_size: int) -> MakeTimer:
     )
 
 
-def flat(wheel_size: int) -> MakeTimer:
-    """A `FlatTimer` with levels of this size, of which it has one at first."""
-    return lambda clock, executor, tick_ms: FlatTimer(
+def intrusive(wheel_size: int) -> MakeTimer:
+    """A `IntrusiveTimer` with levels of this size, of which it has one at first."""
+    return lambda clock, executor, tick_ms: IntrusiveTimer(
         "t", tick_ms=tick_ms, wheel_size=wheel_size, levels=1, clock=clock, executor=executor
     )
 
@@ -60,9 +61,9 @@ KINDS: dict[str, MakeTimer] = {
     "hashed1": hashed(1),
     "hashed3": hashed(3),
     "hashed512": hashed(512),
-    "flat2": flat(2),
-    "flat4": flat(4),
-    "flat256": flat(256),
+    "intrusive2": intrusive(2),
+    "intrusive4": intrusive(4),
+    "intrusive256": intrusive(256),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -299,7 +300,7 @@ class TestHashedWheelStops:
         wheel = HashedWheel("pending", wheel_size=4, own_worker=True)
         ran: list[int] = []
         for delay_ms in (3, 0, 12, -4, 7):
-            wheel.add(ActionTask(delay_ms, lambda delay_ms=delay_ms: ran.append(delay_ms)))
+            wheel.add(ActionTask(delay_ms, partial(ran.append, delay_ms)))
         assert wheel.stop_after_pending()
         assert sorted(ran) == [-4, 0, 3, 7, 12]
         with pytest.raises(TimerClosed):

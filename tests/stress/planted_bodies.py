@@ -6,7 +6,7 @@ from purgatorio.delayed.pending_flag import PendingFlag
 
 
 def answers_text(self: PendingFlag, operation: object) -> str:
-    """A method that does not fit in the place of `try_from_event`."""
+    """A method that does not fit in the place of `safe_try_complete`."""
     return "yes"
 
 

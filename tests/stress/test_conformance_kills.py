@@ -24,9 +24,9 @@ from reference_adapters import (
     NS_PER_MS,
     PURGATORIES,
     WHEEL,
-    flat_timer,
     hashed_wheel,
     heap_timer,
+    intrusive_timer,
     purgatory,
     wheel,
 )
@@ -42,7 +42,7 @@ def subject(name: str) -> tuple[str, Subject]:
     timers = {
         "wheel": (WHEEL, wheel),
         "fine-wheel": (FINE_WHEEL, wheel),
-        "flat": (replace(WHEEL, wheel_size=4), flat_timer),
+        "intrusive": (replace(WHEEL, wheel_size=4), intrusive_timer),
         "heap": (HEAP, heap_timer),
         "hashed": (HASHED, hashed_wheel),
     }
@@ -59,7 +59,7 @@ def outcomes(name: str, clauses: tuple[str, ...] = (), drawn: bool = False) -> d
     }
 
 
-NAMES: Final = ("wheel", "fine-wheel", "flat", "heap", "hashed", "pending-flag", "locked")
+NAMES: Final = ("wheel", "fine-wheel", "intrusive", "heap", "hashed", "pending-flag", "locked")
 
 
 @pytest.mark.parametrize("name", NAMES)

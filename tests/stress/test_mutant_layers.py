@@ -29,7 +29,7 @@ def planted(number: int, owner: object, attribute: str, replacement: object) -> 
 def test_a_type_checker_finds_what_does_not_fit() -> None:
     """A wrong result type is found; the bugs of the list are well typed, and so is the twin that changes nothing."""
     asked = [
-        planted(1001, PendingFlag, "try_from_event", answers_text),
+        planted(1001, PendingFlag, "safe_try_complete", answers_text),
         planted(1002, wheel, "is_expired", right),
         planted(1003, wheel, "is_expired", lambda deadline, clock, tick: str(deadline)),
         *(MUTANTS[number] for number in (1, 14, 45, 53, 65, 92)),

@@ -24,7 +24,7 @@ HERE = "stress.test_stress_subjects"
 
 def test_the_production_wheel_breaks_nothing() -> None:
     """Every scenario with a timer, under the clauses of the wheel that it stands in for."""
-    subject = subject_named("flat-timer")
+    subject = subject_named("intrusive-timer")
     pairs = chosen(subject=subject)
     result = run_stress(StressPlan(pairs, rounds=64, record_every=1, subject=subject))
     assert not result.problem
@@ -34,7 +34,7 @@ def test_the_production_wheel_breaks_nothing() -> None:
 
 def test_only_scenarios_about_the_subject_are_raced() -> None:
     """The rest would race the reference, and call it the subject."""
-    pairs = {name for name, _ in chosen(subject=subject_named("flat-timer"))}
+    pairs = {name for name, _ in chosen(subject=subject_named("intrusive-timer"))}
     assert not pairs & {"two-events", "remove-against-move", "offer-against-poll"}
     assert pairs < {name for name, _ in chosen(subject=REFERENCE_SUBJECT)}
 

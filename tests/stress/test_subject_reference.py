@@ -35,13 +35,13 @@ def assert_all_promises_kept(result: RunResult) -> None:
 def test_the_configurations_are_those_promised() -> None:
     """Both dialects, tick 1 and 10, wheel sizes 2, 3 and 20, and the wheel for use, each under a name of its own."""
     subjects = reference_subjects()
-    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if not s.flat} == {
+    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if not s.intrusive} == {
         (profile, tick, size)
         for profile in ("pending-flag", "locked")
         for tick in (1, 10)
         for size in (2, 3, 20)
     }
-    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if s.flat} == {
+    assert {(s.profile, s.tick_ms, s.wheel_size) for s in subjects if s.intrusive} == {
         (profile, *shape) for profile in ("pending-flag", "locked") for shape in ((1, 256), (10, 2))
     }
     assert len({subject.name for subject in subjects}) == 16
@@ -52,7 +52,7 @@ def test_the_configurations_are_those_promised() -> None:
     [
         ReferenceSubject("locked", 10, 3),
         ReferenceSubject("pending-flag", 1, 20),
-        ReferenceSubject("pending-flag", 1, 256, flat=True),
+        ReferenceSubject("pending-flag", 1, 256, intrusive=True),
     ],
 )
 def test_the_reference_keeps_its_promises(subject: ReferenceSubject, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def command(
 ) -> None:
     """Race real threads over SUBJECT, round after round, and count the outcomes.
 
-    SUBJECT is `reference`, `flat-timer` (its production wheel), or module:attribute, a
+    SUBJECT is `reference`, `intrusive-timer` (its production wheel), or module:attribute, a
     `purgatorio_stress.scenario.parts.Parts` of yours: how your timers and purgatories are made.
 
     Each round is a scenario of `purgatorio explore` built afresh; its threads meet at a barrier and run it together.

@@ -16,12 +16,9 @@ The lock is re-entrant, for `try_complete` calls `force_complete` under it.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from purgatorio.delayed.dialect import Count, Watch, try_again
-
-if TYPE_CHECKING:
-    from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
 __all__ = ["LOCKED", "Locked"]
 
@@ -33,7 +30,7 @@ class Locked:
 
     name = "locked"
 
-    def force_complete(self, operation: "DelayedOperation") -> bool:
+    def force_complete(self, operation: Completable) -> bool:
         """Look without the lock, look again under it; then flag, cancel, call back, all under it."""
         if operation.completed.get():
             return False
@@ -45,15 +42,15 @@ class Locked:
             operation.call_on_complete()
             return True
 
-    def try_from_event(self, operation: "DelayedOperation") -> bool:
-        """Wait for the lock, then try it unless it is completed. Kafka's `safeTryComplete`."""
+    def safe_try_complete(self, operation: Completable) -> bool:
+        """Wait for the lock, then try it unless it is completed."""
         with operation.lock:
             if operation.is_completed():
                 return False
             return operation.try_complete()
 
     def register(
-        self, operation: "DelayedOperation", keys: Sequence[Hashable], watch: Watch, count: Count
+        self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
         """Try, watch every key while nobody has completed it, try again; all under the lock."""
 
@@ -63,10 +60,10 @@ class Locked:
                     watch(key, operation)
             count()
 
-        return self.try_complete_or_else(operation, watch_all)
+        return self.safe_try_complete_or_else(operation, watch_all)
 
-    def try_complete_or_else(self, operation: "DelayedOperation", action: Callable[[], None]) -> bool:
-        """Try; in vain: do `action` and try again. Kafka's `safeTryCompleteOrElse`.
+    def safe_try_complete_or_else(self, operation: Completable, action: Callable[[], None]) -> bool:
+        """Try; in vain: do `action` and try again.
 
         There is no look at `completed` between: an operation that was completed before is tried twice.
         """
@@ -77,7 +74,7 @@ class Locked:
             return try_again(operation, _try_complete)
 
 
-def _try_complete(operation: "DelayedOperation") -> bool:
+def _try_complete(operation: Completable) -> bool:
     return operation.try_complete()
 
 

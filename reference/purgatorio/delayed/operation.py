@@ -21,28 +21,26 @@ For subclasses: `try_complete` must not block for long, must be safe to call by 
 what `force_complete` returned, or False. To answer True without completing is a bug (clause O2).
 """
 
-from abc import abstractmethod
-
 from purgatorio.compiling import mypyc_attr
-from purgatorio.delayed.dialect import Dialect
+from purgatorio.delayed.dialect import Completable, Dialect
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.faults import CONTAIN, FaultPolicy
-from purgatorio.sync import AtomicFlag, Lock, Sync
+from purgatorio.sync import Lock, Sync
 from purgatorio.threads import THREADS
-from purgatorio.timer.task import TimerTask
 
 __all__ = ["DelayedOperation"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class DelayedOperation(TimerTask):
-    """One waiting request. `delay_ms` is its time-out, `sync` must be the purgatory's.
+class DelayedOperation(Completable):
+    """One waiting request: `try_complete` and `on_complete` are the user's. `delay_ms` is its time-out, `sync` must be
+    the purgatory's.
 
     `lock` is the operation's own unless given; a lock that is shared with anything else must be re-entrant, and
     breaks what the dialect `pending-flag` promises (KAFKA-8334).
     """
 
-    __slots__ = ("completed", "dialect", "faults", "lock", "sync", "try_complete_pending")
+    __slots__ = ("dialect",)
 
     def __init__(
         self,
@@ -53,45 +51,21 @@ class DelayedOperation(TimerTask):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        super().__init__(delay_ms, sync=sync)
-        self.sync = sync
+        super().__init__(delay_ms, lock, faults, sync)
         self.dialect = dialect
-        self.faults = faults
-        self.lock: Lock = sync.rlock("operation") if lock is None else lock
-        self.completed: AtomicFlag = sync.atomic_flag(False, "operation.completed")
-        self.try_complete_pending: AtomicFlag = sync.atomic_flag(False, "operation.pending")
-
-    @abstractmethod
-    def try_complete(self) -> bool:
-        """Complete it if the condition holds: `return self.force_complete()`, else False."""
-
-    @abstractmethod
-    def on_complete(self) -> None:
-        """Called once, when it is completed, on the thread that completed it."""
 
     def on_expiration(self) -> None:
         """Called once after `on_complete` when it was the time-out that completed it."""
-
-    def is_completed(self) -> bool:
-        """Whether completion has been claimed; `on_complete` may still be running."""
-        return self.completed.get()
 
     def force_complete(self) -> bool:
         """Complete it now, whatever its condition. True iff this call did, and not another before."""
         return self.dialect.force_complete(self)
 
-    def try_from_event(self) -> bool:
+    def safe_try_complete(self) -> bool:
         """Try it as an event on one of its keys does; True iff this call completed it."""
-        return self.dialect.try_from_event(self)
+        return self.dialect.safe_try_complete(self)
 
     def run(self) -> None:
-        """The time-out."""
+        """The time-out [O5]."""
         if self.force_complete():
-            self.on_expiration()
-
-    def call_on_complete(self) -> None:
-        """For dialects: the callback, with its exceptions handed to `faults`."""
-        try:
-            self.on_complete()
-        except Exception as error:
-            self.faults.caught(error, "on_complete", self)
+            self.on_expiration()  # [O3]

@@ -4,7 +4,7 @@ An event tries the operation's lock. Who gets it evaluates; who does not leaves 
 has it evaluates once more. Nobody ever waits for another's `try_complete`.
 
 Promises.
-* Each `try_from_event` is followed by some evaluation of `try_complete` that begins after it began: its own, or
+* Each `safe_try_complete` is followed by some evaluation of `try_complete` that begins after it began: its own, or
   one on the thread that had the lock, perhaps after this call has returned. So a condition that became true
   before the event is seen by an event, and never left to the time-out (KAFKA-6653).
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
@@ -12,7 +12,7 @@ Promises.
 Not promised: that the operation is completed when `check_and_complete` returns; that `try_complete` and
 `on_complete` of one operation do not overlap (an expiry completes it while an event evaluates it).
 
-The promise needs every holder of the operation's lock to be inside `try_from_event`. Give the operation a lock
+The promise needs every holder of the operation's lock to be inside `safe_try_complete`. Give the operation a lock
 that others hold for other reasons, and an event meets a holder who will not look at the flag (KAFKA-8334).
 
 Why the flag is cleared *before* evaluating, and read after unlocking: (1) A clears, evaluates: false; (2) B makes
@@ -23,13 +23,10 @@ gets the lock or finds the flag still set, which shows that nobody has evaluated
 has the lock is before its look at the flag.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
 
-from purgatorio.delayed.dialect import Count, Watch, try_again
-
-if TYPE_CHECKING:
-    from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
 __all__ = ["PENDING_FLAG", "PendingFlag"]
 
@@ -41,7 +38,7 @@ class PendingFlag:
 
     name = "pending-flag"
 
-    def force_complete(self, operation: "DelayedOperation") -> bool:
+    def force_complete(self, operation: Completable) -> bool:
         """One compare-and-set; its winner cancels the timer and calls back, outside any lock."""
         if not operation.completed.compare_and_set(False, True):
             return False
@@ -49,8 +46,8 @@ class PendingFlag:
         operation.call_on_complete()
         return True
 
-    def try_from_event(self, operation: "DelayedOperation") -> bool:
-        """Evaluate, or make the one who evaluates do so again. Kafka's `maybeTryComplete`."""
+    def safe_try_complete(self, operation: Completable) -> bool:
+        """Evaluate, or make the one who evaluates do so again. Kafka 1.1 to 2.6: `maybe_try_complete`."""
         while True:
             operation.sync.loop_head(operation)
             if operation.lock.acquire(blocking=False):
@@ -67,7 +64,7 @@ class PendingFlag:
                 return done
 
     def register(
-        self, operation: "DelayedOperation", keys: Sequence[Hashable], watch: Watch, count: Count
+        self, operation: Op, keys: Sequence[Hashable], watch: Callable[[Hashable, Op], None], count: Count
     ) -> bool:
         """Try without the lock; watch key after key until somebody completes it; try as an event does."""
         if operation.try_complete():
@@ -78,7 +75,7 @@ class PendingFlag:
             watch(key, operation)
             if position == 0:
                 count()
-        return try_again(operation, self.try_from_event)
+        return try_again(operation, self.safe_try_complete)
 
 
 PENDING_FLAG: Final = PendingFlag()

@@ -26,15 +26,14 @@ from typing import Generic, TypeVar
 from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
 from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.delayed.shard import Shard
-from purgatorio.delayed.watchers import Watchers
+from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.invariant import require
 from purgatorio.reaper import POLL_MS, Reaper, wake
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.interface import Timer, TimerClosed
-from purgatorio.timer.system_timer import SystemTimer
+from purgatorio.timer.intrusive.timer import IntrusiveTimer
 
 __all__ = ["DEFAULT_PURGE_INTERVAL", "DEFAULT_SHARDS", "Purgatory"]
 
@@ -51,7 +50,7 @@ Op = TypeVar("Op", bound=DelayedOperation)
 class Purgatory(Generic[Op]):
     """See the module.
 
-    `timer`: shared with nobody, for `shutdown` closes it; a `SystemTimer` of 1 ms by default. `reaper`: drive it by
+    `timer`: shared with nobody, for `shutdown` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
     a thread of its own, called `ExpirationReaper-<name>`. `timer_enabled=False`: operations never expire.
     `registry`: where the gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
     """
@@ -63,10 +62,10 @@ class Purgatory(Generic[Op]):
         "_purge_interval",
         "_reaper",
         "_registry",
-        "_shards",
         "_sync",
         "_timer",
         "_timer_enabled",
+        "_watcher_lists",
         "name",
     )
 
@@ -88,14 +87,14 @@ class Purgatory(Generic[Op]):
             raise ValueError(f"a purgatory needs a shard and an interval from 0: {shards=} {purge_interval=}")
         self.name = name
         self._sync = sync
-        self._timer: Timer = SystemTimer(name, faults=faults, sync=sync) if timer is None else timer
+        self._timer: Timer = IntrusiveTimer(name, faults=faults, sync=sync) if timer is None else timer
         self._timer_enabled = timer_enabled
         self._purge_interval = purge_interval
         self._complete_at_shutdown = complete_at_shutdown
         self._registry = registry
         self._closed = sync.atomic_flag(False, "purgatory.closed")
         self._estimated_operations = sync.atomic_int(0, "purgatory.estimate")
-        self._shards = tuple(Shard(faults, sync) for _ in range(shards))
+        self._watcher_lists = tuple(WatcherList(faults, sync) for _ in range(shards))
         if registry is not None:
             registry.add(self)
         # Last: the thread uses all of the above.
@@ -123,7 +122,7 @@ class Purgatory(Generic[Op]):
 
         Call it without an exclusive lock in hand, and after the change is visible.
         """
-        watchers = self._shard(key).watchers(key)
+        watchers = self._watcher_list(key).watchers(key)
         return 0 if watchers is None else watchers.try_complete_watched()
 
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
@@ -132,7 +131,7 @@ class Purgatory(Generic[Op]):
         They are *not* completed, and no callback is called. Those that also wait under other keys can still be
         completed there; the others never will be. Completed ones that were in the list are returned too.
         """
-        return self._shard(key).cancel(key)
+        return self._watcher_list(key).cancel(key)
 
     def pass_time(self, timeout_ms: int = 0) -> bool:
         """What the reaper does in one turn: drain the timer, then purge if need be. For owners without a reaper.
@@ -187,24 +186,26 @@ class Purgatory(Generic[Op]):
         return completed
 
     def check(self) -> None:
-        """Invariants of every shard; each key is in its own shard; the estimate is not below what waits."""
-        for shard in self._shards:
-            shard.check()
-            for watchers in shard.all_watchers():
-                require(self._shard(watchers.key) is shard, f"key {watchers.key!r} is in a foreign shard")
+        """Invariants of every list of keys; each key is in its own; the estimate is not below what waits."""
+        for keys in self._watcher_lists:
+            keys.check()
+            for watchers in keys.all_watchers():
+                require(
+                    self._watcher_list(watchers.key) is keys, f"key {watchers.key!r} is in a foreign list"
+                )
         require(self._estimated_operations.get() >= 0, f"estimate {self._estimated_operations.get()}")
 
-    def _shard(self, key: Hashable) -> Shard:
-        return self._shards[hash(key) % len(self._shards)]
+    def _watcher_list(self, key: Hashable) -> WatcherList:
+        return self._watcher_lists[hash(key) % len(self._watcher_lists)]
 
     def _watch(self, key: Hashable, operation: DelayedOperation) -> None:
-        self._shard(key).watch(key, operation)
+        self._watcher_list(key).watch(key, operation)
 
     def _count_one(self) -> None:
         self._estimated_operations.add(1)
 
     def _all_watchers(self) -> list[Watchers]:
-        return [watchers for shard in self._shards for watchers in shard.all_watchers()]
+        return [watchers for keys in self._watcher_lists for watchers in keys.all_watchers()]
 
     def _arm(self, operation: DelayedOperation) -> None:
         """Start the time-out, outside the operation's lock; take it back if the operation is completed by then.

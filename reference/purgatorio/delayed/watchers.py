@@ -1,7 +1,7 @@
-"""One key's list of waiting operations (Kafka's Watchers).
+"""`Watchers`, one key's list of waiting operations, and `WatcherList`, the keys and their lists; both as in Kafka.
 
-Promises. `try_complete_watched` tries every operation that was in the list when it began and was not completed,
-and counts those that it completed. Completed operations that it meets leave the list.
+Promises of `Watchers`. `try_complete_watched` tries every operation that was in the list when it began and was not
+completed, and counts those that it completed. Completed operations that it meets leave the list.
 
 Not promised: that an operation which completed leaves the lists of its *other* keys. It stays there as garbage
 until one of them has an event or the purgatory purges.
@@ -14,9 +14,9 @@ from collections.abc import Callable, Hashable
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.faults import FaultPolicy
 from purgatorio.invariant import require
-from purgatorio.sync import SharedQueue, Sync
+from purgatorio.sync import Cell, SharedQueue, Sync
 
-__all__ = ["Watchers"]
+__all__ = ["WatcherList", "Watchers"]
 
 
 class Watchers:
@@ -87,7 +87,7 @@ class Watchers:
     def _try(self, operation: DelayedOperation) -> bool:
         """One operation's exception must not keep the event from those behind it (clause O8)."""
         try:
-            return operation.try_from_event()
+            return operation.safe_try_complete()
         except Exception as error:
             self._faults.caught(error, "try_complete", operation)
             return False
@@ -95,3 +95,69 @@ class Watchers:
     def _drop_if_empty(self) -> None:
         if self._operations.is_empty():
             self._on_empty(self)
+
+
+class WatcherList:
+    """Some of the purgatory's keys, each with its `Watchers`, under one lock (Kafka's WatcherList, of which a purgatory
+    has many).
+
+    [O4] An operation that `watch` has put on a key is found by every later look at that key until it is removed.
+
+    The lock rule behind it: the list of a key is looked up *and* appended to under the lock, and it is dropped only
+    under the same lock, if it is still this key's list and still empty. Its story (KAFKA-2160, KAFKA-2253): (1) A
+    looks up the list of k, empty just now; (2) B, whose pass left it empty, drops it; (3) A appends to a list that no
+    look-up finds any more. The operation is lost to every event. Two more of the same kind: without the look
+    whether it is still empty, B drops a list that A has just appended to; without the look whether it is still this
+    key's list, B drops a new list in place of its old one.
+
+    Lock order: an operation's lock comes before this one (registration watches under it in the dialect `locked`), and a
+    timer's locks after it (`cancel_for_key`). No operation's lock is ever taken under it.
+    """
+
+    __slots__ = ("_faults", "_lists", "_lock", "_on_empty", "_sync")
+
+    def __init__(self, faults: FaultPolicy, sync: Sync) -> None:
+        self._faults = faults
+        self._sync = sync
+        self._lock = sync.mutex("watcher-list")
+        # Made once: one for each list would be one object more for every key, which the collector walks.
+        self._on_empty: Callable[[Watchers], None] = self.remove_key_if_empty
+        self._lists: Cell[dict[Hashable, Watchers]] = sync.cell({}, "watcher-list.lists")
+
+    def watch(self, key: Hashable, operation: DelayedOperation) -> None:
+        """Append `operation` to the list of `key`, made where there is none."""
+        with self._lock:
+            watchers = self._lists.get().get(key)
+            if watchers is None:
+                watchers = Watchers(key, self._on_empty, self._faults, self._sync)
+                self._lists.mutate()[key] = watchers
+            watchers.watch(operation)
+
+    def watchers(self, key: Hashable) -> Watchers | None:
+        """The list of `key`, to be walked without the lock; None where nobody waits."""
+        with self._lock:
+            return self._lists.get().get(key)
+
+    def cancel(self, key: Hashable) -> list[DelayedOperation]:
+        """Drop the list of `key`, cancel its operations' timers, and return them."""
+        with self._lock:
+            watchers = self._lists.mutate().pop(key, None)
+            return [] if watchers is None else watchers.cancel()
+
+    def remove_key_if_empty(self, watchers: Watchers) -> None:
+        """Drop the list if it is still its key's, and still empty."""
+        with self._lock:
+            if self._lists.get().get(watchers.key) is watchers and watchers.is_empty():
+                del self._lists.mutate()[watchers.key]
+
+    def all_watchers(self) -> list[Watchers]:
+        """A copy of the lists."""
+        with self._lock:
+            return list(self._lists.get().values())
+
+    def check(self) -> None:
+        """Invariants: each list is under its own key and consistent, and none is empty."""
+        for key, watchers in self._lists.get().items():
+            require(watchers.key == key, f"the list of {watchers.key!r} is under {key!r}")
+            require(not watchers.is_empty(), f"key {key!r} has an empty list")
+            watchers.check()

@@ -1,16 +1,15 @@
-"""Timers: the contract in `interface`, the hierarchical wheel, its dumb twin, the hashed wheel, a mock, and the flat
-wheel, which is the one for use.
+"""Timers: the contract in `interface`, the hierarchical wheel of Kafka, its dumb twin, the hashed wheel, a mock, and
+the intrusive wheel, which is the one for use.
 
-`compiled` says which build of the flat wheel this is: False for the plain Python of the source, True where mypyc made
-machine code of the same files (see CONTRIBUTING.md).
+`compiled` says which build of the intrusive wheel this is: False for the plain Python of the source, True where mypyc
+made machine code of the same files (see CONTRIBUTING.md).
 """
 
 from typing import Final
 
-from purgatorio.threads_mutex import COMPILED
-from purgatorio.timer.flat_task import FlatCallback, FlatEntry, FlatHandle, FlatTask
-from purgatorio.timer.flat_timer import FlatTimer, Handle
+from purgatorio.lock import COMPILED
+from purgatorio.timer.intrusive.timer import Handle, IntrusiveTimer
 
-__all__ = ["FlatCallback", "FlatEntry", "FlatHandle", "FlatTask", "FlatTimer", "Handle", "compiled"]
+__all__ = ["Handle", "IntrusiveTimer", "compiled"]
 
 compiled: Final[bool] = COMPILED

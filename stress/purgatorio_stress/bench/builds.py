@@ -15,7 +15,7 @@ from typing import Final
 
 import purgatorio
 from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
-from purgatorio.timer import FlatHandle, FlatTimer, compiled
+from purgatorio.timer import IntrusiveTimer, compiled
 from purgatorio_stress.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 
 __all__ = ["Build", "compile_now", "compiled_build", "interpreted_build", "why_not_compiled"]
@@ -28,8 +28,7 @@ class Build:
     """The classes of one build; `name` is `compiled` or `interpreted`."""
 
     name: str
-    timer: type[FlatTimer]
-    handle: type[FlatHandle]
+    timer: type[IntrusiveTimer]
     faithful: type[SystemTimer]
     action_task: type[ActionTask]
     virtual_time: type[VirtualTime]
@@ -88,8 +87,7 @@ def _sources() -> Path:
 def _imported(name: str) -> Build:
     return Build(
         name,
-        FlatTimer,
-        FlatHandle,
+        IntrusiveTimer,
         SystemTimer,
         ActionTask,
         VirtualTime,
@@ -107,8 +105,7 @@ def _loaded(name: str, folder: Path) -> Build:
         raise ImportError(f"what was loaded from {folder} is not {name}")
     return Build(
         name,
-        timer.FlatTimer,
-        timer.FlatHandle,
+        timer.IntrusiveTimer,
         package.SystemTimer,
         package.ActionTask,
         package.VirtualTime,

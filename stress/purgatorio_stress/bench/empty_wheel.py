@@ -8,7 +8,7 @@ import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from purgatorio.timer.flat_timer import DEFAULT_WHEEL_SIZE
+from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 from purgatorio_stress.bench.builds import Build, compiled_build, interpreted_build
 from purgatorio_stress.bench.own_timers import OnCaller, SetClock
 

@@ -7,11 +7,11 @@ from operator import getitem
 from typing import cast
 
 from purgatorio import TimerTask
-from purgatorio.timer.flat_timer import DEFAULT_WHEEL_SIZE
+from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 from purgatorio_stress.bench.builds import Build
 from purgatorio_stress.bench.candidate import Action
 
-__all__ = ["FaithfulTimer", "FlatWheel", "LockOnly", "NoTimer", "OnCaller", "SetClock"]
+__all__ = ["FaithfulTimer", "LockOnly", "NoTimer", "OnCaller", "SetClock", "WheelForUse"]
 
 
 class SetClock:
@@ -45,25 +45,25 @@ class OnCaller:
         return True
 
 
-class FlatWheel:
-    """`FlatTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` is given; functions wait
-    in the way of the build, unless `numbered` says which. Its own `call_later` is called, and the `cancel` of the
-    handle, or of the timer where the handle is a number, with nothing around them."""
+class WheelForUse:
+    """`IntrusiveTimer` with its lock, as shipped: tick 1 ms, its default size unless `wheel_size` says another;
+    functions wait in the way of the build unless `integer_handles` says which. Its own methods are called, with
+    nothing around them."""
 
     def __init__(
-        self, build: Build, wheel_size: int = DEFAULT_WHEEL_SIZE, *, numbered: bool | None = None
+        self, build: Build, wheel_size: int = DEFAULT_WHEEL_SIZE, *, integer_handles: bool | None = None
     ) -> None:
         self._clock = SetClock()
         timer = build.timer(
             "bench",
             wheel_size=wheel_size,
-            numbered=numbered,
+            integer_handles=integer_handles,
             clock=self._clock,
             executor=OnCaller(),
         )
         self._drain = timer.advance_clock
         self.add = timer.call_later
-        self.cancel: Callable[..., object] = timer.cancel if timer.numbered else build.handle.cancel
+        self.cancel = timer.cancel
         self.next_ms = timer.next_due_ms
         self.held = timer.size
         self.close = timer.close

@@ -84,7 +84,7 @@ class _Plan:
 class _Run:
     def __init__(self, subject: PurgatorySubject, plan: _Plan) -> None:
         build = subject.build
-        timer = (build.timer if subject.flat else build.faithful)("bench")
+        timer = (build.timer if subject.for_use else build.faithful)("bench")
         self._subject, self._plan = subject, plan
         self._purgatory = build.purgatory("bench", timer)
         self._kind = make_operations(build)

@@ -48,22 +48,22 @@ class PurgatorySubject:
 
     name: str
     build: Build
-    flat: bool
+    for_use: bool
 
     def timer(self, clock: SetClock) -> Timer:
         """A timer under virtual time that runs its tasks on the caller."""
-        kind = self.build.timer if self.flat else self.build.faithful
+        kind = self.build.timer if self.for_use else self.build.faithful
         return kind("bench", clock=clock, executor=OnCaller())
 
 
 def purgatory_subjects() -> list[PurgatorySubject]:
     """`compiled` where there is a compiled build, `interpreted` over the wheel for use, `faithful` over Kafka's."""
     compiled, interpreted = compiled_build(), interpreted_build()
-    found = [] if compiled is None else [PurgatorySubject("compiled", compiled, flat=True)]
+    found = [] if compiled is None else [PurgatorySubject("compiled", compiled, for_use=True)]
     return [
         *found,
-        PurgatorySubject("interpreted", interpreted, flat=True),
-        PurgatorySubject("faithful", interpreted, flat=False),
+        PurgatorySubject("interpreted", interpreted, for_use=True),
+        PurgatorySubject("faithful", interpreted, for_use=False),
     ]
 
 

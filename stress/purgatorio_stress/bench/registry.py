@@ -9,7 +9,7 @@ from purgatorio_stress.bench.candidate import Candidate, Entry
 from purgatorio_stress.bench.heap_peers import IntHeap, LazyHeap, ListHeap, TupleHeap
 from purgatorio_stress.bench.jvm_peers import jvm_entries
 from purgatorio_stress.bench.loop_peers import AsyncioLoop, SchedScheduler, UvLoop
-from purgatorio_stress.bench.own_timers import FaithfulTimer, FlatWheel, LockOnly, NoTimer
+from purgatorio_stress.bench.own_timers import FaithfulTimer, LockOnly, NoTimer, WheelForUse
 from purgatorio_stress.bench.package_peers import IndexedHeapTimer, SortedDictTimer
 
 __all__ = ["ENTRIES", "HONEST_BASELINE", "WHEEL_SIZES", "steps_of_cost", "wheel_sizes"]
@@ -30,7 +30,7 @@ def _compiled() -> Build:
 
 
 def _wheel(build: Callable[[], Build]) -> Callable[[], Candidate]:
-    return lambda: FlatWheel(build())
+    return lambda: WheelForUse(build())
 
 
 ENTRIES: Final = (
@@ -58,7 +58,7 @@ def wheel_sizes() -> list[Entry]:
     build = compiled_build() or interpreted_build()
 
     def sized(size: int) -> Callable[[], Candidate]:
-        return lambda: FlatWheel(build, size)
+        return lambda: WheelForUse(build, size)
 
     return [
         Entry(f"wheel-{size}", sized(size), build.name, ours=True, locked=True, module=None)
@@ -76,13 +76,13 @@ def steps_of_cost() -> list[Entry]:
     ]
     for entry in ENTRIES:
         if entry.name == "interpreted":
-            linked = _other_way(interpreted_build, numbered=False)
+            linked = _other_way(interpreted_build, integer_handles=False)
             found += [entry, replace(entry, name="interpreted, handles", make=linked)]
         if entry.name == "compiled":
-            numbered = _other_way(_compiled, numbered=True)
+            numbered = _other_way(_compiled, integer_handles=True)
             found += [entry, replace(entry, name="compiled, numbers", make=numbered)]
     return found
 
 
-def _other_way(build: Callable[[], Build], *, numbered: bool) -> Callable[[], Candidate]:
-    return lambda: FlatWheel(build(), numbered=numbered)
+def _other_way(build: Callable[[], Build], *, integer_handles: bool) -> Callable[[], Candidate]:
+    return lambda: WheelForUse(build(), integer_handles=integer_handles)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from purgatorio.lock import Mutex, mutex_over
 from purgatorio.sync import (
     AtomicFlag,
     AtomicInt,
@@ -59,6 +60,9 @@ class ControlledSync:
 
     def lock(self, name: str = "lock") -> Lock:
         return ControlledLock(self._run, name, reentrant=False)
+
+    def mutex(self, name: str = "mutex") -> Mutex:
+        return mutex_over(self.lock(name))
 
     def rlock(self, name: str = "rlock") -> Lock:
         return ControlledLock(self._run, name, reentrant=True)

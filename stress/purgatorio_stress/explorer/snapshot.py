@@ -183,9 +183,9 @@ def _is_bound_once(kind: type, name: str) -> bool:
     object is."""
     home: type = getattr(kind, name).__objclass__
     return home is Shared or (
-        home.__module__.startswith("purgatorio.")
+        home.__module__.partition(".")[0] in ("purgatorio", "purgatorio_broker")
         and home.__module__ != "purgatorio.clock"
-        and not home.__module__.startswith("purgatorio.timer.flat_")
+        and not home.__module__.startswith("purgatorio.timer.intrusive.")
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from purgatorio.clock import Clock
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Sync
-from purgatorio.timer.flat_timer import FlatTimer
+from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
 from purgatorio_stress.scenario.world import World
 
@@ -31,7 +31,7 @@ class StressSubject:
         return not own or bool(own & world.asked_for)
 
 
-def _flat_timer(
+def _intrusive_timer(
     name: str,
     *,
     tick_ms: int,
@@ -43,7 +43,7 @@ def _flat_timer(
 ) -> CheckedTimer:
     """With the next power of two of slots: 2 for 2, 4 for 3."""
     slots = 1 << (wheel_size - 1).bit_length()
-    return FlatTimer(
+    return IntrusiveTimer(
         name, tick_ms=tick_ms, wheel_size=slots, clock=clock, executor=executor, faults=faults, sync=sync
     )
 
@@ -52,7 +52,7 @@ REFERENCE_SUBJECT: Final = StressSubject("reference", REFERENCE)
 
 SUBJECTS: Final[dict[str, StressSubject]] = {
     "reference": REFERENCE_SUBJECT,
-    "flat-timer": StressSubject("flat-timer", Parts(timer=_flat_timer)),
+    "intrusive-timer": StressSubject("intrusive-timer", Parts(timer=_intrusive_timer)),
 }
 """Those that are built in."""
 

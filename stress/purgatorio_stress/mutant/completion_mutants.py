@@ -4,11 +4,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory
-from purgatorio.delayed.dialect import Count, Watch, try_again
+from purgatorio.delayed.dialect import Count, Op, try_again
 from purgatorio.delayed.locked import Locked
 from purgatorio.delayed.pending_flag import PendingFlag
-from purgatorio.delayed.shard import Shard
-from purgatorio.delayed.watchers import Watchers
+from purgatorio.delayed.watchers import WatcherList, Watchers
 from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Lock
 from purgatorio_stress.mutant.patch import Mutant, Patch
@@ -19,7 +18,7 @@ Keys = Sequence[Hashable]
 
 
 def _register_without_second_try(
-    self: PendingFlag, operation: DelayedOperation, keys: Keys, watch: Watch, count: Count
+    self: PendingFlag, operation: Op, keys: Keys, watch: Callable[[Hashable, Op], None], count: Count
 ) -> bool:
     if operation.try_complete():
         return True
@@ -32,10 +31,10 @@ def _register_without_second_try(
 
 
 def _register_trying_before_each_watch(
-    self: PendingFlag, operation: DelayedOperation, keys: Keys, watch: Watch, count: Count
+    self: PendingFlag, operation: Op, keys: Keys, watch: Callable[[Hashable, Op], None], count: Count
 ) -> bool:
     for key in keys:
-        if self.try_from_event(operation):
+        if self.safe_try_complete(operation):
             return True
         watch(key, operation)
     count()
@@ -43,14 +42,14 @@ def _register_trying_before_each_watch(
 
 
 def _register_watching_all(
-    self: PendingFlag, operation: DelayedOperation, keys: Keys, watch: Watch, count: Count
+    self: PendingFlag, operation: Op, keys: Keys, watch: Callable[[Hashable, Op], None], count: Count
 ) -> bool:
     if operation.try_complete():
         return True
     for key in keys:
         watch(key, operation)
     count()
-    return try_again(operation, self.try_from_event)
+    return try_again(operation, self.safe_try_complete)
 
 
 def _give_up(self: PendingFlag, operation: DelayedOperation) -> bool:
@@ -133,7 +132,7 @@ def _force_without_cancel(self: PendingFlag, operation: DelayedOperation) -> boo
     return True
 
 
-def _watch_outside_the_lock(self: Shard, key: Hashable, operation: DelayedOperation) -> None:
+def _watch_outside_the_lock(self: WatcherList, key: Hashable, operation: DelayedOperation) -> None:
     with self._lock:
         watchers = self._lists.get().get(key)
         if watchers is None:
@@ -142,7 +141,7 @@ def _watch_outside_the_lock(self: Shard, key: Hashable, operation: DelayedOperat
     watchers.watch(operation)
 
 
-def _remove_without_looking(self: Shard, watchers: Watchers) -> None:
+def _remove_without_looking(self: WatcherList, watchers: Watchers) -> None:
     with self._lock:
         if self._lists.get().get(watchers.key) is watchers:
             del self._lists.mutate()[watchers.key]
@@ -197,7 +196,7 @@ def _drain_until_exception(self: ActionQueue) -> int:
 
 
 def _try_without_guard(self: Watchers, operation: DelayedOperation) -> bool:
-    return operation.try_from_event()
+    return operation.safe_try_complete()
 
 
 def _try_watched_aborting(self: Watchers) -> int:
@@ -258,11 +257,11 @@ COMPLETION_MUTANTS: Final = (
          "registration-against-event", ("O4",),
          Patch(PendingFlag, "register", _register_trying_before_each_watch)),
     _two(3, "orphan-watcher-list", "KAFKA-2160", "the list is looked up under the lock, appended to after it",
-         "emptying-key", ("O4", "CHECK"), Patch(Shard, "watch", _watch_outside_the_lock), dialect="locked"),
+         "emptying-key", ("O4", "CHECK"), Patch(WatcherList, "watch", _watch_outside_the_lock), dialect="locked"),
     _two(4, "remove-key-no-emptiness-recheck", "KAFKA-2253", "a key's list is dropped though it has refilled",
-         "emptying-key", ("O4", "CHECK"), Patch(Shard, "remove_key_if_empty", _remove_without_looking),
+         "emptying-key", ("O4", "CHECK"), Patch(WatcherList, "remove_key_if_empty", _remove_without_looking),
          dialect="locked"),
-    _two(6, "list-lock-over-removal", "KAFKA-2253", "a list's lock is held while the shard's is taken",
+    _two(6, "list-lock-over-removal", "KAFKA-2253", "a list's lock is held while the watcher list's is taken",
          "emptying-key", ("P3",), Patch(Watchers, "__init__", _watchers_with_lock),
          Patch(Watchers, "watch", _watch_under_list_lock),
          Patch(Watchers, "_drop_if_empty", _drop_under_list_lock), dialect="locked"),
@@ -275,13 +274,13 @@ COMPLETION_MUTANTS: Final = (
     _two(10, "callback-lock-is-not-operation-lock", "KAFKA-6042", "on_complete takes a lock the caller holds",
          "callback-needs-group", ("P3",), Patch(ActionQueue, "add", _run_at_once), dialect="locked"),
     _two(11, "trylock-give-up", "KAFKA-6653", "who does not get the lock gives up",
-         "two-events", ("O4",), Patch(PendingFlag, "try_from_event", _give_up)),
+         "two-events", ("O4",), Patch(PendingFlag, "safe_try_complete", _give_up)),
     _two(12, "trylock-retry-once", "KAFKA-6653", "one more try instead of a loop",
-         "three-events", ("O4",), Patch(PendingFlag, "try_from_event", _retry_once)),
+         "three-events", ("O4",), Patch(PendingFlag, "safe_try_complete", _retry_once)),
     _two(13, "pending-not-reset", "KAFKA-6653", "the flag is never cleared",
-         "not-completable", ("P3",), Patch(PendingFlag, "try_from_event", _pending_not_reset)),
+         "not-completable", ("P3",), Patch(PendingFlag, "safe_try_complete", _pending_not_reset)),
     _two(14, "trylock-foreign-holder", "KAFKA-8334", "try_lock though others hold the operation's lock",
-         "foreign-lock-holder", ("O4",), Patch(Locked, "try_from_event", PendingFlag.try_from_event),
+         "foreign-lock-holder", ("O4",), Patch(Locked, "safe_try_complete", PendingFlag.safe_try_complete),
          dialect="locked"),
     _two(17, "check-under-exclusive-lock", "KAFKA-8334", "a key is checked under a lock that try_complete needs",
          "try-needs-group", ("P3",), Patch(ActionQueue, "add", _run_at_once), dialect="locked"),

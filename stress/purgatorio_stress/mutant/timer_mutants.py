@@ -249,8 +249,7 @@ def _queue_by_wall_clock(self: DelayQueue[Any], clock: Clock, sync: Sync) -> Non
 
 
 def _cancel_flag_only(self: TimerTask) -> None:
-    with self._monitor:
-        self._entry.set(None)
+    self._entry.set(None)
 
 
 def _rounds_from_absolute_tick(deadline_tick: int, cursor_tick: int, size: int) -> int:

@@ -69,7 +69,7 @@ def _three_events(world: World) -> Final_:
     for name in ("early", "earlier"):
 
         def early(name: str = name) -> None:
-            completed[name] = operation.try_from_event()
+            completed[name] = operation.safe_try_complete()
 
         world.task(name, early)
 

@@ -1,9 +1,9 @@
 """The order in which the reference takes its locks, as ranks: a lock is never taken while one of a higher rank is held.
 
-An operation's lock comes first (registration watches under it, completion cancels under it), then the shard's, then the
-timer's gate; then a task's monitor, a level's lock, a bucket's, an entry's, and the delay queue's last. (Locks of one
-kind are not ranked among themselves: a coarser bucket comes before a finer one.) Locks that a scenario brings are
-its own business.
+An operation's lock comes first (registration watches under it, completion cancels under it), then the watcher list's,
+then the timer's gate; then a level's lock, a bucket's, an entry's, and the delay queue's last. (Locks of one kind are
+not ranked among themselves: a coarser bucket comes before a finer one.) Locks that a scenario brings are its own
+business.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,8 @@ __all__ = ["RANKS", "out_of_order"]
 RANKS: Final[Mapping[str, int]] = {
     "operation": 0,
     "watchers": 1,
-    "shard": 1,
+    "watcher-list": 1,
     "timer": 2,
-    "task": 3,
     "wheel": 4,
     "bucket": 5,
     "entry": 6,

@@ -7,7 +7,7 @@ from purgatorio_stress.scenario.broker_group import BROKER_GROUP
 from purgatorio_stress.scenario.broker_share import BROKER_SHARE
 from purgatorio_stress.scenario.completion import COMPLETION
 from purgatorio_stress.scenario.contract import Scenario
-from purgatorio_stress.scenario.flat import FLAT
+from purgatorio_stress.scenario.intrusive import INTRUSIVE
 from purgatorio_stress.scenario.locking import LOCKING
 from purgatorio_stress.scenario.sequences import SEQUENCES
 from purgatorio_stress.scenario.timing import TIMING
@@ -22,7 +22,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         *LOCKING,
         *TIMING,
         *WALKS,
-        *FLAT,
+        *INTRUSIVE,
         *SEQUENCES,
         *BROKER,
         *BROKER_GROUP,

@@ -1,11 +1,11 @@
-"""`FlatTimer.call_later` and `cancel` behind the shape of a `Timer`: what waits under a number, judged like a task."""
+"""`IntrusiveTimer.call_later` and `cancel` behind the shape of a `Timer`: functions that wait, judged like tasks."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from purgatorio import TimerTask
-from purgatorio.timer import FlatTimer, Handle
+from purgatorio.timer import Handle, IntrusiveTimer
 
 __all__ = ["ByNumber"]
 
@@ -16,7 +16,7 @@ class ByNumber:
     A task that waits and is added again is cancelled first: functions are not moved.
     """
 
-    def __init__(self, timer: FlatTimer, every: int = 1) -> None:
+    def __init__(self, timer: IntrusiveTimer, every: int = 1) -> None:
         self._timer: Final = timer
         self._every: Final = every
         self._added = 0
@@ -49,5 +49,5 @@ class ByNumber:
         self._timer.close()
 
     def check(self) -> None:
-        """As `FlatTimer.check`."""
+        """As `IntrusiveTimer.check`."""
         self._timer.check()

@@ -171,7 +171,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
     def another_thread_comes_in(self, lock: str) -> None:
         """A key has been watched: the moment at which another thread may complete what is being registered."""
         operation = self.registering
-        if lock != "shard" or operation is None or operation.completed_after is None:
+        if lock != "watcher-list" or operation is None or operation.completed_after is None:
             return
         operation.completed_after -= 1
         if operation.completed_after == 0:

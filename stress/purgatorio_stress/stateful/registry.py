@@ -18,7 +18,14 @@ from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingF
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
 from purgatorio_stress.stateful.scheduled import purgatory_programs, run_interleaved, timer_programs
 from purgatorio_stress.stateful.search import Search, of_machine, of_programs
-from purgatorio_stress.stateful.timer_machine import FLAT, FLAT_CALLS, HASHED, HEAP, WHEEL, machine_for
+from purgatorio_stress.stateful.timer_machine import (
+    HASHED,
+    HEAP,
+    INTRUSIVE,
+    INTRUSIVE_CALLS,
+    WHEEL,
+    machine_for,
+)
 from purgatorio_stress.stateful.timer_programs import aligned_programs, run_program
 
 __all__ = ["SEARCHES", "searches_for"]
@@ -45,8 +52,10 @@ SEARCHES: Final[Mapping[str, Search]] = {
         ),
         of_machine("heap-timer", "the heap", machine_for(HEAP, blind=True)),
         of_machine("hashed-wheel", "the single wheel", machine_for(HASHED, blind=True)),
-        of_machine("flat-timer", "the wheel for use", machine_for(FLAT, blind=True)),
-        of_machine("flat-calls", "functions in the wheel for use", machine_for(FLAT_CALLS, blind=True)),
+        of_machine("intrusive-timer", "the wheel for use", machine_for(INTRUSIVE, blind=True)),
+        of_machine(
+            "intrusive-calls", "functions in the wheel for use", machine_for(INTRUSIVE_CALLS, blind=True)
+        ),
         of_machine("reaper", "a timer that drives itself", ReaperMachine),
         of_machine("action-queue", "actions that are put off", ActionQueueMachine),
         of_machine("purgatory-pending-flag", "the purgatory, Kafka 1.1 to 2.6", _PendingFlag),
@@ -95,8 +104,8 @@ def _names(owner: object, dialect: str) -> tuple[str, ...]:
     module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
     if module.startswith("purgatorio_broker"):
         return ()
-    if module.startswith("purgatorio.timer.flat"):
-        return ("flat-timer", "flat-calls")
+    if module.startswith("purgatorio.timer.intrusive"):
+        return ("intrusive-timer", "intrusive-calls")
     if module.startswith("purgatorio.timer"):
         return ("system-timer", "aligned-programs", "reaper")
     return (f"purgatory-{dialect}",)

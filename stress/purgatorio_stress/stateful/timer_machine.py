@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
-from purgatorio.timer import FlatTimer
+from purgatorio.timer import IntrusiveTimer
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
 from purgatorio_stress.stateful.by_number import ByNumber
@@ -28,11 +28,11 @@ from purgatorio_stress.stateful.one_thread import (
 )
 
 __all__ = [
-    "FLAT",
-    "FLAT_CALLS",
-    "FLAT_MIXED",
     "HASHED",
     "HEAP",
+    "INTRUSIVE",
+    "INTRUSIVE_CALLS",
+    "INTRUSIVE_MIXED",
     "TIMERS",
     "WHEEL",
     "CheckedTimer",
@@ -111,14 +111,14 @@ def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
     )
 
 
-def _flat(tick_ms: int, size: int, parts: Parts) -> FlatTimer:
+def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
     """Its sizes are powers of two: the next one from `size` on."""
-    return FlatTimer(
+    return IntrusiveTimer(
         "t",
         tick_ms=tick_ms,
         wheel_size=1 << (size - 1).bit_length(),
         levels=1,
-        numbered=True,
+        integer_handles=True,
         clock=parts.clock,
         executor=parts.executor,
         faults=parts.faults,
@@ -126,21 +126,21 @@ def _flat(tick_ms: int, size: int, parts: Parts) -> FlatTimer:
     )
 
 
-def _flat_calls(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return ByNumber(_flat(tick_ms, size, parts))
+def _intrusive_calls(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return ByNumber(_intrusive(tick_ms, size, parts))
 
 
-def _flat_mixed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return ByNumber(_flat(tick_ms, size, parts), every=2)
+def _intrusive_mixed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
+    return ByNumber(_intrusive(tick_ms, size, parts), every=2)
 
 
 WHEEL: Final = ("SystemTimer", _wheel)
 HEAP: Final = ("HeapTimer", _heap)
 HASHED: Final = ("HashedWheel", _hashed)
-FLAT: Final = ("FlatTimer", _flat)
-FLAT_CALLS: Final = ("FlatTimerCalls", _flat_calls)
-FLAT_MIXED: Final = ("FlatTimerMixed", _flat_mixed)
-TIMERS: Final = (WHEEL, HEAP, HASHED, FLAT, FLAT_CALLS, FLAT_MIXED)
+INTRUSIVE: Final = ("IntrusiveTimer", _intrusive)
+INTRUSIVE_CALLS: Final = ("IntrusiveTimerCalls", _intrusive_calls)
+INTRUSIVE_MIXED: Final = ("IntrusiveTimerMixed", _intrusive_mixed)
+TIMERS: Final = (WHEEL, HEAP, HASHED, INTRUSIVE, INTRUSIVE_CALLS, INTRUSIVE_MIXED)
 
 
 class MachineTask(TimerTask):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 
 from purgatorio import ActionTask
@@ -44,7 +46,7 @@ def run_program(program: Program, factory: Factory = WHEEL[1]) -> None:
 
     for number, (delay_ms, pass_ms) in enumerate(steps):
         oracle.add(f"t{number}", clock.now_ms() + delay_ms)
-        timer.add(ActionTask(delay_ms, lambda name=f"t{number}": fired.append(name), sync=parts.sync))
+        timer.add(ActionTask(delay_ms, partial(fired.append, f"t{number}"), sync=parts.sync))
         executor.run_all()
         clock.advance(pass_ms)
         drain()

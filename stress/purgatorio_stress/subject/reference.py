@@ -22,7 +22,7 @@ from typing import Final
 
 from purgatorio import LOCKED, PENDING_FLAG, ActionTask, MonotonicClock, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
-from purgatorio.timer import FlatTimer, compiled
+from purgatorio.timer import IntrusiveTimer, compiled
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.recorded import (
     NS_PER_MS,
@@ -58,19 +58,19 @@ _GAUGE_EVERY_S: Final = 0.1
 class ReferenceSubject:
     """One configuration: a dialect (the name of its profile), a tick in milliseconds, a number of buckets.
 
-    `flat`: over the wheel for use, in the build that is imported, instead of Kafka's classes.
+    `intrusive`: over the wheel for use, in the build that is imported, instead of Kafka's classes.
     """
 
     profile: str
     tick_ms: int
     wheel_size: int
     threads: int = 4
-    flat: bool = False
+    intrusive: bool = False
 
     @property
     def name(self) -> str:
-        """`reference-locked-tick10-wheel3`, `reference-locked-tick1-flat256`."""
-        wheel = "flat" if self.flat else "wheel"
+        """`reference-locked-tick10-wheel3`, `reference-locked-tick1-intrusive256`."""
+        wheel = "intrusive" if self.intrusive else "wheel"
         return f"reference-{self.profile}-tick{self.tick_ms}-{wheel}{self.wheel_size}"
 
     @property
@@ -141,12 +141,12 @@ def reference_subjects() -> list[ReferenceSubject]:
         for tick_ms in (1, 10)
         for wheel_size in (2, 3, 20)
     ]
-    flat = [
-        ReferenceSubject(profile, tick_ms, wheel_size, flat=True)
+    intrusive = [
+        ReferenceSubject(profile, tick_ms, wheel_size, intrusive=True)
         for profile in DIALECTS
         for tick_ms, wheel_size in ((1, 256), (10, 2))
     ]
-    return faithful + flat
+    return faithful + intrusive
 
 
 class _Run:
@@ -162,7 +162,7 @@ class _Run:
         self._given_back: list[RecordedOperation] = []
         planned, self._acts = purgatory_plan(plan, f"reference/{subject.name}")
         self._operations = {one.id: self._make_operation(one) for one in planned}
-        kind = FlatTimer if subject.flat else SystemTimer
+        kind = IntrusiveTimer if subject.intrusive else SystemTimer
         self._timer = kind(
             subject.name, tick_ms=subject.tick_ms, wheel_size=subject.wheel_size, clock=self._clock
         )

@@ -1,68 +1,22 @@
-"""The flat wheel keeps its state in plain attributes, for speed; these are the rules that take the seam's place.
+"""The intrusive wheel keeps its state in plain attributes, for speed; these are the rules that take the seam's place.
 
-Of `FLAT`: an attribute in `GUARDED` is touched under the lock of the timer only. That is: between `lock.acquire()` and
-`lock.release()` in a `finally`, or in a `with self._lock` block; or in a function of `UNDER_LOCK`, which is called from
-such places only; or where `EXEMPT` says why not. So what the explorer sees, the steps of that one lock and each use of
-a task's home (`purgatorio_stress.scenario.flat`), is all that another thread can notice.
+In `purgatorio.timer.intrusive` an attribute in `GUARDED` is touched under the lock of the timer only. That is: between
+`lock.acquire()` and `lock.release()` in a `finally`, or in a `with self._lock` block; or where `EXEMPT` says why not.
+`wheel.py` is under the lock as a whole: its methods are called from such places only. So what the explorer sees, the
+steps of that one lock and of the tasks' entries, is all that another thread can notice.
 """
 
 import ast
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-import purgatorio
-from reference.test_seam_rules import FLAT, breaches_beside_attributes
+from reference.test_seam_rules import INTRUSIVE, breaches_beside_attributes
 
-PACKAGE = Path(purgatorio.__file__).parent
-GUARDED = {
-    "_after",
-    "_before",
-    "_closed",
-    "_idle_until",
-    "_last_number",
-    "_levels",
-    "_recent",
-    "_now_tick",
-    "_size",
-    "_sleepers",
-    "_slim_next",
-    "_slim_tick",
-    "_tick",
-    "calls",
-    "floor",
-    "limit",
-    "queued",
-}
-"""What changes after `__init__`, but for `_home`, which is the rule's own exception (see `flat_task`)."""
+GUARDED = {"_closed", "_sleepers", "_wake_tick", "_wheel", "next", "previous"}
+"""What changes after `__init__`, and the wheel. (What a node holds is taken by whoever has taken out the node.)"""
 
-UNDER_LOCK = {
-    "_calls_waiting",
-    "_first_call",
-    "_level_of",
-    "_link",
-    "_link_call",
-    "_move_clock",
-    "_offer",
-    "_pop_call",
-    "_slim",
-    "_sorted_out",
-    "_take_due",
-    "added_again",
-    "check_tick",
-    "emptied",
-    "move_to",
-    "taken_calls",
-    "tasks",
-}
-"""Called by those only who hold the lock. (`check` calls some in quiet moments, as every `check` here does.)"""
-
-EXEMPT = {
-    "__init__": "nobody else has the object yet",
-    "check": "for quiet moments",
-    "move_home": "of a task that no timer has had: see what `flat_task` does not promise",
-}
+EXEMPT = {"__init__": "nobody else has the object yet", "check": "for quiet moments"}
 
 
 def breaches(source: str) -> list[str]:
@@ -70,14 +24,12 @@ def breaches(source: str) -> list[str]:
     tree = ast.parse(source)
     found: list[str] = breaches_beside_attributes(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name not in EXEMPT | dict.fromkeys(UNDER_LOCK, ""):
+        if isinstance(node, ast.FunctionDef) and node.name not in EXEMPT:
             covered = {id(inner) for block in _locked_blocks(node) for inner in ast.walk(block)}
             found += [
                 f"{inner.lineno}: {inner.attr} in {node.name}"
                 for inner in ast.walk(node)
-                if isinstance(inner, ast.Attribute)
-                and inner.attr in GUARDED | UNDER_LOCK
-                and id(inner) not in covered
+                if isinstance(inner, ast.Attribute) and inner.attr in GUARDED and id(inner) not in covered
             ]
     return found
 
@@ -124,22 +76,34 @@ def _is_call(statement: ast.stmt, method: str) -> bool:
 
 
 def test_guarded_state_is_touched_under_the_lock() -> None:
-    """Every module of the flat wheel."""
-    found = {name: lines for name in FLAT if (lines := breaches((PACKAGE / "timer" / name).read_text()))}
+    """The timer around the wheel, and the nodes."""
+    found = {
+        name: lines for name in ("node.py", "timer.py") if (lines := breaches((INTRUSIVE / name).read_text()))
+    }
     assert not found
+
+
+def test_the_wheel_is_used_by_its_timer_only() -> None:
+    """It guards nothing itself."""
+    users = [
+        path.name
+        for path in INTRUSIVE.parents[1].rglob("*.py")
+        if "intrusive.wheel import" in path.read_text()
+    ]
+    assert users == ["timer.py"]
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "self._size += 1",
-        "task._before = task._after",
+        "self._sleepers += 1",
+        "node.previous = node.next",
         "return self._sleepers > 0",
-        "return self._take_due(3, [])",
-        "with self._alarm:\n            self._size = 0",
-        "lock.acquire()\n        self._size += 1\n        lock.release()",
+        "return self._wheel.take_due(3)",
+        "with self._alarm:\n            self._closed = True",
+        "lock.acquire()\n        self._sleepers += 1\n        lock.release()",
         "lock.acquire()\n        try:\n            go()\n        finally:\n            lock.release()\n"
-        "        self._size += 1",
+        "        self._sleepers += 1",
     ],
 )
 def test_each_rule_can_be_broken(line: str) -> None:
@@ -150,7 +114,7 @@ def test_each_rule_can_be_broken(line: str) -> None:
 def test_what_is_under_the_lock_is_not_reported() -> None:
     """Both forms."""
     for form in (
-        "with self._lock:\n            self._size += 1",
-        "lock.acquire()\n        try:\n            self._size += 1\n        finally:\n            lock.release()",
+        "with self._lock:\n            self._sleepers += 1",
+        "lock.acquire()\n        try:\n            self._sleepers += 1\n        finally:\n            lock.release()",
     ):
         assert not breaches(f"class A:\n    def go(self, lock):\n        {form}\n")

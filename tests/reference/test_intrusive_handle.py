@@ -1,4 +1,4 @@
-"""Functions that wait once, under a number or as a `FlatHandle`: what that promises beyond the contract of a timer, and
+"""Functions that wait once, under an integer handle or linked: what that promises beyond the contract of a timer, and
 what frees them.
 
 Runs on both builds (`test_compiled_build`): in the compiled one the collector does not see a handle, so whoever keeps
@@ -16,17 +16,22 @@ from functools import partial
 import pytest
 
 from purgatorio import ActionTask, ManualClock, QueuedExecutor
-from purgatorio.timer import FlatHandle, FlatTimer, Handle, compiled
+from purgatorio.timer import Handle, IntrusiveTimer, compiled
+from purgatorio.timer.intrusive.timer import CallNode
 
 
 class Driven:
     """A timer, its clock and its executor, driven by hand."""
 
-    def __init__(self, *, numbered: bool, wheel_size: int = 256) -> None:
+    def __init__(self, *, integer_handles: bool, wheel_size: int = 256) -> None:
         self.clock = ManualClock()
         self.executor = QueuedExecutor()
-        self.timer = FlatTimer(
-            "t", wheel_size=wheel_size, numbered=numbered, clock=self.clock, executor=self.executor
+        self.timer = IntrusiveTimer(
+            "t",
+            wheel_size=wheel_size,
+            integer_handles=integer_handles,
+            clock=self.clock,
+            executor=self.executor,
         )
 
     def advance(self, delay_ms: int) -> None:
@@ -43,7 +48,7 @@ class Driven:
 class Session:
     """Keeps the handle of its own time-out, as sessions do: handle, bound method and session are a circle."""
 
-    def __init__(self, timer: FlatTimer) -> None:
+    def __init__(self, timer: IntrusiveTimer) -> None:
         self.expired = 0
         self.timeout = timer.call_later(30, self.expire)
 
@@ -64,14 +69,7 @@ def no_collector() -> Iterator[None]:
 @pytest.fixture(params=[True, False], ids=["number", "handle"])
 def driven(request: pytest.FixtureRequest) -> Driven:
     """Both ways for a function to wait."""
-    return Driven(numbered=request.param is True)
-
-
-def linked_handle(driven: Driven, delay_ms: int, callback: Callable[[], object]) -> FlatHandle:
-    """`call_later` of a timer that does not number."""
-    handle = driven.timer.call_later(delay_ms, callback)
-    assert isinstance(handle, FlatHandle)
-    return handle
+    return Driven(integer_handles=request.param is True)
 
 
 def end_by_firing(driven: Driven, handle: Handle) -> None:
@@ -107,19 +105,7 @@ def test_it_runs_once_at_its_deadline(driven: Driven) -> None:
 
 def test_the_default_is_what_is_faster_in_this_build() -> None:
     """Numbers where Python is interpreted, linked handles where it is machine code."""
-    assert isinstance(FlatTimer("t").call_later(5, lambda: None), FlatHandle if compiled else int)
-
-
-def test_a_delay_counts_from_where_the_caller_says(driven: Driven) -> None:
-    """From now, without a word."""
-    fired: list[str] = []
-    driven.clock.advance(10)
-    driven.timer.call_later(5, lambda: fired.append("from 8"), 8)
-    driven.timer.call_later(5, lambda: fired.append("from now"))
-    driven.advance(3)
-    assert fired == ["from 8"]
-    driven.advance(2)
-    assert fired == ["from 8", "from now"]
+    assert isinstance(IntrusiveTimer("t").call_later(5, lambda: None), CallNode if compiled else int)
 
 
 def test_a_float_is_refused(driven: Driven) -> None:
@@ -134,7 +120,7 @@ def test_it_is_cancelled_wherever_it_is(driven: Driven) -> None:
     """On every level, also after it has been moved nearer, and with others in the same buckets."""
     for kept_ms in (1, 255, 256, 257, 511, 65_535, 65_536, 70_000, 1 << 30):
         for age_ms in (0, 1, 200, 256, 300):
-            fresh = Driven(numbered=driven.timer.numbered)
+            fresh = Driven(integer_handles=driven.timer.integer_handles)
             fired: list[str] = []
             fresh.timer.call_later(kept_ms + 1, partial(fired.append, "later"))
             handle = fresh.timer.call_later(kept_ms, partial(fired.append, "cancelled"))
@@ -177,13 +163,13 @@ def test_what_one_raises_loses_none_behind_it(driven: Driven) -> None:
 
 def test_a_cancelled_function_leaves_no_place_behind() -> None:
     """A dictionary keeps the places of what left it; the timer does not keep the dictionary."""
-    driven = Driven(numbered=True)
+    driven = Driven(integer_handles=True)
     handles = [driven.timer.call_later(30_000, print) for _ in range(10_000)]
     for handle in handles[1:]:
         driven.timer.cancel(handle)
 
     def weight() -> int:
-        return sum(sys.getsizeof(bucket.calls) for _, _, bucket in driven.timer._heap.get())
+        return sum(sys.getsizeof(bucket.calls) for _, _, bucket in driven.timer._wheel._heap)
 
     assert weight() > 100_000
     driven.advance(256)
@@ -192,36 +178,6 @@ def test_a_cancelled_function_leaves_no_place_behind() -> None:
     driven.timer.check()
     driven.timer.cancel(handles[0])
     assert driven.timer.size() == 0
-
-
-def test_one_that_waits_is_moved() -> None:
-    """`add_at` takes it along, within a timer and to another one."""
-    one, other = Driven(numbered=False), Driven(numbered=False)
-    fired: list[str] = []
-    handle = linked_handle(one, 5, lambda: fired.append("fired"))
-    one.timer.add_at(handle, 9)
-    one.advance(8)
-    other.timer.add_at(handle, 3)
-    assert (one.timer.size(), other.timer.size(), handle.is_cancelled()) == (0, 1, False)
-    one.advance(100)
-    assert not fired
-    other.advance(3)
-    assert fired == ["fired"]
-
-
-@pytest.mark.parametrize("end", ENDS[:2])
-def test_one_that_has_ended_is_refused(end: End) -> None:
-    """By its own timer and by another, which stay as they were."""
-    one, other = Driven(numbered=False), Driven(numbered=False)
-    handle = linked_handle(one, 30, lambda: None)
-    end(one, handle)
-    for driven in (one, other):
-        with pytest.raises(ValueError, match="waits no more"):
-            driven.timer.add_at(handle, 50)
-        driven.timer.check()
-        assert driven.timer.size() == 0
-    one.timer.add_at(FlatHandle(lambda: None), 50)
-    assert one.timer.size() == 1
 
 
 def test_what_was_handed_over_runs_though_it_is_cancelled(driven: Driven) -> None:
@@ -274,19 +230,19 @@ def test_a_finalizer_may_use_the_timer(end: End, driven: Driven) -> None:
 
 def test_the_collector_walks_no_compiled_handle() -> None:
     """What the build for speed is about; interpreted, every object with slots is walked, and numbers are not."""
-    assert gc.is_tracked(Driven(numbered=False).timer.call_later(1, print)) is not compiled
-    assert not gc.is_tracked(Driven(numbered=True).timer.call_later(1, print))
+    assert gc.is_tracked(Driven(integer_handles=False).timer.call_later(1, print)) is not compiled
+    assert not gc.is_tracked(Driven(integer_handles=True).timer.call_later(1, print))
 
 
 @pytest.mark.usefixtures("no_collector")
 def test_a_closed_timer_is_freed_with_all_that_waited(driven: Driven) -> None:
-    """And by the collector alone, where it was not closed: not with compiled handles, as `FlatHandle` says."""
+    """And by the collector alone, where it was not closed: not with compiled handles, as `CallNode` says."""
     handles = [weakref.ref(Session(driven.timer)) for _ in range(100)]
     driven.timer.close()
     assert not any(seen() for seen in handles)
 
-    left = Driven(numbered=driven.timer.numbered)
+    left = Driven(integer_handles=driven.timer.integer_handles)
     seen = weakref.ref(Session(left.timer))
     del left
     gc.collect()
-    assert (seen() is None) is not (compiled and not driven.timer.numbered)
+    assert (seen() is None) is not (compiled and not driven.timer.integer_handles)

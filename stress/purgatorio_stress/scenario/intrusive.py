@@ -1,9 +1,9 @@
 """The wheel for use under threads and over boundaries.
 
 Its state is in plain attributes, of which the explorer sees nothing but the lock that guards them all: by the rule of
-`tests/reference/test_flat_rules.py` that is enough, for what happens between two steps of one lock cannot be told
-apart. The one attribute that is read without the lock is a task's home; here it is an atomic reference, so that each
-use of it is a step. (They are `plain`: states would leave the plain attributes out.)
+`tests/reference/test_intrusive_rules.py` that is enough, for what happens between two steps of one lock cannot be told
+apart. What is read without the lock is a task's entry, an atomic of the seam. (They are `plain`: states would leave the
+plain attributes out.)
 """
 
 from collections.abc import Callable, Iterator
@@ -12,52 +12,26 @@ from functools import partial
 from typing import Final
 
 from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
-from purgatorio.sync import AtomicRef
-from purgatorio.timer import FlatEntry, FlatTimer, Handle
-from purgatorio.timer.flat_task import Home
+from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.timing import walk
 from purgatorio_stress.scenario.walks import walks
 from purgatorio_stress.scenario.world import Task, World
 
-__all__ = ["FLAT"]
-
-
-class _HomeInSteps:
-    """Stands for the slot `_home` of a task: each use is a step."""
-
-    __objclass__ = FlatEntry
-
-    def __get__(self, task: "FlatRecorded | None", kind: type | None = None) -> object:
-        return self if task is None else task.home_steps.get()
-
-    def __set__(self, task: "FlatRecorded", home: Home | None) -> None:
-        task.home_steps.set(home)
-
-
-class FlatRecorded(Task):
-    """A recorded task whose home the explorer sees."""
-
-    def __init__(self, world: World, id: str, delay_ms: int) -> None:  # noqa: A002 - as in `Task`
-        self.home_steps: AtomicRef[Home | None] = world.sync.atomic_ref(None, "task.home")
-        super().__init__(world, id, delay_ms)
-
-
-# A class has attributes of its type as the type checker sees them; this one is put in behind its back.
-setattr(FlatRecorded, "_home", _HomeInSteps())  # noqa: B010 - see above
+__all__ = ["INTRUSIVE"]
 
 
 def _timer(
     world: World, wheel_size: int = 2, tick_ms: int = 1, name: str = "timer"
-) -> tuple[FlatTimer, QueuedExecutor]:
+) -> tuple[IntrusiveTimer, QueuedExecutor]:
     executor = QueuedExecutor(sync=world.sync)
-    timer = FlatTimer(
+    timer = IntrusiveTimer(
         name,
         tick_ms=tick_ms,
         wheel_size=wheel_size,
         levels=1,
-        numbered=True,
+        integer_handles=True,
         clock=world.clock,
         executor=executor,
         faults=world.faults,
@@ -72,7 +46,7 @@ def _fired_once(*tasks: Task) -> Iterator[Broken]:
             yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
 
 
-def _size_is(size: int, *timers: FlatTimer) -> Iterator[Broken]:
+def _size_is(size: int, *timers: IntrusiveTimer) -> Iterator[Broken]:
     sizes = [timer.size() for timer in timers]
     if sum(sizes) != size:
         yield Broken("T5", "timer", f"size() is {sizes}, and {size} tasks wait")
@@ -81,7 +55,7 @@ def _size_is(size: int, *timers: FlatTimer) -> Iterator[Broken]:
 def _cancel_against_drain(world: World) -> Final_:
     """At 2 ms the task moves from the upper level to the lower one, where it is due at 3 ms."""
     timer, executor = _timer(world)
-    task = FlatRecorded(world, "task", 3)
+    task = Task(world, "task", 3)
     task.add_to(timer)
     world.virtual.advance(2)
     world.task("drain", lambda: timer.advance_clock(0))
@@ -101,7 +75,7 @@ def _cancel_against_drain(world: World) -> Final_:
 def _cancel_against_add(world: World) -> Final_:
     """The first add of a task, and its cancel: it waits and fires, or it does neither."""
     timer, executor = _timer(world)
-    task = FlatRecorded(world, "task", 3)
+    task = Task(world, "task", 3)
     world.task("add", lambda: task.add_to(timer))
     world.task("cancel", task.cancel_recorded)
 
@@ -120,7 +94,7 @@ def _cancel_against_add(world: World) -> Final_:
 
 def _add_against_drain(world: World) -> Final_:
     timer, executor = _timer(world)
-    due, later = FlatRecorded(world, "due", 1), FlatRecorded(world, "later", 1)
+    due, later = Task(world, "due", 1), Task(world, "later", 1)
     due.add_to(timer)
     world.virtual.advance(1)
     world.task("drain", lambda: timer.advance_clock(0))
@@ -140,7 +114,7 @@ def _add_against_drain(world: World) -> Final_:
 def _call_cancelled_against_drain(world: World) -> Final_:
     """As `_cancel_against_drain`, of a function under a number, beside one that stays in the same bucket."""
     timer, executor = _timer(world)
-    task, stays = FlatRecorded(world, "task", 3), FlatRecorded(world, "stays", 3)
+    task, stays = Task(world, "task", 3), Task(world, "stays", 3)
     handle = timer.call_later(3, task.run)
     timer.call_later(3, stays.run)
     world.virtual.advance(2)
@@ -162,7 +136,7 @@ def _call_cancelled_against_drain(world: World) -> Final_:
 def _call_against_call(world: World) -> Final_:
     """Two functions for one bucket at once, while it is drained: two numbers, and both fire."""
     timer, executor = _timer(world)
-    tasks = [FlatRecorded(world, name, 1) for name in ("one", "two", "due")]
+    tasks = [Task(world, name, 1) for name in ("one", "two", "due")]
     handles: list[Handle] = []
     timer.call_later(1, tasks[2].run)
     world.virtual.advance(1)
@@ -183,14 +157,14 @@ def _call_against_call(world: World) -> Final_:
     return final
 
 
-def _call(timer: FlatTimer, task: Task, handles: list[Handle]) -> None:
+def _call(timer: IntrusiveTimer, task: Task, handles: list[Handle]) -> None:
     handles.append(timer.call_later(1, task.run))
 
 
 def _moved_twice(world: World) -> Final_:
     """A waiting task is added again by two threads: it moves, and is there once."""
     timer, executor = _timer(world, 4)
-    task = FlatRecorded(world, "task", 2)
+    task = Task(world, "task", 2)
     timer.add(task)
     for name in ("one", "two"):
         world.task(name, lambda: timer.add(task))
@@ -209,7 +183,7 @@ def _two_timers(world: World) -> Final_:
     """A task that waits in one timer is added to another, while a third thread cancels it."""
     first, executor = _timer(world, 4, name="first")
     second, other = _timer(world, 4, name="second")
-    task, stays = FlatRecorded(world, "task", 2), FlatRecorded(world, "stays", 2)
+    task, stays = Task(world, "task", 2), Task(world, "stays", 2)
     first.add(task)
     first.add(stays)
     world.task("move", lambda: second.add(task))
@@ -234,8 +208,8 @@ def _two_timers(world: World) -> Final_:
 
 
 def _close_against_add(world: World) -> Final_:
-    timer, _ = _timer(world)
-    task = FlatRecorded(world, "task", 3)
+    timer, executor = _timer(world)
+    task = Task(world, "task", 3)
     refused: list[str] = []
 
     def add() -> None:
@@ -251,7 +225,8 @@ def _close_against_add(world: World) -> Final_:
         timer.check()
         world.mark("refused", bool(refused))
         world.mark("dropped", not refused)
-        if not task.is_cancelled():
+        world.virtual.advance(9)
+        if timer.advance_clock(0) or executor.run_all() or task.fired_at_ms:
             yield Broken("T5", "task", "waits in a timer that is closed")
         yield from _size_is(0, timer)
 
@@ -260,20 +235,20 @@ def _close_against_add(world: World) -> Final_:
 
 def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = False) -> Final_:
     """The reaper goes to sleep for 200 ms, or for what waits already, when a task or function comes due in 2."""
-    timer = FlatTimer(
+    timer = IntrusiveTimer(
         "timer",
         wheel_size=16,
         levels=1,
-        numbered=True,
+        integer_handles=True,
         clock=world.clock,
         faults=world.faults,
         sync=world.sync,
     )
-    waiting = [FlatRecorded(world, f"waits-{delay_ms}", delay_ms) for delay_ms in delays_ms]
+    waiting = [Task(world, f"waits-{delay_ms}", delay_ms) for delay_ms in delays_ms]
     for one in waiting:
         timer.add(one)
     ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
-    task = FlatRecorded(world, "task", 2)
+    task = Task(world, "task", 2)
     world.task("add", (lambda: timer.call_later(2, task.run)) if calls else lambda: task.add_to(timer))
 
     def final() -> Iterator[Broken]:
@@ -285,10 +260,10 @@ def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = Fa
     return final
 
 
-def _flat_walk(world: World) -> Final_:
+def _walk_boundaries(world: World) -> Final_:
     """Powers of two: 3 becomes 4."""
 
-    def make(tick_ms: int, size: int) -> tuple[FlatTimer, QueuedExecutor]:
+    def make(tick_ms: int, size: int) -> tuple[IntrusiveTimer, QueuedExecutor]:
         return _timer(world, 1 << (size - 1).bit_length(), tick_ms)
 
     return walks(world, make)
@@ -303,7 +278,7 @@ def _two(
     horizon_ms: int = 8,
 ) -> Scenario:
     return Scenario(
-        f"flat-{name}",
+        f"intrusive-{name}",
         about,
         2,
         clauses,
@@ -317,7 +292,7 @@ def _two(
 
 _ONE: Final = ("pending-flag",)
 
-FLAT: Final = (
+INTRUSIVE: Final = (
     _two(
         "cancel-against-drain",
         "wheel for use: a task is cancelled while it moves between levels",
@@ -382,7 +357,7 @@ FLAT: Final = (
     ),
     *(
         Scenario(
-            f"flat-{name}",
+            f"intrusive-{name}",
             f"wheel for use: {about}",
             3,
             ("T2", "P3"),
@@ -401,10 +376,10 @@ FLAT: Final = (
     ),
     replace(
         one_thread(
-            "flat-walk",
+            "intrusive-walk",
             "wheel for use: delays on the boundaries of levels",
             ("T1", "T2", "T3", "T5"),
-            _flat_walk,
+            _walk_boundaries,
             "all fired",
         ),
         plain=True,

@@ -1,0 +1,443 @@
+"""`IntrusiveTimer`: the hierarchical wheel for use. The contract of `Timer`, over one `Wheel` under one lock.
+
+`SystemTimer` is for reading and porting: its classes are Kafka's. What this one costs, and when to use something else,
+stands in docs/performance.md.
+
+The contract is that of `purgatorio.timer.interface`; clause T7 too: no call works without an end. What differs from
+`SystemTimer`, within the contract:
+
+* `add` never runs anything. A task whose time has come waits in the overdue bucket for the next drain, and can be
+  cancelled until then.
+* Functions need no task: `call_at` and `call_later` return a handle for `cancel`.
+* What one drain finds is one action for the executor, submitted after the lock was let go. [T3] Where the executor
+  refuses it, all of it waits again, the next drain offers it anew, and the caller of this one gets the exception.
+* `close` drops what waits, so that tasks and timer can be freed, and TimerClosed is raised by every later `add`.
+
+Not promised: a timer that works on after an exception from outside of the program (Ctrl-C in the main thread) has hit
+one of its calls; such a one may fall between the taking of the lock and the `try` behind it. `with` would close that
+gap, and costs a tenth of a microsecond more than the two calls, twice for every task. Nor its use in a signal handler:
+the lock is not re-entrant.
+
+Lock order: a timer's lock is taken alone, never two of them. The clock is read before it is taken; no callback, no
+executor and no fault policy is called under it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from purgatorio.clock import Clock, MonotonicClock
+from purgatorio.compiling import mypyc_attr
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.lock import COMPILED
+from purgatorio.sync import Executor, ExecutorClosed, Lock, Sync
+from purgatorio.threads import THREADS
+from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
+from purgatorio.timer.intrusive.wheel import Due, Wheel
+from purgatorio.timer.system_timer import close_executor
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["DEFAULT_WHEEL_SIZE", "CallNode", "Handle", "IntrusiveTimer", "TaskNode"]
+
+DEFAULT_WHEEL_SIZE: Final = 256
+"""Slots of a level; measured (docs/performance.md)."""
+
+
+class TaskNode(Node):
+    """The entry of a task in an `IntrusiveTimer`."""
+
+    __slots__ = ("_task", "_timer")
+
+    def __init__(self, tick: int, task: TimerTask, timer: "IntrusiveTimer") -> None:
+        # As in the base class, without a call: these are made by the million.
+        self.previous = NOWHERE
+        self.next = NOWHERE
+        self.tick = tick
+        self._task: TimerTask | None = task
+        self._timer = timer
+
+    def remove(self) -> None:
+        """Leave the timer; nothing where a drain was here first."""
+        self._timer.leave(self)
+
+    def is_wanted(self) -> bool:
+        return self._task is not None and self._task.entry() is self
+
+    def run(self) -> None:
+        task = self._task
+        self._task = None
+        if task is not None:
+            try:
+                task.run()
+            except Exception as error:
+                self._timer.faults.caught(error, "run", task)
+
+    def drop(self) -> None:
+        self._task = None
+
+
+@mypyc_attr(acyclic=True)
+class CallNode(Node):
+    """A function that waits once, in a timer without integer handles. What was cancelled, has run, or was dropped by
+    `close` holds the function no longer.
+
+    Compiled, it takes 64 bytes, and the collector does not walk it. The price: what refers to itself by way of a handle
+    that *waits* is freed when the handle runs, is cancelled, or its timer is closed, and not before. So a timer that is
+    dropped with functions in it, and was not closed, is never freed.
+    """
+
+    __slots__ = ("_callback", "_timer")
+
+    def __init__(self, tick: int, callback: Callback, timer: "IntrusiveTimer") -> None:
+        self.previous = NOWHERE
+        self.next = NOWHERE
+        self.tick = tick
+        self._callback: Callback | None = callback
+        self._timer = timer
+
+    def cancel(self) -> None:
+        """The function does not run; nothing where a drain was here first."""
+        # What was handed over runs: its function is the drain's by now. And not under the lock: a finalizer may run.
+        if self._timer.leave(self):
+            self._callback = None
+
+    def is_wanted(self) -> bool:
+        return self._callback is not None
+
+    def run(self) -> None:
+        callback = self._callback
+        self._callback = None
+        if callback is not None:
+            try:
+                callback()
+            except Exception as error:
+                self._timer.faults.caught(error, "run", callback)
+
+    def drop(self) -> None:
+        self._callback = None
+
+
+Handle = CallNode | int
+"""What `call_at` and `call_later` return, for `IntrusiveTimer.cancel` and nothing else."""
+
+
+class IntrusiveTimer:
+    """See the module. ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
+
+    `levels` are made beforehand (at least 1), more on demand. `integer_handles`: functions wait in dictionaries, and
+    their handles are integers; else as linked nodes. None is what costs less in this build (docs/performance.md).
+    `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_closed",
+        "_executor",
+        "_lock",
+        "_now_ms",
+        "_sleepers",
+        "_sync",
+        "_wake_tick",
+        "_wheel",
+        "faults",
+        "integer_handles",
+        "name",
+        "tick_ms",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tick_ms: int = 1,
+        wheel_size: int = DEFAULT_WHEEL_SIZE,
+        levels: int = 2,
+        integer_handles: bool | None = None,
+        clock: Clock | None = None,
+        executor: Executor | None = None,
+        faults: FaultPolicy = CONTAIN,
+        sync: Sync = THREADS,
+    ) -> None:
+        if tick_ms < 1 or wheel_size < 2 or wheel_size & (wheel_size - 1) != 0 or levels < 1:
+            raise ValueError(
+                "a wheel needs a tick of 1 ms, a level, and a power of two of slots from 2 on: "
+                f"{tick_ms=} {wheel_size=} {levels=}"
+            )
+        self.name = name
+        self.tick_ms = tick_ms
+        self.integer_handles = not COMPILED if integer_handles is None else integer_handles
+        self.faults = faults
+        self._now_ms: Callable[[], int] = (clock or MonotonicClock()).now_ms
+        self._sync = sync
+        self._executor = executor or sync.executor(f"executor-{name}")
+        self._lock = sync.mutex("intrusive-timer")
+        self._wheel = Wheel(wheel_size, levels, self._now_ms() // tick_ms)
+        self._alarm = Alarm(sync)
+        self._closed = False
+        self._sleepers = 0
+        self._wake_tick: int | None = None
+
+    def add(self, task: TimerTask) -> None:
+        """See `Timer.add`. TimerClosed after `close`."""
+        tick = (self._now_ms() + task.delay_ms) // self.tick_ms
+        node = TaskNode(tick, task, self)
+        task.set_entry(node)
+        lock = self._lock
+        lock.acquire()
+        try:
+            # (1) B cancels: takes `node` off the task, and finds it in no ring; (2) A links it: it runs. So A looks
+            # again, under the lock that B takes after its first step: A sees the cancel, or B finds the node linked.
+            if task.entry() is node:
+                self._wheel.link(node)
+            wake_tick = self._wake_tick
+        finally:
+            lock.release()
+        if wake_tick is not None and tick < wake_tick:
+            self._alarm.ring()
+
+    def call_at(self, deadline_ms: int, callback: Callback) -> Handle:
+        """Let `callback` run once at `deadline_ms` of the timer's clock. TypeError for a float, TimerClosed after
+        `close`."""
+        tick = deadline_ms // self.tick_ms
+        handle: Handle
+        lock = self._lock
+        lock.acquire()
+        try:
+            if self.integer_handles:
+                handle = self._wheel.put(tick, callback)
+            else:
+                handle = node = CallNode(tick, callback, self)
+                self._wheel.link(node)
+            wake_tick = self._wake_tick
+        finally:
+            lock.release()
+        if wake_tick is not None and tick < wake_tick:
+            self._alarm.ring()
+        return handle
+
+    def call_later(self, delay_ms: int, callback: Callback) -> Handle:
+        """As `call_at`, `delay_ms` from now."""
+        tick = (self._now_ms() + delay_ms) // self.tick_ms
+        handle: Handle
+        lock = self._lock
+        lock.acquire()
+        try:
+            if self.integer_handles:
+                handle = self._wheel.put(tick, callback)
+            else:
+                handle = node = CallNode(tick, callback, self)
+                self._wheel.link(node)
+            wake_tick = self._wake_tick
+        finally:
+            lock.release()
+        if wake_tick is not None and tick < wake_tick:
+            self._alarm.ring()
+        return handle
+
+    def cancel(self, waiting: TimerTask | Handle) -> None:
+        """Of a task the same as `task.cancel()`. Of a handle: the function does not run, unless a drain has taken it
+        out; nothing happens where one has, or where it was cancelled before.
+
+        A handle means something to its own timer only: to another it may stand for one of that one's functions."""
+        if not isinstance(waiting, int):
+            waiting.cancel()
+            return
+        lock = self._lock
+        lock.acquire()
+        try:
+            callback = self._wheel.pop(waiting)
+        finally:
+            lock.release()
+        # It may be the last to hold something with a finalizer that uses the timer, so it is kept until the lock was
+        # let go. Machine code drops a local after its last use: this is one.
+        if callback is None:
+            return
+
+    def leave(self, node: Node) -> bool:
+        """For nodes: out of the wheel; False where it is out already."""
+        lock = self._lock
+        lock.acquire()
+        try:
+            return self._wheel.unlink(node)
+        finally:
+            lock.release()
+
+    def advance_clock(self, timeout_ms: int) -> bool:
+        """See `Timer.advance_clock`; a bucket in which all was cancelled counts as something due. What the executor
+        raises instead of taking the tasks goes to the caller, and they wait again."""
+        if self._drain():
+            return True
+        if timeout_ms <= 0:
+            return False
+        return self._wait_and_drain(self._now_ms() + timeout_ms)
+
+    def size(self) -> int:
+        """How many tasks and functions wait; looks at each bucket where functions do."""
+        with self._lock:
+            return self._wheel.size()
+
+    def next_due_ms(self) -> int | None:
+        """When the next drain can find something, in ms of the timer's clock; None where nothing waits.
+
+        It may find only tasks to move nearer, or, where all of a bucket's tasks were cancelled, nothing.
+        """
+        with self._lock:
+            tick = self._wheel.next_due_tick()
+            return None if tick is None else tick * self.tick_ms
+
+    def close(self) -> None:
+        """Drop what waits, then as `SystemTimer.close`. Idempotent."""
+        with self._lock:
+            self._closed = True
+            dropped = self._wheel.clear()
+        for _, nodes, _ in dropped:
+            for node in nodes:
+                node.drop()
+        # Not under the lock, as in `cancel`.
+        dropped.clear()
+        self._alarm.ring()
+        close_executor(self._executor)
+
+    def check(self) -> None:
+        """Invariants of the wheel."""
+        self._wheel.check()
+
+    def _drain(self) -> bool:
+        """Take out and hand over what is due; False where no bucket was."""
+        now_tick = self._now_ms() // self.tick_ms
+        lock = self._lock
+        lock.acquire()
+        try:
+            wheel = self._wheel
+            if now_tick < wheel.idle_until:
+                return False
+            dues = wheel.take_due(now_tick)
+        finally:
+            lock.release()
+        if dues is None:
+            return False
+        self.hand_over(dues)
+        return True
+
+    def hand_over(self, dues: list[Due]) -> None:
+        """For drains and batches: one action for the executor. What it refuses waits again, and it is raised."""
+        if not dues:
+            return
+        batch = Batch(dues, self)
+        try:
+            self._executor.submit(batch.run)
+        except BaseException as error:
+            # An executor that runs actions at once lets their exceptions through: then nothing was refused.
+            if batch.started:
+                raise
+            with self._lock:
+                closed = self._closed
+                if not closed:
+                    self._wheel.put_back(dues)
+            # Closed between the taking and now: dropped, like everything that waited.
+            if not (closed and isinstance(error, ExecutorClosed)):
+                raise
+
+    def _wait_and_drain(self, end_ms: int) -> bool:
+        while True:
+            self._sync.loop_head(self)
+            with self._lock:
+                due_tick = self._wheel.next_due_tick()
+                wake_ms = end_ms if due_tick is None else min(due_tick * self.tick_ms, end_ms)
+                if self._closed:
+                    return False
+                # Who adds what is due before this tick rings. Of several sleepers the last to wake up counts.
+                wake_tick = -(-wake_ms // self.tick_ms)
+                if self._wake_tick is None or self._wake_tick < wake_tick:
+                    self._wake_tick = wake_tick
+                self._sleepers += 1
+                ticket = self._alarm.ticket()
+            wait_ms = wake_ms - self._now_ms()
+            rung = wait_ms <= 0 or self._alarm.sleep(wait_ms, ticket)
+            with self._lock:
+                self._sleepers -= 1
+                if self._sleepers == 0:
+                    self._wake_tick = None
+            if self._drain():
+                return True
+            # Slept through to the end. The clock need not agree (a manual one stands still).
+            if wake_ms == end_ms and (not rung or wait_ms <= 0):
+                return False
+
+
+class Batch:
+    """What one drain hands over, in the order of its ticks: one action for the executor, whatever the number of tasks.
+
+    [T3] Each runs once. What one raises goes to the timer's fault policy, and loses none behind it: where the policy
+    raises it again, those behind are handed over once more. Not promised: that `Executor.shutdown_now` counts tasks; a
+    batch that has not started counts as one.
+    """
+
+    __slots__ = ("_dues", "_timer", "started")
+
+    def __init__(self, dues: list[Due], timer: IntrusiveTimer) -> None:
+        self._dues = dues
+        self._timer = timer
+        self.started = False
+        """Whether the executor has taken it. Looked at by the thread that submits, after `submit` has raised."""
+
+    def run(self) -> None:
+        """Run them all."""
+        self.started = True
+        faults = self._timer.faults
+        dues = iter(self._dues)
+        tick = 0
+        nodes: Iterator[Node] = iter(())
+        calls: Iterator[tuple[int, Callback]] = iter(())
+        try:
+            for due in dues:
+                tick, linked, numbered = due
+                nodes = iter(linked)
+                calls = iter(numbered.items())
+                for node in nodes:
+                    node.run()
+                for _, callback in calls:
+                    try:
+                        callback()
+                    except Exception as error:
+                        faults.caught(error, "run", callback)
+        except BaseException:
+            # Where the executor refuses the rest, it waits in the timer again; the first exception counts.
+            rest = [due for due in [(tick, list(nodes), dict(calls)), *dues] if due[1] or due[2]]
+            with suppress(Exception):
+                self._timer.hand_over(rest)
+            raise
+
+
+class Alarm:
+    """A sleep that another thread may end, for a timer whose own lock is not one to wait on.
+
+    [T2] A `ring` that comes after `ticket()` ends the sleep that is given this ticket, however the two threads
+    meet. Its story: (1) A, under the timer's lock, sees that nothing is due, and takes a ticket; (2) B adds what is due
+    earlier, and rings, while A is not asleep yet; (3) A looks at the number of rings under the alarm's lock: it is not
+    its ticket, and it does not sleep. (Without the ticket A sleeps through: Go timingwheel #5, tokio #6682.)
+
+    Lock order: the timer's lock may be held when `ticket` is called; the alarm's is taken alone.
+    """
+
+    __slots__ = ("_lock", "_rings", "_rung")
+
+    def __init__(self, sync: Sync) -> None:
+        self._lock: Lock = sync.lock("alarm")
+        self._rung = sync.condition(self._lock, "alarm.rung")
+        self._rings = sync.atomic_int(0, "alarm.rings")
+
+    def ticket(self) -> int:
+        """The number of rings so far."""
+        return self._rings.get()
+
+    def ring(self) -> None:
+        """Wake who sleeps, and who is about to."""
+        with self._lock:
+            self._rings.add(1)
+            self._rung.notify_all()
+
+    def sleep(self, wait_ms: int, ticket: int) -> bool:
+        """Sleep until a ring after `ticket`; False where the time ended first. Spurious ends are possible."""
+        with self._lock:
+            return self._rings.get() != ticket or self._rung.wait(wait_ms)

@@ -1,0 +1,425 @@
+"""`Wheel`: the data structure of the timer for use: levels of buckets, and a heap of those buckets that hold something.
+
+It has no lock, no clock and no thread: time is the argument of `take_due`, and whoever shares it guards every call.
+
+All numbers are ticks. A level of shift s has buckets of 2**s ticks; tick t belongs to its number t >> s, and that to
+the bucket number mod size. With `now` the tick that the wheel stands at, the level takes
+
+    t with (t >> s) - (now >> s) < size,   which is   t < limit = ((now >> s) + size) << s
+
+and the lowest such level takes it. This is `purgatorio.arithmetic.is_within_level`, with the level's clock floored
+to its own tick: of two ticks that may be in one level at a time, none share a bucket. Below them all is the level of
+what is overdue: one bucket, for every t < limit = now + 1.
+
+Promises (clause ids in brackets).
+* [T1] `take_due(now)` gives nothing whose tick is above `now`.
+* [T2] [T3] It gives all that waits for `now` or before, once, in the order of the ticks.
+* [T4] What `unlink` or `pop` has taken out is in no answer of a later `take_due`.
+* [T5] `size()` is the number of what waits.
+* Each thing moves at most once in a `take_due`, wherever it was: *all* due buckets are taken out first, then what is
+  not due yet is placed by the new clock.
+
+Bounds: a level is made when a tick first needs it, so `2**63 - 1` ms at 256 slots takes 8 levels. A bucket is in the
+heap at most once, also when all in it was cancelled: the heap has at most levels x size + 1 members.
+
+Two ways to wait. A `Node` is linked into the ring of its bucket; a function waits in a dictionary of its bucket, under
+an integer handle. Interpreted, the dictionary does in C what links and an object do in bytecode, and the collector
+walks none of it; compiled it is the other way round (docs/performance.md has both ways in both builds). Columns of
+integers are neither: in prototypes 40 bytes a timer against 64, no faster with 88,000 pending, and interpreted 977 ns
+a request where links cost 575.
+"""
+
+import heapq
+import operator
+import sys
+from collections.abc import Callable
+from typing import Final, cast
+
+from purgatorio.invariant import require
+from purgatorio.timer.interface import TimerClosed
+from purgatorio.timer.intrusive.node import NOWHERE, Callback, Link, Node
+
+__all__ = ["HANDLE_BITS", "Bucket", "Calls", "Due", "Level", "Wheel"]
+
+HANDLE_BITS: Final = 60
+"""An integer handle is `tick << HANDLE_BITS | n`, with n counted up by its wheel: none comes twice (five million a
+second last for seven thousand years), and it says where to look. Two digits of a Python integer, so that the shifts
+stay cheap; and a dictionary hashes consecutive n to consecutive places."""
+
+Calls = dict[int, Callback]
+"""Functions by their handles."""
+
+Due = tuple[int, list[Node], Calls]
+"""What is due at one tick: the tick, its nodes, and its functions under integer handles, in the order of adding."""
+
+_FINEST: Final = 1
+"""The rank of the level whose buckets have one tick each."""
+
+_COMPACT_TICKS: Final = 8
+_COMPACT_BUCKETS: Final = 2
+_SPARE_BYTES: Final = 1024
+_SPARE_BYTES_A_CALL: Final = 200
+"""How often how many dictionaries are looked at, and what one may weigh: full ones take 30 to 90 bytes an entry."""
+
+_tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
+
+
+class Bucket(Link):
+    """The root of a ring of nodes, and the functions beside it. `queued`: whether the wheel's heap has it.
+
+    `calls` is None from one emptying to the next function: an empty dictionary weighs more than an empty ring.
+    """
+
+    __slots__ = ("calls", "queued")
+
+    def __init__(self) -> None:
+        self.previous = self
+        self.next = self
+        self.calls: Calls | None = None
+        self.queued = False
+
+    def emptied(self) -> tuple[list[Node], Calls]:
+        """The heap has it no more: take all out, in the order of adding. The links of the nodes are the caller's."""
+        self.queued = False
+        nodes: list[Node] = []
+        link = self.next
+        while link is not self:
+            nodes.append(cast(Node, link))
+            link = link.next
+        self.previous = self
+        self.next = self
+        calls = self.calls
+        self.calls = None
+        return nodes, {} if calls is None else calls
+
+    def nodes(self) -> list[Node]:
+        """Those in the ring; InvariantBroken where it does not close both ways."""
+        found: list[Node] = []
+        before: Link = self
+        link = self.next
+        while link is not self:
+            require(link.previous is before and isinstance(link, Node), "a link back is broken")
+            found.append(cast(Node, link))
+            before, link = link, link.next
+        require(self.previous is before, "the ring does not close at its tail")
+        return found
+
+
+class Level:
+    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two. `shift` is for
+    ticks, `handle_shift` for integer handles.
+
+    `floor` is the limit of the level below: ticks from there up to `limit` belong here. (Those of the overdue level
+    have no least one; its floor is its limit.)
+    """
+
+    __slots__ = ("buckets", "floor", "handle_shift", "limit", "mask", "rank", "shift", "size")
+
+    def __init__(self, rank: int, shift: int, size: int, now: int, floor: int) -> None:
+        self.rank = rank
+        self.shift = shift
+        self.handle_shift = shift + HANDLE_BITS
+        self.size = size
+        self.mask = size - 1
+        self.floor = floor
+        self.limit = ((now >> shift) + size) << shift
+        self.buckets = tuple(Bucket() for _ in range(size))
+
+    def move_to(self, now: int, floor: int) -> int:
+        """The wheel stands at `now`; returns the new limit, which is the floor of the level above."""
+        self.floor = floor
+        self.limit = ((now >> self.shift) + self.size) << self.shift
+        return self.limit
+
+    def due_tick(self, tick: int) -> int:
+        """When the bucket of `tick` must be looked at: the start of its time."""
+        return tick >> self.shift << self.shift
+
+    def check_tick(self, tick: int, bucket: Bucket, due_tick: int, now: int) -> None:
+        """Invariants of one deadline in one bucket, which the heap has at `due_tick`."""
+        where = f"tick {tick} in the bucket of {due_tick}, shift {self.shift}, rank {self.rank}, now {now}"
+        require(bucket is self.buckets[tick >> self.shift & self.mask], f"wrong slot: {where}")
+        require(tick < self.limit, f"out of reach: {where}")
+        if self.rank == 0:
+            require(tick <= now, f"not overdue: {where}")
+        else:
+            require(self.due_tick(tick) == due_tick, f"wrong time: {where}")
+            require(tick > now, f"overdue: {where}")
+
+
+_Queued = tuple[int, int, Bucket]
+"""A bucket in the heap: the tick at which it is due, the rank of its level, and itself. No two have the same rank and
+tick, so buckets are never compared."""
+
+
+class Wheel:
+    """See the module. `wheel_size` is a power of two, `levels` are made beforehand (at least 1), more on demand.
+
+    `idle_until`: no `take_due` before that tick would give or move anything.
+    """
+
+    __slots__ = (
+        "_bits",
+        "_compact_next",
+        "_compact_tick",
+        "_heap",
+        "_last_number",
+        "_levels",
+        "_linked",
+        "_now_tick",
+        "_recent",
+        "idle_until",
+        "wheel_size",
+    )
+
+    def __init__(self, wheel_size: int, levels: int, now_tick: int) -> None:
+        self.wheel_size = wheel_size
+        self._bits = wheel_size.bit_length() - 1
+        self._heap: list[_Queued] = []
+        self._linked = 0
+        self._last_number = 0
+        self._now_tick = now_tick
+        self.idle_until = now_tick
+        self._compact_next = 0
+        self._compact_tick = now_tick
+        made = [Level(0, 0, 1, now_tick, now_tick + 1)]
+        for rank in range(1, levels + 1):
+            made.append(Level(rank, self._bits * (rank - 1), wheel_size, now_tick, made[-1].limit))
+        self._levels: tuple[Level, ...] = tuple(made)
+        self._recent = made[_FINEST]
+
+    def link(self, node: Node) -> None:
+        """Let `node`, which is in no ring, wait for its tick. TimerClosed after `clear`."""
+        tick = node.tick
+        level = self._recent
+        if not level.floor <= tick < level.limit:
+            level = self._level_of(tick)
+        bucket = level.buckets[tick >> level.shift & level.mask]
+        if not bucket.queued:
+            self._offer(bucket, level, tick)
+        last = bucket.previous
+        node.previous = last
+        node.next = bucket
+        last.next = node
+        bucket.previous = node
+        self._linked += 1
+
+    def unlink(self, node: Node) -> bool:
+        """Out of its ring; False where it is in none."""
+        before = node.previous
+        if before is NOWHERE:
+            return False
+        after = node.next
+        before.next = after
+        after.previous = before
+        node.previous = NOWHERE
+        node.next = NOWHERE
+        self._linked -= 1
+        return True
+
+    def put(self, tick: int, callback: Callback) -> int:
+        """Let a function wait for `tick`; returns its handle. TypeError for a float, TimerClosed after `clear`."""
+        level = self._recent
+        if not level.floor <= tick < level.limit:
+            level = self._level_of(tick)
+        bucket = level.buckets[tick >> level.shift & level.mask]
+        self._last_number = number = self._last_number + 1
+        handle = tick << HANDLE_BITS | number
+        calls = bucket.calls
+        if calls is None:
+            self._first_call(handle, callback, bucket, level)
+        else:
+            calls[handle] = callback
+        return handle
+
+    def pop(self, handle: int) -> Callback | None:
+        """Take the function of `handle` out; None where it waits no more."""
+        # Where most were put, most are; one that was moved nearer is looked for.
+        level = self._recent
+        calls = level.buckets[handle >> level.handle_shift & level.mask].calls
+        callback = None if calls is None else calls.pop(handle, None)
+        return self._found_elsewhere(handle) if callback is None else callback
+
+    def put_back(self, dues: list[Due]) -> None:
+        """What `take_due` gave and nobody took: it waits again, overdue, but for nodes that were cancelled since."""
+        for tick, nodes, calls in dues:
+            for node in nodes:
+                if node.is_wanted():
+                    self.link(node)
+            for handle, callback in calls.items():
+                self._link_call(handle, tick, callback)
+
+    def size(self) -> int:
+        """How much waits; looks at each bucket where functions wait under integer handles."""
+        if self._last_number == 0:
+            return self._linked
+        return self._linked + self._calls_waiting()
+
+    def next_due_tick(self) -> int | None:
+        """When the next `take_due` can find something; None where nothing waits."""
+        return self._heap[0][0] if self._heap else None
+
+    def take_due(self, now_tick: int) -> list[Due] | None:
+        """Move to `now_tick` (not back), and take out what is due, in the order of its ticks. None where no bucket was
+        due; an empty list where all in it was cancelled, or only moved nearer."""
+        if now_tick < self._now_tick:
+            # Somebody has read the clock later, and was here before.
+            now_tick = self._now_tick
+        heap = self._heap
+        if not heap or heap[0][0] > now_tick:
+            self._move_clock(now_tick)
+            return None
+        dues: list[Due] = []
+        mixed: list[tuple[list[Node], Calls]] = []
+        while heap and heap[0][0] <= now_tick:
+            tick, rank, bucket = heapq.heappop(heap)
+            nodes, calls = bucket.emptied()
+            self._linked -= len(nodes)
+            # Buckets of one tick come off the heap in order; the others hold many ticks.
+            if rank != _FINEST:
+                mixed.append((nodes, calls))
+            elif nodes or calls:
+                dues.append((tick, nodes, calls))
+        # Only now, with every due bucket out: the rest stays in its places for the new clock too.
+        self._move_clock(now_tick)
+        if mixed:
+            late = self._cascade(mixed, now_tick)
+            if late:
+                dues += late
+                dues.sort(key=_tick_of)
+        for _, nodes, _ in dues:
+            for node in nodes:
+                node.previous = NOWHERE
+                node.next = NOWHERE
+        return dues
+
+    def clear(self) -> list[Due]:
+        """Take everything out, and take nothing more."""
+        dropped: list[Due] = []
+        for tick, _, bucket in self._heap:
+            nodes, calls = bucket.emptied()
+            for node in nodes:
+                node.previous = NOWHERE
+                node.next = NOWHERE
+            dropped.append((tick, nodes, calls))
+        self._heap.clear()
+        self._linked = 0
+        self._levels = ()
+        self._recent = Level(0, 0, 1, 0, 1)
+        return dropped
+
+    def check(self) -> None:
+        """Invariants: rings close, everything is where its tick belongs, what holds something is queued, the count."""
+        due_ticks = [due_tick for due_tick, _, _ in self._heap]
+        require(
+            not due_ticks or self.idle_until <= min(due_ticks), f"idle until {self.idle_until}: {due_ticks}"
+        )
+        queued = {id(bucket): due_tick for due_tick, _, bucket in self._heap}
+        require(len(queued) == len(due_ticks), "a bucket is in the heap twice")
+        linked = 0
+        for level in self._levels:
+            for bucket in level.buckets:
+                due_tick = queued.get(id(bucket))
+                require(bucket.queued == (due_tick is not None), f"queued is {bucket.queued}, at {due_tick}")
+                nodes = bucket.nodes()
+                linked += len(nodes)
+                ticks = [node.tick for node in nodes] + [
+                    handle >> HANDLE_BITS for handle in bucket.calls or ()
+                ]
+                for tick in ticks:
+                    require(due_tick is not None, f"the heap has no bucket for tick {tick}")
+                    level.check_tick(tick, bucket, due_tick or 0, self._now_tick)
+        require(linked == self._linked, f"{self._linked} were counted, linked are {linked}")
+
+    def _link_call(self, handle: int, tick: int, callback: Callback) -> None:
+        """As `link`, of a function that has its handle."""
+        level = self._level_of(tick)
+        bucket = level.buckets[tick >> level.shift & level.mask]
+        if bucket.calls is None:
+            self._first_call(handle, callback, bucket, level)
+        else:
+            bucket.calls[handle] = callback
+
+    def _first_call(self, handle: int, callback: Callback, bucket: Bucket, level: Level) -> None:
+        """The first function in a bucket that may hold nodes."""
+        if not bucket.queued:
+            self._offer(bucket, level, handle >> HANDLE_BITS)
+        bucket.calls = {handle: callback}
+
+    def _found_elsewhere(self, handle: int) -> Callback | None:
+        """Out of the bucket of its tick, in whichever level that is."""
+        for level in self._levels:
+            calls = level.buckets[handle >> level.handle_shift & level.mask].calls
+            if calls is not None and handle in calls:
+                return calls.pop(handle)
+        return None
+
+    def _calls_waiting(self) -> int:
+        return sum(len(bucket.calls or ()) for _, _, bucket in self._heap)
+
+    def _offer(self, bucket: Bucket, level: Level, tick: int) -> None:
+        """Into the heap."""
+        due_tick = level.due_tick(tick)
+        heapq.heappush(self._heap, (due_tick, level.rank, bucket))
+        bucket.queued = True
+        if due_tick < self.idle_until:
+            self.idle_until = due_tick
+
+    def _level_of(self, tick: int) -> Level:
+        """The lowest level that reaches as far as `tick`, made on first need. A wheel that was cleared has none."""
+        for level in self._levels:
+            if tick < level.limit:
+                if level.rank > 0:
+                    self._recent = level
+                return level
+        if not self._levels:
+            raise TimerClosed("this timer has been closed")
+        made = list(self._levels)
+        while tick >= made[-1].limit:
+            rank = len(made)
+            shift = self._bits * (rank - 1)
+            made.append(Level(rank, shift, self.wheel_size, self._now_tick, made[-1].limit))
+        self._levels = tuple(made)
+        return made[-1]
+
+    def _cascade(self, mixed: list[tuple[list[Node], Calls]], now_tick: int) -> list[Due]:
+        """From buckets of many ticks: what is due, by its tick; the rest goes where it belongs by now."""
+        late: dict[int, Due] = {}
+        for nodes, calls in mixed:
+            for node in nodes:
+                if node.tick > now_tick:
+                    self.link(node)
+                else:
+                    late.setdefault(node.tick, (node.tick, [], {}))[1].append(node)
+            for handle, callback in calls.items():
+                tick = handle >> HANDLE_BITS
+                if tick > now_tick:
+                    self._link_call(handle, tick, callback)
+                else:
+                    late.setdefault(tick, (tick, [], {}))[2][handle] = callback
+        return list(late.values())
+
+    def _move_clock(self, now_tick: int) -> None:
+        """Stand at `now_tick`, and look again no later than a quarter of the finest level ahead.
+
+        A clock that lags costs detours, not correctness: what is near goes to a level that is coarser than need be.
+        """
+        self._now_tick = now_tick
+        floor = now_tick + 1
+        for level in self._levels:
+            floor = level.move_to(now_tick, floor)
+        if self._last_number > 0 and now_tick >= self._compact_tick:
+            self._compact(now_tick)
+        idle_until = now_tick + (self.wheel_size >> 2) + 1
+        self.idle_until = min(idle_until, self._heap[0][0]) if self._heap else idle_until
+
+    def _compact(self, now_tick: int) -> None:
+        """Look at the next few dictionaries, and copy those of which most was cancelled: a dictionary keeps the places
+        of what left it. A few at a time, so that no drain is long, and one that finds two timers costs no more."""
+        self._compact_tick = now_tick + _COMPACT_TICKS
+        for _ in range(min(_COMPACT_BUCKETS, len(self._heap))):
+            self._compact_next += 1
+            bucket = self._heap[self._compact_next % len(self._heap)][2]
+            calls = bucket.calls
+            if calls is not None and sys.getsizeof(calls) > _SPARE_BYTES + _SPARE_BYTES_A_CALL * len(calls):
+                bucket.calls = dict(calls) if calls else None
