@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from typing import Any
 
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 DESCRIPTION = {
@@ -17,6 +18,8 @@ DESCRIPTION = {
     "early_ns": 0,
     "late_ns": 0,
 }
+if HOW.startswith("gate"):
+    DESCRIPTION |= {"protocol": "purgatorio-subject/1.1", "gates": ["timer_fire"]}
 FAR_AWAY_S = 600
 
 
@@ -65,40 +68,95 @@ def misbehave(how: str, n: int, first: str) -> None:
     elif how == "close-input":
         os.close(0)
         time.sleep(FAR_AWAY_S)
+    elif how == "detach":
+        leave_one_behind()
+        sys.exit(0)
     elif how == "noise":
         sys.stderr.write("warning: \x1b[31mnoise\n" * 20_000)
+
+
+def leave_one_behind() -> None:
+    """A process in a session of its own that keeps all the pipes."""
+    sys.stdout.flush()
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(FAR_AWAY_S)
+        os._exit(0)
+
+
+class Timer:
+    """Tasks by their deadlines, and the gate at which they stop; see `misbehave` for what is wrong."""
+
+    def __init__(self) -> None:
+        self.pending: dict[str, int] = {}
+        self.now_ns, self.holds = 0, 0
+        self.gates: list[str] = []
+
+    def fire(self, task: str) -> None:
+        """It starts, and stops at the gate."""
+        say(m="enter", f="timer_fire", id=task)
+        if self.gates or HOW == "gate-unasked":
+            self.holds += 1
+            say(m="held", hold=self.holds, f="timer_fire", id=task)
+            if HOW == "gate-dies":
+                sys.stdout.flush()
+                sys.exit(7)
+            if HOW != "gate-goes-on":
+                self.stand()
+        say(m="leave", f="timer_fire", id=task)
+
+    def stand(self) -> None:
+        """At the gate, until it may go on."""
+        sys.stdout.flush()
+        while line := sys.stdin.readline():
+            call = json.loads(line)
+            if call["m"] == "go":
+                say(m="answer", n=call["n"])
+                if HOW == "gate-stuck":
+                    sys.stdout.flush()
+                    time.sleep(FAR_AWAY_S)
+                return
+            self.answer(call)
+            sys.stdout.flush()
+
+    def answer(self, call: dict[str, Any]) -> None:
+        """Make the call."""
+        name, n = call["m"], call["n"]
+        out: dict[str, object] = {}
+        if name == "start":
+            self.gates = call.get("gates", [])
+        if name in ("start", "advance"):
+            self.now_ns = call["now_ns"]
+        if name == "add":
+            self.pending[call["id"]] = self.now_ns + call["delay_ns"]
+        elif name == "cancel":
+            out["out"] = int(self.pending.pop(call["id"], None) is not None)
+        for task in [task for task, due_ns in self.pending.items() if due_ns <= self.now_ns]:
+            if self.pending.pop(task, None) is not None:
+                self.fire(task)
+        say(m="answer", n=n, **out)
+        if name == "stop" and HOW == "answer-stop-twice":
+            say(m="answer", n=n)
 
 
 def main() -> None:
     """Read calls until the input ends."""
     if HOW == "silent-start":
         time.sleep(FAR_AWAY_S)
-    pending: dict[str, int] = {}
-    now_ns, first = 0, ""
-    for line in sys.stdin:
+    timer, first = Timer(), ""
+    # Not by iteration, which reads ahead of whoever stands at a gate.
+    while line := sys.stdin.readline():
         call = json.loads(line)
-        name, n = call["m"], call["n"]
-        if first and name == "advance":
-            misbehave(HOW, n, first)
-        if name == "describe":
-            say(m="description", n=n, **DESCRIPTION)
-            sys.stdout.flush()
-            continue
-        out: dict[str, object] = {}
-        if name in ("start", "advance"):
-            now_ns = call["now_ns"]
-        if name == "add":
-            first = first or call["id"]
-            pending[call["id"]] = now_ns + call["delay_ns"]
-        elif name == "cancel":
-            out["out"] = int(pending.pop(call["id"], None) is not None)
-        for task in [task for task, due_ns in pending.items() if due_ns <= now_ns]:
-            del pending[task]
-            say(m="fired", id=task)
-        say(m="answer", n=n, **out)
-        if name == "stop" and HOW == "answer-stop-twice":
-            say(m="answer", n=n)
+        if first and call["m"] == "advance":
+            misbehave(HOW, call["n"], first)
+        if call["m"] == "describe":
+            say(m="description", n=call["n"], **DESCRIPTION)
+        else:
+            first = first or (call["id"] if call["m"] == "add" else "")
+            timer.answer(call)
         sys.stdout.flush()
+    if HOW == "detach-after-stop":
+        leave_one_behind()
     if HOW == "live-on":
         time.sleep(FAR_AWAY_S)
     if HOW == "bad-end":

@@ -78,6 +78,7 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
         ("die", "died", "ended with exit status 7 with call"),
         ("die-quietly", "died", "ended with exit status 0 with call"),
         ("be-killed", "died", "by signal 9"),
+        ("detach", "died", "ended with exit status 0 with call"),
         ("bad-end", "died", "ended with exit status 3 after it was stopped"),
         ("rubbish", "rubbish", "Listening on port 8080"),
         ("binary", "rubbish", "not JSON"),
@@ -99,6 +100,46 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
     assert run.end is None
     assert run.count("timer_add") > 0
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "why"),
+    [
+        ("gate-stuck", "hang", "silent for 1.5 s, with call"),
+        ("gate-goes-on", "rubbish", "at 'timer_fire', and nobody let it go"),
+        ("gate-dies", "died", "ended with exit status 7 with call"),
+    ],
+)
+def test_misbehaviour_at_a_gate_has_its_kind(how: str, kind: FailureKind, why: str, tmp_path: Path) -> None:
+    """Where no word that it may go on was said, or where it was and nothing comes of it."""
+    limits = QUICK if how == "gate-stuck" else PATIENT
+    gated = next(one for one in command_subjects(command(how), limits=limits) if one.mode == "virtual-gates")
+    with pytest.raises(SubjectFailed) as caught:
+        gated.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert (caught.value.kind, why in caught.value.why) == (kind, True), caught.value.why
+    assert read_run(tmp_path / "run.jsonl").end is None
+
+
+def test_a_stop_that_nobody_asked_for_is_rubbish(tmp_path: Path) -> None:
+    """In a run without gates nobody would ever let it go."""
+    failure, _ = record("gate-unasked", tmp_path)
+    assert (failure.kind, "where no gate was asked for" in failure.why) == ("rubbish", True), failure.why
+
+
+def test_the_twin_that_behaves_at_its_gates_is_recorded_to_its_end(tmp_path: Path) -> None:
+    """The same program with nothing wrong."""
+    gated = next(
+        one for one in command_subjects(command("gate"), limits=PATIENT) if one.mode == "virtual-gates"
+    )
+    run = read_run(gated.run(PLAN, tmp_path / "run.jsonl", silent))
+    assert run.end == End(len(run.events), 0)
+    assert run.count("timer_fire") > 0
+
+
+def test_who_detaches_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """A subject that has ended is over, though another process holds its pipes; and that one is ended as well."""
+    path = subject("detach-after-stop", PATIENT).run(PLAN, tmp_path / "run.jsonl", silent)
+    assert str(check_files([path]).verdict) == "PASS"
 
 
 def test_last_words_are_in_the_text_and_beside_the_trace(tmp_path: Path) -> None:

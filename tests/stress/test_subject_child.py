@@ -120,16 +120,16 @@ def test_missing_program_is_unavailable() -> None:
     assert caught.value.kind == "unavailable"
 
 
-def test_grandchildren_end_with_the_child(tmp_path: Path) -> None:
+@pytest.mark.parametrize("session", ["", ", start_new_session=True"])
+def test_grandchildren_end_with_the_child(session: str, tmp_path: Path) -> None:
     """However the block is left, nothing of the family keeps running: the pipe's other end is closed everywhere."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     # The grandchild inherits the output, and says that it holds the other end of the pipe.
     grandchild = f"import time; f = open({str(fifo)!r}, 'w'); print('started', flush=True); time.sleep(600)"
-    script = (
-        f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {grandchild!r}])\nsys.stdin.read()"
-    )
+    start = f"subprocess.Popen([sys.executable, '-c', {grandchild!r}]{session})"
+    script = f"import subprocess, sys\n{start}\nsys.stdin.read()"
     with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
         assert next(child.lines()) == b"started"
     try:

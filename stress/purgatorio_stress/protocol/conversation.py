@@ -230,11 +230,16 @@ class Conversation:
             for gone in call.holds:
                 assert self._holds[gone].making is None, "it has a call under way"
                 del self._holds[gone]
-        asked_t = self._recorder.clock_ns()
+        asked_t = self._earliest_t()
         self._open[number] = _OpenCall(call, of_lane, log, self._begin(log, call, asked_t), asked_t)
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold)
+
+    def _earliest_t(self) -> int:
+        """The earliest that the subject can take for now: under an `advance` without an answer the time before it."""
+        moving = (one.asked_t for one in self._open.values() if isinstance(one.call, Advance))
+        return min(self._recorder.clock_ns(), next(moving, MAX_INT))
 
     def _innermost(self, thread: str) -> Hold | None:
         """Where the thread stands: one that makes a call at a gate may come to the next."""
@@ -517,21 +522,30 @@ def _recorded(call: Call) -> str:
     return _RECORDED_AS.get(type(call), "")
 
 
+_HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {
+    Register: (0, 1),
+    Force: (0, 1),
+    Cancel: (None, 0, 1),
+}
+"""The results that there are; of a check any number."""
+
+
 def _check_answer(call: Call, said: Answer) -> None:
     """Whether the answer says what this call needs, and no more."""
-    name = call_name(call)
-    if isinstance(call, Register | Force) and said.out not in (0, 1):
-        raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1, not {said.out}")
-    if isinstance(call, Check) and said.out is None:
-        raise Misbehaved(
-            "rubbish", f"{name} is answered with out, the number of operations that it completed"
-        )
-    if isinstance(call, Cancel) and said.out not in (None, 0, 1):
-        raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1, or without, not {said.out}")
-    if said.out is not None and not isinstance(call, Register | Force | Check | Cancel):
-        raise Misbehaved("rubbish", f"{name} has no result, and out = {said.out} came")
-    if said.ids and not isinstance(call, CancelKey):
-        raise Misbehaved("rubbish", f"{name} gives nothing back, and ids came")
+    of = type(call)
+    if of is Check:
+        if said.out is None:
+            raise Misbehaved(
+                "rubbish", "check is answered with out, the number of operations that it completed"
+            )
+    elif said.out not in _HAS_RESULT.get(of, (None,)):
+        name = call_name(call)
+        if of not in _HAS_RESULT:
+            raise Misbehaved("rubbish", f"{name} has no result, and out = {said.out} came")
+        without = ", or without" if of is Cancel else ""
+        raise Misbehaved("rubbish", f"{name} is answered with out = 0 or 1{without}, not {said.out}")
+    if said.ids and of is not CancelKey:
+        raise Misbehaved("rubbish", f"{call_name(call)} gives nothing back, and ids came")
     sized = said.watched is not None or said.delayed is not None
-    if sized and not isinstance(call, Gauge | Quiesce):
-        raise Misbehaved("rubbish", f"{name} reads no sizes, and sizes came")
+    if sized and of is not Gauge and of is not Quiesce:
+        raise Misbehaved("rubbish", f"{call_name(call)} reads no sizes, and sizes came")

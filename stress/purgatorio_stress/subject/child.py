@@ -1,22 +1,25 @@
 """A child process that speaks lines, and cannot harm its parent: what it says is bounded, and so is its silence.
 
-Reading, writing and the child's standard error each have a thread of their own, so neither a full pipe nor a silent
-child can block the caller. However the `with` block is left, the child and all that it started are gone after it.
+What it says, on standard error too, is read by whoever hears it, so a flood costs no memory: the child waits at its own
+full pipe. It is over when it has ended, whoever else holds its pipes. However the `with` block is left, the child and
+all that it started are gone after it, also what has left its process group: it is known by its environment.
 """
 
 import os
-import queue
+import secrets
 import select
 import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from pathlib import Path
 from types import TracebackType
-from typing import IO, Final
+from typing import Final
 
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
@@ -28,7 +31,14 @@ STDERR_KEPT_BYTES: Final = 64 * 1024
 
 _STDERR_SHOWN_BYTES: Final = 4096
 """And so much of that is shown."""
-_QUEUED_LINES: Final = 10_000
+_READ_BYTES: Final = 64 * 1024
+_PIPE_READS: Final = 17
+_SEARCHES: Final = 5
+_LOOK_S: Final = 0.1
+"""How often the child's end is looked for where the system does not tell it."""
+
+_MARK: Final = "PURGATORIO_SUBJECT"
+"""In the environment of a child and of all that it starts; each child has a value of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +72,20 @@ class LineChild(AbstractContextManager["LineChild"]):
     ) -> None:
         self._name = name
         self._limits = limits or ChildLimits()
-        self._said: queue.Queue[bytes | None] = queue.Queue(_QUEUED_LINES)
+        self._lines_said: deque[bytes] = deque()
+        self._rest = b""
         self._errors = b""
+        self._mark = secrets.token_hex(16)
+        self._writers: list[threading.Thread] = []
         self.renew()
-        self._closing = threading.Event()
         try:
             self._process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=None if environ is None else dict(environ),
+                env={**(os.environ if environ is None else environ), _MARK: self._mark},
+                bufsize=0,
                 # A group of its own, so that the whole family can be ended; Ctrl-C is ours to pass on.
                 start_new_session=True,
             )
@@ -80,27 +93,34 @@ class LineChild(AbstractContextManager["LineChild"]):
             raise SubjectFailed(
                 name, "unavailable", f"{command[0]} does not start: {error.strerror}"
             ) from None
-        self._threads = [
-            self._start(self._read_lines, self._process.stdout),
-            self._start(self._read_errors, self._process.stderr),
-        ]
-
-    def _start(self, work: object, stream: IO[bytes] | None) -> threading.Thread:
-        assert callable(work)
-        assert stream is not None, "the pipes were asked for"
-        thread = threading.Thread(target=work, args=(stream,), name=f"{self._name}-pipe", daemon=True)
-        thread.start()
-        return thread
+        assert self._process.stdout is not None, "the pipes were asked for"
+        assert self._process.stderr is not None, "the pipes were asked for"
+        self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
+        # Readable once the child has ended, though somebody else holds its pipes.
+        self._ended = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else -1
+        self._poll = select.poll()
+        for place in (self._out, self._err, self._ended):
+            if place >= 0:
+                self._poll.register(place, select.POLLIN)
+        self._open = {self._out, self._err}
+        for place in self._open:
+            os.set_blocking(place, False)
 
     def send(self, lines: Sequence[bytes]) -> None:
         """Write the lines, in the background; a child that does not read them fails by its silence."""
-        self._threads.append(self._start(lambda stream: self._write(stream, lines), self._process.stdin))
+        told = b"".join(line + b"\n" for line in lines)
+        writer = threading.Thread(target=self._write, args=(told,), name=f"{self._name}-pipe", daemon=True)
+        self._writers.append(writer)
+        writer.start()
 
-    def _write(self, stream: IO[bytes], lines: Sequence[bytes]) -> None:
+    def _write(self, told: bytes) -> None:
         # A child that has gone is noticed, and told better, by the reader.
         with suppress(OSError, ValueError):
-            stream.write(b"".join(line + b"\n" for line in lines))
-            stream.flush()
+            stream = self._process.stdin
+            assert stream is not None, "the pipes were asked for"
+            place, rest = stream.fileno(), memoryview(told)
+            while rest:
+                rest = rest[os.write(place, rest) :]
 
     def say(self, line: bytes) -> None:
         """Write one short line at once; for a talk in which the child answers before it is told more.
@@ -112,8 +132,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         stream = self._process.stdin
         assert stream is not None, "the pipes were asked for"
         with suppress(OSError, ValueError):
-            stream.write(line + b"\n")
-            stream.flush()
+            os.write(stream.fileno(), line + b"\n")
 
     def renew(self) -> None:
         """Count time, lines and bytes anew: for a child that does one bounded piece of work after the other."""
@@ -122,28 +141,97 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
-        left_s = self._end_s - time.monotonic()
-        try:
-            line = self._said.get(timeout=max(0.0, min(within_s, left_s)))
-        except queue.Empty:
-            if left_s <= within_s:
-                raise self.failed("hang", f"not done after {self._limits.total_s:g} s") from None
-            return Quiet.SILENT
-        if left_s <= 0:
-            raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
-        if line is None:
-            # Whoever asks again is told again.
-            self._said.put(None)
-            return Quiet.ENDED
+        if not self._lines_said:
+            now_s = time.monotonic()
+            until_s = min(now_s + within_s, self._end_s)
+            while not self._lines_said:
+                if not self._out_open:
+                    return Quiet.ENDED
+                if not self._listen(until_s - now_s) and (now_s := time.monotonic()) >= until_s:
+                    if until_s == self._end_s:
+                        raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
+                    return Quiet.SILENT
+                now_s = time.monotonic()
+            if now_s >= self._end_s:
+                raise self.failed("hang", f"not done after {self._limits.total_s:g} s")
+        line = self._lines_said.popleft()
         self._lines += 1
         self._bytes += len(line) + 1
-        if len(line) > self._limits.line_bytes:
-            raise self.failed("flood", f"a line of more than {self._limits.line_bytes} bytes")
-        if self._lines > self._limits.lines:
-            raise self.failed("flood", f"more than {self._limits.lines} lines")
-        if self._bytes > self._limits.output_bytes:
-            raise self.failed("flood", f"more than {self._limits.output_bytes} bytes")
+        limits = self._limits
+        if len(line) > limits.line_bytes:
+            raise self.failed("flood", f"a line of more than {limits.line_bytes} bytes")
+        if self._lines > limits.lines:
+            raise self.failed("flood", f"more than {limits.lines} lines")
+        if self._bytes > limits.output_bytes:
+            raise self.failed("flood", f"more than {limits.output_bytes} bytes")
         return line
+
+    @property
+    def _out_open(self) -> bool:
+        return self._out in self._open
+
+    def _listen(self, within_s: float) -> bool:
+        """Read what there is, waiting for it for so long; whether anything happened."""
+        wait_s = within_s if self._ended >= 0 else min(within_s, _LOOK_S)
+        happened = self._poll.poll(max(0.0, wait_s) * 1000)
+        for place, _ in happened:
+            if place == self._ended:
+                # What it said before its end is in the pipe; what others say afterwards is not the subject's.
+                self._poll.unregister(self._ended)
+                self._read_to_its_end()
+            elif place in self._open:
+                self._read(place)
+        if self._ended < 0 and not happened and self._process.poll() is not None:
+            self._read_to_its_end()
+        return bool(happened)
+
+    def _read_to_its_end(self) -> None:
+        # A pipe holds 64 KiB, or 1 MiB where it was made larger.
+        for _ in range(_PIPE_READS):
+            if self._out not in self._open or not self._read(self._out):
+                break
+        self._read_errors()
+        self._close_output(self._out)
+
+    def _read_errors(self) -> None:
+        for _ in range(_PIPE_READS):
+            if self._err not in self._open or not self._read(self._err):
+                break
+
+    def _read(self, place: int) -> bool:
+        """Take up to 64 KiB; whether there was anything."""
+        try:
+            said = os.read(place, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:
+            said = b""
+        if place == self._err:
+            self._errors = (self._errors + said)[-STDERR_KEPT_BYTES:]
+            if not said:
+                self._shut(place)
+            return bool(said)
+        if not said:
+            self._close_output(place)
+            return False
+        *lines, self._rest = (self._rest + said).split(b"\n")
+        self._lines_said.extend(line.rstrip(b"\r") for line in lines)
+        if len(self._rest) > self._limits.line_bytes + 1:
+            # One byte more than allowed is enough to know, and all that is ever held of one line.
+            self._lines_said.append(self._rest)
+            self._rest = b""
+        return True
+
+    def _close_output(self, place: int) -> None:
+        if place in self._open and self._rest:
+            self._lines_said.append(self._rest)
+            self._rest = b""
+        self._shut(place)
+
+    def _shut(self, place: int) -> None:
+        if place in self._open:
+            self._open.discard(place)
+            self._poll.unregister(place)
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
@@ -190,8 +278,7 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """The failure, with the end of the child's standard error in its text."""
-        if kind == "died":
-            self._threads[1].join(timeout=1.0)
+        self._read_errors()
         # A child does not choose what a terminal does with its words.
         lines = self._errors[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
         errors = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
@@ -201,38 +288,37 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`."""
         return self._errors
 
-    def _read_lines(self, stream: IO[bytes]) -> None:
-        with suppress(OSError, ValueError):
-            # One byte more than allowed is enough to know, and all that is ever held of one line.
-            while line := stream.readline(self._limits.line_bytes + 2):
-                self._put(line.rstrip(b"\r\n"))
-                if self._closing.is_set():
-                    return
-        self._put(None)
-
-    def _put(self, line: bytes | None) -> None:
-        # A full queue holds the child back by its pipe: a flood costs no memory.
-        while not self._closing.is_set():
-            with suppress(queue.Full):
-                self._said.put(line, timeout=0.2)
-                return
-
-    def _read_errors(self, stream: IO[bytes]) -> None:
-        with suppress(OSError, ValueError):
-            while chunk := os.read(stream.fileno(), STDERR_KEPT_BYTES):
-                self._errors = (self._errors + chunk)[-STDERR_KEPT_BYTES:]
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing.set()
         with suppress(ProcessLookupError, PermissionError):
             # The group may live on when the child itself has ended.
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        for thread in self._threads:
-            thread.join(timeout=5.0)
+        for _ in range(_SEARCHES):
+            # One that was found may have started another meanwhile.
+            found = list(_marked(self._mark))
+            for process in found:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
+            if not found:
+                break
+        for writer in self._writers:
+            writer.join(timeout=5.0)
+        self._read_errors()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             with suppress(OSError):
                 if stream is not None:
                     stream.close()
+        if self._ended >= 0:
+            os.close(self._ended)
+
+
+def _marked(mark: str) -> Iterator[int]:
+    """The processes that have this mark in their environment, where the system shows it: what a child has left behind,
+    in a session of its own."""
+    told = f"{_MARK}={mark}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if told in (process / "environ").read_bytes().split(b"\0"):
+                yield int(process.name)
