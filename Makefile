@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: verify test lint compiled install clean
+.PHONY: verify test lint compiled jvm-kit install clean
 
 verify: $(INSTALLED) ## the main job: drive real subjects, record, judge, write report/index.html
 	$(BIN)/purgatorio verify
@@ -20,6 +20,11 @@ lint: $(INSTALLED) ## format, lint, types, import rules
 
 compiled: $(INSTALLED) ## the reference compiled by mypyc, in the user's cache; prints the directory, for PYTHONPATH
 	@$(BIN)/python -m purgatorio_stress.compiled_package
+
+jvm-kit: ## the kit for the JVM as one jar, for Java 11 and newer; needs a JDK
+	mkdir -p build/jvm-kit
+	javac --release 11 -Xlint:all,-cast -d build/jvm-kit stress/purgatorio_stress/jvm/purgatorio/kit/*.java
+	jar --create --file purgatorio-jvm-kit.jar -C build/jvm-kit .
 
 install: $(INSTALLED)
 

@@ -19,7 +19,7 @@ from purgatorio_stress.cache_dir import user_cache_dir
 from purgatorio_stress.java_home import JavaHome
 from purgatorio_stress.subject.contract import SubjectFailed
 
-__all__ = ["Jars", "compiled_classes", "debian_jar", "java_sources", "pyspark_jars"]
+__all__ = ["Jars", "compiled_classes", "debian_jar", "java_sources", "kit_folder", "pyspark_jars"]
 
 _COMPILER_MAIN = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _COMPILE_TIMEOUT_S = 120.0
@@ -94,8 +94,14 @@ def _only(folder: Path, name: str) -> Path:
 
 
 def java_sources() -> list[Path]:
-    """Our sources, as shipped in this package."""
-    return sorted((Path(__file__).parent / "java" / "purgatorio").glob("*.java"))
+    """Our sources, as shipped in this package: the adapters of `subject`, and the kit that they are written with."""
+    adapters = Path(__file__).parent / "java" / "purgatorio"
+    return sorted([*adapters.glob("*.java"), *(kit_folder() / "purgatorio" / "kit").glob("*.java")])
+
+
+def kit_folder() -> Path:
+    """The kit for the JVM (`docs/jvm-kit.md`): a folder of sources that need nothing but Java 11."""
+    return Path(__file__).parent.parent / "jvm"
 
 
 def compiled_classes(java: JavaHome, jars: Jars, cache: Path | None = None) -> Path:

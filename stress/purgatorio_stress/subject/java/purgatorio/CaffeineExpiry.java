@@ -9,6 +9,7 @@ import com.github.benmanes.caffeine.cache.Ticker;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.locks.LockSupport;
+import purgatorio.kit.TimerUnderTest;
 
 /**
  * Caffeine's TimerWheel, by the only public way to it: an entry of a cache with variable expiry stands for a task. The
@@ -94,15 +95,15 @@ final class CaffeineExpiry implements TimerUnderTest {
     }
 
     /** Removing an entry answers with its value only if it was there and had not expired. */
-    public boolean cancel(Object handle) {
-        return cache.asMap().remove(handle) != null;
+    public Boolean cancel(Object handle) {
+        return Boolean.valueOf(cache.asMap().remove(handle) != null);
     }
 
-    public long pending() {
-        return EventLog.NONE;
+    public Long size() {
+        return null;
     }
 
-    public void stop() {
+    public void close() {
         stopped = true;
     }
 }

@@ -1,7 +1,10 @@
 package purgatorio;
 
 import java.io.BufferedReader;
+import java.io.FilterOutputStream;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,16 +13,18 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
+import purgatorio.kit.Json;
+import purgatorio.kit.OperationHooks;
+import purgatorio.kit.TimerUnderTest;
+import purgatorio.kit.TraceRecorder;
 
 /**
  * Runs a plan of timer operations, given as JSON lines on standard input, and prints what happened as JSON lines.
  *
- * In:  start, then add and cancel in any number, then go. Out: ready, then events in the form of the trace format (in
- * order within a thread only), then done. When standard input ends the process ends, so that it never outlives its
- * parent. Everything is recorded at the timer's boundary; times are System.nanoTime().
+ * In:  start, then add and cancel in any number, then go. Out: ready, then events in the form of the trace format, in
+ * their order, then done. When standard input ends the process ends, so that it never outlives its parent. Everything is recorded at the timer's boundary; times are System.nanoTime().
  */
 public final class Driver {
-    private static final long PRINT_EVERY_NS = 100000000L;
     private static final long GAUGE_EVERY_NS = 5000000L;
 
     private static final class Step {
@@ -30,18 +35,14 @@ public final class Driver {
         long delayNs;
     }
 
-    private final EventLog log = new EventLog();
-    private final List buffers = new ArrayList();
-    private final ThreadLocal ownBuffer = new ThreadLocal();
     private final PrintStream out;
+    private TraceRecorder recorder;
     private TimerUnderTest timer;
-    private EventLog.Buffer mainBuffer;
     private int timers;
     private AtomicReferenceArray handles;
     private AtomicIntegerArray settled;
     private final AtomicLong open = new AtomicLong();
     private final AtomicLong skipped = new AtomicLong();
-    private long printed;
     private long startT;
     private long giveUpT;
 
@@ -62,43 +63,6 @@ public final class Driver {
         }
     }
 
-    /** A buffer for a thread of this name; a second one of the same name gets a number, so that each has its lane. */
-    private EventLog.Buffer buffer(String thread, int capacity) {
-        synchronized (buffers) {
-            EventLog.Buffer buffer = log.new Buffer(lane(thread), capacity);
-            buffers.add(buffer);
-            return buffer;
-        }
-    }
-
-    private String lane(String thread) {
-        String plain = thread.replaceAll("[^A-Za-z0-9._-]", "-");
-        String name = plain;
-        for (int count = 2; taken(name); count++) {
-            name = plain + "_" + count;
-        }
-        return name;
-    }
-
-    private boolean taken(String name) {
-        for (int index = 0; index < buffers.size(); index++) {
-            if (((EventLog.Buffer) buffers.get(index)).thread().equals(name)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /** The buffer of the thread that a task runs on: the timer's own, or a caller's where the timer borrows it. */
-    private EventLog.Buffer own() {
-        EventLog.Buffer own = (EventLog.Buffer) ownBuffer.get();
-        if (own == null) {
-            own = buffer(Thread.currentThread().getName(), 2 * timers + 8);
-            ownBuffer.set(own);
-        }
-        return own;
-    }
-
     static long number(Map fields, String name) {
         Object value = fields.get(name);
         if (!(value instanceof Long)) {
@@ -108,7 +72,7 @@ public final class Driver {
     }
 
     private void run(BufferedReader in) throws Exception {
-        Map start = FlatJson.read(in.readLine());
+        Map start = Json.read(in.readLine());
         int threads = (int) number(start, "threads");
         timers = (int) number(start, "timers");
         handles = new AtomicReferenceArray(timers);
@@ -119,21 +83,18 @@ public final class Driver {
         }
         readPlan(in, plans);
         dieWithParent(in);
-        mainBuffer = buffer("main", 200000);
-        ownBuffer.set(mainBuffer);
         timer = adapter(start);
         WallClock wall = new WallClock();
         Oversleep control = new Oversleep();
         control.start();
         say("{\"kind\":\"ready\",\"java\":\"" + System.getProperty("java.version") + "\"}\n");
+        recorder = new TraceRecorder(new Kept(out), null, null, TraceRecorder.CAPACITY);
         startT = System.nanoTime() + 20000000L;
         giveUpT = startT + number(start, "give_up_ns");
         Thread[] running = new Thread[threads];
         for (int index = 0; index < threads; index++) {
             String name = "caller-" + index;
-            // Its own calls, and every fire: a timer may run its tasks on the thread of a caller.
-            EventLog.Buffer own = buffer(name, 2 * plans[index].size() + 2 * timers + 8);
-            running[index] = new Thread(new Caller(plans[index], own), name);
+            running[index] = new Thread(new Caller(plans[index]), name);
         }
         for (int index = 0; index < threads; index++) {
             running[index].start();
@@ -142,15 +103,11 @@ public final class Driver {
         probe(timers - 2);
         probe(timers - 1);
         if (open.get() == 0) {
-            mainBuffer.at(EventLog.QUIESCE, timer.pending());
+            recorder.quiesce(null, timer.size());
         }
-        timer.stop();
-        print();
-        int dropped = 0;
-        for (int index = 0; index < buffers.size(); index++) {
-            dropped += ((EventLog.Buffer) buffers.get(index)).dropped();
-        }
-        say("{\"kind\":\"done\",\"events\":" + printed + ",\"dropped\":" + dropped + ",\"skipped\":" + skipped.get()
+        timer.close();
+        recorder.close();
+        say("{\"kind\":\"done\",\"events\":" + recorder.events() + ",\"dropped\":" + recorder.dropped() + ",\"skipped\":" + skipped.get()
                 + ",\"open\":" + open.get() + ",\"oversleep_ns\":" + control.worstNs() + ",\"wall_shift_ns\":"
                 + wall.shiftNs() + ",\"oversleeps_ns\":" + control.oversleepsNs() + "}\n");
     }
@@ -167,7 +124,7 @@ public final class Driver {
             if (line == null) {
                 throw new IllegalArgumentException("the plan ends without go");
             }
-            Map fields = FlatJson.read(line);
+            Map fields = Json.read(line);
             String kind = (String) fields.get("m");
             if ("go".equals(kind)) {
                 return;
@@ -197,7 +154,7 @@ public final class Driver {
                 while (in.readLine() != null) {
                     // The plan has ended: nothing that may come now means anything.
                 }
-            } catch (java.io.IOException gone) {
+            } catch (IOException gone) {
                 // The same as the end of the stream.
             }
             Runtime.getRuntime().halt(4);
@@ -213,15 +170,12 @@ public final class Driver {
     /** One calling thread: waits for the time of each step and takes it. */
     private final class Caller implements Runnable {
         private final List plan;
-        private final EventLog.Buffer own;
 
-        Caller(List plan, EventLog.Buffer own) {
+        Caller(List plan) {
             this.plan = plan;
-            this.own = own;
         }
 
         public void run() {
-            ownBuffer.set(own);
             for (int index = 0; index < plan.size(); index++) {
                 Step step = (Step) plan.get(index);
                 long left = startT + step.atNs - System.nanoTime();
@@ -230,9 +184,9 @@ public final class Driver {
                     left = startT + step.atNs - System.nanoTime();
                 }
                 if (step.cancel) {
-                    cancel(own, step.slot, step.id);
+                    cancel(step.slot, step.id);
                 } else {
-                    add(own, step.slot, step.id, step.delayNs);
+                    add(step.slot, step.id, step.delayNs);
                 }
             }
         }
@@ -249,9 +203,7 @@ public final class Driver {
         }
 
         public void run() {
-            EventLog.Buffer own = own();
-            long c = own.call(EventLog.FIRE, id, EventLog.NONE);
-            own.ret(EventLog.FIRE, id, c, EventLog.NONE, EventLog.NONE, null);
+            recorder.ret("timer_fire", recorder.call("timer_fire", id, null, null), id, null, null, null);
             settle(slot);
         }
     }
@@ -262,65 +214,53 @@ public final class Driver {
         }
     }
 
-    private void add(EventLog.Buffer own, int slot, String id, long delayNs) {
+    private void add(int slot, String id, long delayNs) {
         open.incrementAndGet();
         Fire task = new Fire(slot, id);
-        long c = own.call(EventLog.ADD, id, delayNs);
-        long callT = c < 0 ? System.nanoTime() : own.lastTime();
+        long c = recorder.call("timer_add", id, null, Long.valueOf(delayNs));
+        long calledT = recorder.calledT();
         try {
             Object handle = timer.add(task, delayNs);
-            own.ret(EventLog.ADD, id, c, deadline(callT, delayNs), EventLog.NONE, null);
+            recorder.ret("timer_add", c, id, null, null, Long.valueOf(OperationHooks.deadline(calledT, delayNs)));
             handles.set(slot, handle);
         } catch (Throwable refused) {
-            own.ret(EventLog.ADD, id, c, EventLog.NONE, EventLog.NONE, refused.getClass().getSimpleName());
+            recorder.ret("timer_add", c, id, null, refused, null);
             settle(slot);
         }
     }
 
-    /** A delay below zero is due at once; one beyond the clock's range is due at its end. */
-    private static long deadline(long callT, long delayNs) {
-        long wait = Math.max(0, delayNs);
-        return callT > Long.MAX_VALUE - wait ? Long.MAX_VALUE : callT + wait;
-    }
-
-    private void cancel(EventLog.Buffer own, int slot, String id) {
+    private void cancel(int slot, String id) {
         Object handle = handles.get(slot);
         if (handle == null) {
             // The thread that adds it is late, or the add was refused: there is nothing to cancel.
             skipped.incrementAndGet();
             return;
         }
-        long c = own.call(EventLog.CANCEL, id, EventLog.NONE);
+        long c = recorder.call("timer_cancel", id, null, null);
         try {
-            boolean won = timer.cancel(handle);
-            own.ret(EventLog.CANCEL, id, c, EventLog.NONE, won ? 1 : 0, null);
+            boolean won = timer.cancel(handle).booleanValue();
+            recorder.ret("timer_cancel", c, id, Long.valueOf(won ? 1 : 0), null, null);
             if (won) {
                 settle(slot);
             }
         } catch (Throwable problem) {
-            own.ret(EventLog.CANCEL, id, c, EventLog.NONE, EventLog.NONE, problem.getClass().getSimpleName());
+            recorder.ret("timer_cancel", c, id, null, problem, null);
         }
     }
 
     /**
-     * Take readings and print until every caller has ended and every timer has fired or was cancelled, or the time
+     * Take readings until every caller has ended and every timer has fired or was cancelled, or the time
      * that the plan can need at most is over: then a task is lost, and the trace shows it.
      */
-    private void watch(Thread[] running, WallClock wall) {
-        boolean counts = timer.pending() != EventLog.NONE;
-        long nextPrintT = System.nanoTime() + PRINT_EVERY_NS;
+    private void watch(Thread[] running, WallClock wall) throws Exception {
+        boolean counts = timer.size() != null;
         while ((alive(running) || open.get() > 0) && System.nanoTime() < giveUpT) {
             if (counts) {
-                long c = mainBuffer.call(EventLog.GAUGE, null, EventLog.NONE);
-                long reading = timer.pending();
-                mainBuffer.ret(EventLog.GAUGE, null, c, EventLog.NONE, reading, null);
+                long c = recorder.call("gauge", null, null, null);
+                recorder.retGauge(c, null, timer.size());
             }
             wall.look();
             LockSupport.parkNanos(GAUGE_EVERY_NS);
-            if (System.nanoTime() >= nextPrintT) {
-                print();
-                nextPrintT += PRINT_EVERY_NS;
-            }
         }
     }
 
@@ -338,24 +278,29 @@ public final class Driver {
      * tick; when a second probe, added after the first has fired, fires too, a whole tick has passed since all else.
      */
     private void probe(int slot) {
-        add(mainBuffer, slot, "probe-" + slot, 0);
+        add(slot, "probe-" + slot, 0);
         while (settled.get(slot) == 0 && System.nanoTime() < giveUpT) {
             LockSupport.parkNanos(GAUGE_EVERY_NS);
         }
     }
 
-    private void print() {
-        StringBuilder lines = new StringBuilder();
-        synchronized (buffers) {
-            for (int index = 0; index < buffers.size(); index++) {
-                printed += ((EventLog.Buffer) buffers.get(index)).print(lines);
-            }
-        }
-        say(lines.toString());
-    }
-
     private void say(String lines) {
         out.print(lines);
         out.flush();
+    }
+
+    /** Standard output, which is not over when the recorder is. */
+    private static final class Kept extends FilterOutputStream {
+        Kept(OutputStream out) {
+            super(out);
+        }
+
+        public void write(byte[] bytes, int from, int count) throws IOException {
+            out.write(bytes, from, count);
+        }
+
+        public void close() throws IOException {
+            flush();
+        }
     }
 }

@@ -4,6 +4,7 @@ import java.util.Map;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import purgatorio.kit.TimerUnderTest;
 
 /** The JDK's ScheduledThreadPoolExecutor with `pool` threads. */
 final class JdkExecutor implements TimerUnderTest {
@@ -17,15 +18,15 @@ final class JdkExecutor implements TimerUnderTest {
         return executor.schedule(task, delayNs, TimeUnit.NANOSECONDS);
     }
 
-    public boolean cancel(Object handle) {
-        return ((Future) handle).cancel(false);
+    public Boolean cancel(Object handle) {
+        return Boolean.valueOf(((Future) handle).cancel(false));
     }
 
-    public long pending() {
-        return EventLog.NONE;
+    public Long size() {
+        return null;
     }
 
-    public void stop() {
+    public void close() {
         executor.shutdownNow();
     }
 }

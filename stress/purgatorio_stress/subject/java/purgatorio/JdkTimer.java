@@ -3,6 +3,7 @@ package purgatorio;
 import java.util.Map;
 import java.util.Timer;
 import java.util.TimerTask;
+import purgatorio.kit.TimerUnderTest;
 
 /** java.util.Timer. Its delays are milliseconds: the plan holds no other. */
 final class JdkTimer implements TimerUnderTest {
@@ -29,15 +30,15 @@ final class JdkTimer implements TimerUnderTest {
         return wrapped;
     }
 
-    public boolean cancel(Object handle) {
-        return ((TimerTask) handle).cancel();
+    public Boolean cancel(Object handle) {
+        return Boolean.valueOf(((TimerTask) handle).cancel());
     }
 
-    public long pending() {
-        return EventLog.NONE;
+    public Long size() {
+        return null;
     }
 
-    public void stop() {
+    public void close() {
         timer.cancel();
     }
 }

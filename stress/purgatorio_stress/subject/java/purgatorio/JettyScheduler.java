@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import org.sparkproject.jetty.util.thread.ScheduledExecutorScheduler;
 import org.sparkproject.jetty.util.thread.Scheduler;
 import org.sparkproject.jetty.util.thread.TimerScheduler;
+import purgatorio.kit.TimerUnderTest;
 
 /**
  * Jetty's schedulers, as Spark shades them: with `jdk_timer` 1 the TimerScheduler on java.util.Timer, which is given whole
@@ -25,15 +26,15 @@ final class JettyScheduler implements TimerUnderTest {
         return scheduler.schedule(task, delayNs, TimeUnit.NANOSECONDS);
     }
 
-    public boolean cancel(Object handle) {
-        return ((Scheduler.Task) handle).cancel();
+    public Boolean cancel(Object handle) {
+        return Boolean.valueOf(((Scheduler.Task) handle).cancel());
     }
 
-    public long pending() {
-        return EventLog.NONE;
+    public Long size() {
+        return null;
     }
 
-    public void stop() {
+    public void close() {
         try {
             scheduler.stop();
         } catch (Exception ignored) {

@@ -5,6 +5,7 @@ import io.netty.util.Timeout;
 import io.netty.util.TimerTask;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import purgatorio.kit.TimerUnderTest;
 
 /** Netty's HashedWheelTimer; its tasks run on its one worker thread. */
 final class NettyWheel implements TimerUnderTest {
@@ -33,15 +34,15 @@ final class NettyWheel implements TimerUnderTest {
         return wheel.newTimeout(new Task(task), delayNs, TimeUnit.NANOSECONDS);
     }
 
-    public boolean cancel(Object handle) {
-        return ((Timeout) handle).cancel();
+    public Boolean cancel(Object handle) {
+        return Boolean.valueOf(((Timeout) handle).cancel());
     }
 
-    public long pending() {
-        return wheel.pendingTimeouts();
+    public Long size() {
+        return Long.valueOf(wheel.pendingTimeouts());
     }
 
-    public void stop() {
+    public void close() {
         wheel.stop();
     }
 }

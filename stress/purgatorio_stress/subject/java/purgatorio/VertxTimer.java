@@ -4,6 +4,7 @@ import io.vertx.core.Handler;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import java.util.Map;
+import purgatorio.kit.TimerUnderTest;
 
 /** Vert.x's setTimer and cancelTimer, on `pool` event loops. Its delays are milliseconds: the plan holds no other. */
 final class VertxTimer implements TimerUnderTest {
@@ -32,15 +33,15 @@ final class VertxTimer implements TimerUnderTest {
         return Long.valueOf(vertx.setTimer(delayNs / 1000000L, new Task(task)));
     }
 
-    public boolean cancel(Object handle) {
-        return vertx.cancelTimer(((Long) handle).longValue());
+    public Boolean cancel(Object handle) {
+        return Boolean.valueOf(vertx.cancelTimer(((Long) handle).longValue()));
     }
 
-    public long pending() {
-        return EventLog.NONE;
+    public Long size() {
+        return null;
     }
 
-    public void stop() {
+    public void close() {
         vertx.close();
     }
 }

@@ -1,0 +1,169 @@
+// A purgatory in a hundred lines, with threads of its own: what the adapter beside it is about.
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** Operations wait under keys until a check completes them, or until their time-out. One lock an operation. */
+class ToyPurgatory {
+  /** One character of the toy is another; {@code purgatorio verify} says what that breaks. */
+  enum Bug { NONE, NO_RECHECK, GIVE_UP, FORCE_WITHOUT_LOCK, NO_DISARM }
+
+  /** What waits. Subclasses say when it can be completed, and what is done then. */
+  abstract static class Operation {
+    final long delayNs;
+    private final ReentrantLock lock = new ReentrantLock();
+    private volatile boolean completed;
+    private volatile Future<?> timeOut;
+    private Bug bug = Bug.NONE;
+
+    Operation(long delayNs) {
+      this.delayNs = delayNs;
+    }
+
+    /** Completes it if it can be completed; whether this call did. Called under its lock. */
+    abstract boolean tryComplete();
+
+    abstract void onComplete();
+
+    abstract void onExpiration();
+
+    boolean forceComplete() {
+      if (bug == Bug.FORCE_WITHOUT_LOCK) {
+        return !completed && complete();
+      }
+      lock.lock();
+      try {
+        return !completed && complete();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private boolean complete() {
+      completed = true;
+      if (bug != Bug.NO_DISARM) {
+        disarm();
+      }
+      onComplete();
+      return true;
+    }
+
+    void disarm() {
+      Future<?> armed = timeOut;
+      if (armed != null) {
+        armed.cancel(false);
+      }
+    }
+
+    void expire() {
+      if (forceComplete()) {
+        onExpiration();
+      }
+    }
+
+    private boolean tryUnderLock() {
+      if (bug == Bug.GIVE_UP && !lock.tryLock()) {
+        return false;
+      }
+      if (bug != Bug.GIVE_UP) {
+        lock.lock();
+      }
+      try {
+        return !completed && tryComplete();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  private final Map<String, Queue<Operation>> watched = new ConcurrentHashMap<>();
+  private final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1);
+  private final Bug bug;
+
+  ToyPurgatory(Bug bug) {
+    this.bug = bug;
+    executor.setRemoveOnCancelPolicy(true);
+  }
+
+  boolean tryCompleteElseWatch(Operation operation, List<String> keys) {
+    operation.bug = bug;
+    operation.lock.lock();
+    try {
+      if (!operation.completed && operation.tryComplete()) {
+        return true;
+      }
+      for (String key : keys) {
+        watched.computeIfAbsent(key, k -> new ConcurrentLinkedQueue<>()).add(operation);
+      }
+      if (bug != Bug.NO_RECHECK && !operation.completed && operation.tryComplete()) {
+        return true;
+      }
+    } finally {
+      operation.lock.unlock();
+    }
+    arm(operation);
+    if (operation.completed) {
+      operation.disarm();
+    }
+    return false;
+  }
+
+  /** The operation's time-out begins. */
+  void arm(Operation operation) {
+    if (!operation.completed) {
+      operation.timeOut = executor.schedule(operation::expire, operation.delayNs, TimeUnit.NANOSECONDS);
+    }
+  }
+
+  int checkAndComplete(String key) {
+    int count = 0;
+    Iterator<Operation> all = watched.getOrDefault(key, new ConcurrentLinkedQueue<>()).iterator();
+    while (all.hasNext()) {
+      Operation operation = all.next();
+      if (operation.completed) {
+        all.remove();
+      } else if (operation.tryUnderLock()) {
+        all.remove();
+        count++;
+      }
+    }
+    return count;
+  }
+
+  List<Operation> cancelForKey(String key) {
+    Queue<Operation> there = watched.remove(key);
+    List<Operation> back = new ArrayList<>();
+    for (Operation operation = there == null ? null : there.poll(); operation != null; operation = there.poll()) {
+      operation.disarm();
+      back.add(operation);
+    }
+    return back;
+  }
+
+  /** Entries of completed operations leave the lists at once when somebody asks for the size. */
+  long watched() {
+    long entries = 0;
+    for (Queue<Operation> list : watched.values()) {
+      list.removeIf(operation -> operation.completed);
+      entries += list.size();
+    }
+    return entries;
+  }
+
+  long delayed() {
+    return executor.getQueue().size();
+  }
+
+  void close() {
+    executor.shutdownNow();
+  }
+}

@@ -1,0 +1,819 @@
+package purgatorio.kit;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Races the threads of this JVM through the scenarios of docs/stress.md, round after round, and records what they do.
+ *
+ * <p>A crew of threads sets up a round of its own (operations and keys that nobody else has), meets, spins for a moment
+ * of its own, and acts; several crews share one purgatory or timer. Callbacks dwell: a thread inside one may be held up
+ * there, some microseconds or up to a millisecond, as its dice say. Most time-outs never pass, for an expiry would hide a
+ * lost completion. What came of it is for {@code purgatorio check} to say: nothing is judged here, but for threads that
+ * make no progress any more.
+ */
+@SuppressWarnings({"unchecked", "rawtypes"}) // as in Subject
+final class Races {
+    private static final long MS = 1000000L;
+    private static final long NEVER_NS = 600000 * MS;
+    private static final long STUCK_NS = 20000 * MS;
+    private static final long LATE_SLACK_NS = 10000 * MS;
+    private static final int CREWS = 4;
+    private static final int MOST_THREADS = 3;
+    /** Between two stretches all come to rest, and the sizes are read. */
+    private static final int STRETCHES = 5;
+    private static final int GARBAGE = 24;
+    private static final long NEW_TIMERS_MOST = 500;
+
+    private static final List<String> OF_TIMERS = Collections.unmodifiableList(Arrays.asList(new String[] {
+        "timer_add", "timer_cancel", "timer_fire", "gauge", "quiesce"}));
+    private static final List<String> OF_PURGATORIES = Collections.unmodifiableList(Arrays.asList(new String[] {
+        "try_complete_else_watch", "check_and_complete", "cancel_for_key", "cancelled", "force_complete", "try_complete",
+        "on_complete", "on_expiration", "timer_add", "timer_cancel", "timer_fire", "ready", "gauge", "quiesce"}));
+
+    /** A program for a crew: prepare is its first thread's, act is everybody's, at once. */
+    private abstract static class Scenario {
+        final String name;
+        final int threads;
+        final String needs;
+
+        Scenario(String name, int threads, String needs) {
+            this.name = name;
+            this.threads = threads;
+            this.needs = needs;
+        }
+
+        abstract void prepare(Crew crew) throws Exception;
+
+        abstract void act(Crew crew, int who) throws Exception;
+    }
+
+    private final Promises promises;
+    private final Factory factory;
+    private final String part;
+    private final long seed;
+    private final List<Scenario> scenarios = new ArrayList<Scenario>();
+    private final AtomicLong progress = new AtomicLong();
+    private final AtomicLong left = new AtomicLong();
+    private TraceRecorder recorder;
+    private PurgatoryUnderTest<Object> purgatory;
+    private volatile TimerUnderTest<Object> timer;
+
+    Races(Promises promises, Factory factory, String part, String only, long seed) {
+        this.promises = promises;
+        this.factory = factory;
+        this.part = part;
+        this.seed = seed;
+        Scenario[] all = part.equals("purgatory") ? PURGATORIES : part.equals("timer") ? TIMERS : NEW_TIMERS;
+        for (int index = 0; index < all.length; index++) {
+            if ((only == null || all[index].name.equals(only))
+                    && (all[index].needs == null || promises.knows(all[index].needs))) {
+                scenarios.add(all[index]);
+            }
+        }
+    }
+
+    /** The parts that can be raced, with this scenario or any. Throws IllegalArgumentException where there is none. */
+    static List<String> parts(Promises promises, String only) {
+        List<String> parts = new ArrayList<String>();
+        String[] all = {"timer", "new-timers", "purgatory"};
+        for (int index = 0; index < all.length; index++) {
+            if (promises.knows(all[index].equals("purgatory") ? "purgatory" : "timer")
+                    && !new Races(promises, null, all[index], only, 0).scenarios.isEmpty()) {
+                parts.add(all[index]);
+            }
+        }
+        if (parts.isEmpty()) {
+            throw new IllegalArgumentException("no scenario " + only + " for " + promises.name());
+        }
+        return parts;
+    }
+
+    static String listed(Promises promises) {
+        StringBuilder lines = new StringBuilder();
+        List<String> parts = parts(promises, null);
+        for (int index = 0; index < parts.size(); index++) {
+            String part = (String) parts.get(index);
+            List<Scenario> all = new Races(promises, null, part, null, 0).scenarios;
+            for (int at = 0; at < all.size(); at++) {
+                Scenario one = (Scenario) all.get(at);
+                lines.append(part).append(' ').append(one.name).append(", ").append(one.threads).append(" threads\n");
+            }
+        }
+        return lines.toString();
+    }
+
+    /** Race so many rounds into the file; whether all of them ended. */
+    boolean run(Path file, long rounds) throws Exception {
+        boolean ofTimer = !part.equals("purgatory");
+        String run = file.getFileName().toString();
+        run = run.substring(0, run.indexOf(".jsonl"));
+        recorder = TraceRecorder.toFile(file, promises.lateBy(LATE_SLACK_NS), run, recorded());
+        if (part.equals("timer")) {
+            timer = (TimerUnderTest<Object>) factory.timer(false, 0);
+        } else if (part.equals("purgatory")) {
+            purgatory = (PurgatoryUnderTest<Object>) factory.purgatory(false, 0);
+        }
+        long most = part.equals("new-timers") ? Math.min(rounds, NEW_TIMERS_MOST) : rounds;
+        Crew[] crews = new Crew[CREWS];
+        for (int index = 0; index < CREWS; index++) {
+            crews[index] = new Crew(index);
+        }
+        boolean ended = true;
+        for (int stretch = 0; ended && stretch < STRETCHES; stretch++) {
+            left.set(most * (stretch + 1) / STRETCHES - most * stretch / STRETCHES);
+            ended = watch(started(crews, stretch));
+            if (ended) {
+                rest();
+            }
+        }
+        for (int index = 0; index < newTimers.size(); index++) {
+            ((TimerUnderTest<Object>) newTimers.get(index)).close();
+        }
+        if (ended) {
+            recorder.close();
+        } else {
+            recorder.closeUnfinished();
+        }
+        System.out.println(file + ": " + progress.get() + " rounds, " + recorder.events() + " events, "
+                + recorder.dropped() + " dropped" + (ended ? "" : ", STUCK"));
+        return ended;
+    }
+
+    private static List<Thread> started(Crew[] crews, int stretch) {
+        List<Thread> threads = new ArrayList<Thread>();
+        for (int index = 0; index < crews.length; index++) {
+            for (int who = 0; who < MOST_THREADS; who++) {
+                Thread thread = new Thread(new Member(crews[index], who, stretch), "crew-" + index + "-" + who);
+                thread.setDaemon(true);
+                threads.add(thread);
+            }
+        }
+        for (int index = 0; index < threads.size(); index++) {
+            ((Thread) threads.get(index)).start();
+        }
+        return threads;
+    }
+
+    /** The counts of many timers are not one count. */
+    private List<String> recorded() {
+        return part.equals("purgatory") ? OF_PURGATORIES : part.equals("timer") ? OF_TIMERS : OF_TIMERS.subList(0, 3);
+    }
+
+    /** Read the sizes now and then, until all have ended or none gets on any more. */
+    private boolean watch(List<Thread> threads) throws Exception {
+        long seen = -1;
+        long sinceT = System.nanoTime();
+        while (alive(threads)) {
+            gauge();
+            LockSupport.parkNanos(5 * MS);
+            long now = progress.get();
+            if (now != seen) {
+                seen = now;
+                sinceT = System.nanoTime();
+            } else if (System.nanoTime() - sinceT > STUCK_NS) {
+                tellStacks();
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean alive(List<Thread> threads) {
+        for (int index = 0; index < threads.size(); index++) {
+            if (((Thread) threads.get(index)).isAlive()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static void tellStacks() {
+        System.err.println("P3: no round ended for " + STUCK_NS / (1000 * MS) + " s; the threads:");
+        ThreadInfo[] all = ManagementFactory.getThreadMXBean().dumpAllThreads(true, true);
+        for (int index = 0; index < all.length; index++) {
+            System.err.print(all[index]);
+        }
+    }
+
+    private final AtomicLong pending = new AtomicLong();
+    private final List<Object> newTimers = Collections.synchronizedList(new ArrayList<Object>());
+
+    /** Wait for the tasks that are still to fire, then for rest, and take a last reading. */
+    private void rest() throws Exception {
+        long untilT = System.nanoTime() + 2 * LATE_SLACK_NS;
+        while (pending.get() > 0 && System.nanoTime() < untilT) {
+            LockSupport.parkNanos(5 * MS);
+        }
+        if (purgatory != null) {
+            purgatory.settle();
+            recorder.quiesce(purgatory.watched(), purgatory.delayed());
+        } else if (timer != null && pending.get() == 0) {
+            Thread.sleep(50);
+            recorder.quiesce(null, timer.size());
+        }
+    }
+
+    private void gauge() throws Exception {
+        if (!promises.knows("gauge") || part.equals("new-timers")) {
+            return;
+        }
+        long c = recorder.call("gauge", null, null, null);
+        if (purgatory != null) {
+            recorder.retGauge(c, purgatory.watched(), purgatory.delayed());
+        } else {
+            recorder.retGauge(c, null, timer.size());
+        }
+    }
+
+    /** Threads that act together, and what they have in this round. */
+    private final class Crew implements Gate {
+        private final int number;
+        private final AtomicInteger arrived = new AtomicInteger();
+        private final ThreadLocal<Random> dice = new ThreadLocal<Random>();
+        private volatile int phase;
+        private volatile Scenario scenario;
+        private long round;
+        private OperationHooks[] hooks = new OperationHooks[2];
+        private Object[] operations = new Object[2];
+        private String[][] keys = new String[2][];
+        private volatile long deadlineT;
+
+        Crew(int number) {
+            this.number = number;
+        }
+
+        void member(int who, int stretch) throws Exception {
+            Random own = new Random(seed * 1000003 + stretch * 10007 + number * 101 + who);
+            dice.set(own);
+            while (true) {
+                if (who == 0) {
+                    scenario = left.getAndDecrement() > 0 ? next(own) : null;
+                    if (scenario != null) {
+                        scenario.prepare(this);
+                    }
+                }
+                meet();
+                if (scenario == null) {
+                    return;
+                }
+                if (who < scenario.threads) {
+                    spin(own.nextInt(4) == 0 ? own.nextInt(200000) : own.nextInt(5000));
+                    scenario.act(this, who);
+                }
+                meet();
+                if (who == 0) {
+                    progress.incrementAndGet();
+                }
+            }
+        }
+
+        private Scenario next(Random own) {
+            round++;
+            return (Scenario) scenarios.get(own.nextInt(scenarios.size()));
+        }
+
+        /** All members have come here. The wait turns a little before it sleeps, so that they leave together. */
+        private void meet() {
+            int mine = phase;
+            if (arrived.incrementAndGet() == MOST_THREADS) {
+                arrived.set(0);
+                phase = mine + 1;
+                return;
+            }
+            for (int turn = 0; phase == mine; turn++) {
+                if (turn < 200) {
+                    Thread.yield();
+                } else {
+                    LockSupport.parkNanos(20000);
+                }
+            }
+        }
+
+        private void spin(long ns) {
+            long untilT = System.nanoTime() + ns;
+            while (System.nanoTime() < untilT) {
+                Thread.yield();
+            }
+        }
+
+        /** The dwelling of callbacks: mostly none. */
+        public void pass(String f, String id) {
+            Random own = (Random) dice.get();
+            if (own == null) {
+                own = new Random(System.nanoTime());
+                dice.set(own);
+            }
+            int kind = own.nextInt(8);
+            if (kind == 0) {
+                LockSupport.parkNanos(own.nextInt((int) MS));
+            } else if (kind < 3) {
+                spin(own.nextInt(30000));
+            }
+        }
+
+        // What scenarios are written with.
+
+        String key(int which) {
+            return "k" + number + "-" + round + (which == 0 ? "" : "-" + which);
+        }
+
+        void operation(int which, long delayNs, String... itsKeys) throws Exception {
+            String id = "op-" + number + "-" + round + "-" + which;
+            OperationHooks made = new OperationHooks(id, delayNs, recorder, this);
+            hooks[which] = made;
+            operations[which] = purgatory.operation(made, delayNs);
+            keys[which] = itsKeys;
+        }
+
+        void register(int which) throws Exception {
+            List<String> its = Arrays.asList(keys[which]);
+            String id = hooks[which].id;
+            long c = recorder.call("try_complete_else_watch", id, its, Long.valueOf(hooks[which].delayNs()));
+            Throwable error = null;
+            Long out = null;
+            try {
+                out = Long.valueOf(purgatory.tryCompleteElseWatch(operations[which], its) ? 1 : 0);
+            } catch (RuntimeException thrown) {
+                error = thrown;
+            }
+            recorder.ret("try_complete_else_watch", c, id, out, error, null);
+        }
+
+        void check(String key) throws Exception {
+            long c = recorder.call("check_and_complete", null, Collections.singletonList(key), null);
+            Throwable error = null;
+            Long out = null;
+            try {
+                out = Long.valueOf(purgatory.checkAndComplete(key));
+            } catch (RuntimeException thrown) {
+                error = thrown;
+            }
+            recorder.ret("check_and_complete", c, null, out, error, null);
+        }
+
+        /** A callback that checks a key. */
+        Runnable checking(final String key) {
+            final Crew crew = this;
+            return new Runnable() {
+                public void run() {
+                    try {
+                        crew.check(key);
+                    } catch (Exception thrown) {
+                        throw new IllegalStateException(thrown);
+                    }
+                }
+            };
+        }
+
+        void ready(int which) {
+            Long sinceT = Long.valueOf(recorder.now());
+            hooks[which].becomeReady();
+            recorder.at("ready", hooks[which].id, null, sinceT);
+        }
+
+        void event(int which) throws Exception {
+            ready(which);
+            check(keys[which][keys[which].length - 1]);
+        }
+
+        void force(int which) throws Exception {
+            purgatory.forceComplete(operations[which]);
+        }
+
+        void cancelKey(String key) throws Exception {
+            List<String> its = Collections.singletonList(key);
+            long c = recorder.call("cancel_for_key", null, its, null);
+            List<Object> back = purgatory.cancelForKey(key);
+            for (int index = 0; index < back.size(); index++) {
+                for (int which = 0; which < 2; which++) {
+                    if (back.get(index) == operations[which]) {
+                        recorder.at("cancelled", hooks[which].id, its, null);
+                    }
+                }
+            }
+            recorder.ret("cancel_for_key", c, null, Long.valueOf(back.size()), null, null);
+        }
+
+        /** The one before is closed when all its tasks have fired; one that has lost some stays, to the end. */
+        void takeNewTimer() throws Exception {
+            long untilT = System.nanoTime() + 200 * MS;
+            while (newTimer != null && waiting.get() > 0 && System.nanoTime() < untilT) {
+                LockSupport.parkNanos(MS);
+            }
+            if (newTimer != null && waiting.get() == 0) {
+                newTimers.remove(newTimer);
+                newTimer.close();
+            }
+            waiting = new AtomicInteger();
+            newTimer = (TimerUnderTest<Object>) factory.timer(false, 0);
+            newTimers.add(newTimer);
+        }
+
+        void near(long t) {
+            long untilT = t + random(400000) - 200000;
+            while (System.nanoTime() < untilT) {
+                LockSupport.parkNanos(Math.max(1000, (untilT - System.nanoTime()) / 2));
+            }
+        }
+
+        int random(int below) {
+            return ((Random) dice.get()).nextInt(below);
+        }
+
+        /** Add a task to the timer; its handle, or null where it was refused. */
+        Object add(int which, long delayNs) throws Exception {
+            return add(timer, which, delayNs);
+        }
+
+        Object add(TimerUnderTest<Object> timer, int which, long delayNs) throws Exception {
+            String id = "t-" + number + "-" + round + "-" + which;
+            Task task = new Task(id, waiting);
+            pending.incrementAndGet();
+            waiting.incrementAndGet();
+            Long delay = Long.valueOf(delayNs);
+            long c = recorder.call("timer_add", id, null, delay);
+            long calledT = recorder.calledT();
+            try {
+                Object handle = timer.add(task, delayNs);
+                recorder.ret("timer_add", c, id, null, null, Long.valueOf(OperationHooks.deadline(calledT, delayNs)));
+                return new Object[] {task, handle};
+            } catch (RuntimeException refused) {
+                recorder.ret("timer_add", c, id, null, refused, null);
+                task.settle();
+                return null;
+            }
+        }
+
+        void cancel(Object added) throws Exception {
+            if (added == null) {
+                return;
+            }
+            Task task = (Task) ((Object[]) added)[0];
+            long c = recorder.call("timer_cancel", task.id, null, null);
+            Boolean won = timer.cancel(((Object[]) added)[1]);
+            Long out = won == null ? null : Long.valueOf(won.booleanValue() ? 1 : 0);
+            recorder.ret("timer_cancel", c, task.id, out, null, null);
+            if (won == null || won.booleanValue()) {
+                task.settle();
+            }
+        }
+
+        private final Object[] added = new Object[2];
+        private volatile TimerUnderTest<Object> newTimer;
+        private volatile AtomicInteger waiting = new AtomicInteger();
+    }
+
+    private static final class Member implements Runnable {
+        private final Crew crew;
+        private final int who;
+        private final int stretch;
+
+        Member(Crew crew, int who, int stretch) {
+            this.crew = crew;
+            this.who = who;
+            this.stretch = stretch;
+        }
+
+        public void run() {
+            try {
+                crew.member(who, stretch);
+            } catch (Throwable problem) {
+                problem.printStackTrace();
+                // Its crew waits for it for ever, which is seen.
+            }
+        }
+    }
+
+    private final class Task implements Runnable {
+        private final String id;
+        private final AtomicInteger settled = new AtomicInteger();
+        private final AtomicInteger waiting;
+
+        Task(String id, AtomicInteger waiting) {
+            this.id = id;
+            this.waiting = waiting;
+        }
+
+        public void run() {
+            recorder.ret("timer_fire", recorder.call("timer_fire", id, null, null), id, null, null, null);
+            settle();
+        }
+
+        void settle() {
+            if (settled.compareAndSet(0, 1)) {
+                pending.decrementAndGet();
+                waiting.decrementAndGet();
+            }
+        }
+    }
+
+    private static final Scenario[] PURGATORIES = {
+        new Scenario("registration-against-event", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.register(0);
+                } else {
+                    crew.event(0);
+                }
+            }
+        },
+        new Scenario("two-events", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.check(crew.key(0));
+                } else {
+                    crew.event(0);
+                }
+            }
+        },
+        new Scenario("three-events", 3, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.event(0);
+                } else {
+                    crew.check(crew.key(0));
+                }
+            }
+        },
+        new Scenario("not-completable", 2, "force") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.check(crew.key(0));
+                if (who == 0) {
+                    crew.force(0);
+                }
+            }
+        },
+        new Scenario("force-against-force", 2, "force") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.force(0);
+            }
+        },
+        new Scenario("force-against-event", 2, "force") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.force(0);
+                } else {
+                    crew.event(0);
+                }
+            }
+        },
+        new Scenario("event-against-expiry", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                long delayNs = (1 + crew.random(3)) * MS;
+                crew.operation(0, delayNs, crew.key(0));
+                crew.deadlineT = System.nanoTime() + delayNs;
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.near(crew.deadlineT);
+                if (who == 0) {
+                    crew.event(0);
+                } else {
+                    crew.check(crew.key(0));
+                }
+            }
+        },
+        new Scenario("emptying-key", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.operation(1, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.event(0);
+                } else {
+                    crew.register(1);
+                    crew.event(1);
+                }
+            }
+        },
+        new Scenario("purge-against-watch", 2, "force") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0), crew.key(1));
+                crew.operation(1, NEVER_NS, crew.key(0), crew.key(1));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.force(0);
+                } else {
+                    crew.register(1);
+                    crew.event(1);
+                }
+            }
+        },
+        new Scenario("garbage", 1, "force") {
+            void prepare(Crew crew) throws Exception {
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                for (int index = 0; index < GARBAGE; index++) {
+                    crew.operation(0, NEVER_NS, crew.key(0), crew.key(1), crew.key(2));
+                    crew.register(0);
+                    crew.force(0);
+                    crew.round++;
+                }
+            }
+        },
+        new Scenario("key-cancel-against-completion", 2, "cancel-key") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.cancelKey(crew.key(0));
+                } else {
+                    crew.event(0);
+                }
+            }
+        },
+        new Scenario("key-cancel-before-expiry", 2, "cancel-key") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, 30 * MS, crew.key(0));
+                crew.register(0);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.cancelKey(crew.key(0));
+                } else {
+                    crew.check(crew.key(0));
+                }
+            }
+        },
+        new Scenario("re-entrant-completion", 2, "force") {
+            void prepare(Crew crew) throws Exception {
+                String key = crew.key(0);
+                for (int which = 0; which < 2; which++) {
+                    crew.operation(which, NEVER_NS, key);
+                    crew.hooks[which].whenCompleting(crew.checking(key));
+                    crew.register(which);
+                }
+                crew.ready(0);
+                crew.ready(1);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.check(crew.key(0));
+                } else {
+                    crew.force(0);
+                }
+            }
+        },
+        new Scenario("crossing-completion", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                for (int which = 0; which < 2; which++) {
+                    crew.operation(which, NEVER_NS, crew.key(which));
+                    crew.hooks[which].whenCompleting(crew.checking(crew.key(1 - which)));
+                    crew.register(which);
+                }
+                crew.ready(0);
+                crew.ready(1);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.check(crew.key(who));
+            }
+        },
+        new Scenario("completed-while-watching", 2, "force") {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, NEVER_NS, crew.key(0), crew.key(1), crew.key(2));
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.register(0);
+                } else {
+                    crew.force(0);
+                }
+            }
+        },
+        new Scenario("completed-before-timer", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.operation(0, 20 * MS, crew.key(0));
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                if (who == 0) {
+                    crew.register(0);
+                } else {
+                    crew.event(0);
+                    crew.check(crew.key(0));
+                }
+            }
+        },
+    };
+
+    private static final Scenario[] TIMERS = {
+        new Scenario("cancel-against-fire", 2, "cancel") {
+            void prepare(Crew crew) throws Exception {
+                long delayNs = (1 + crew.random(4)) * MS;
+                crew.deadlineT = System.nanoTime() + delayNs;
+                crew.added[0] = crew.add(0, delayNs);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.near(crew.deadlineT);
+                if (who == 0) {
+                    crew.cancel(crew.added[0]);
+                } else {
+                    crew.add(1, crew.random(3) * MS);
+                }
+            }
+        },
+        new Scenario("cancel-against-flush", 2, "cancel") {
+            void prepare(Crew crew) throws Exception {
+                for (int which = 0; which < 2; which++) {
+                    crew.added[which] = crew.add(which, (21 + crew.random(24)) * MS);
+                }
+                // A bucket of the second level is moved down at a multiple of its width.
+                long width = 20 * MS;
+                crew.deadlineT = (System.nanoTime() / width + 1) * width;
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.near(crew.deadlineT);
+                crew.cancel(crew.added[who]);
+            }
+        },
+        new Scenario("add-against-drain", 3, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.deadlineT = System.nanoTime() + MS;
+                crew.add(8, MS);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.near(crew.deadlineT);
+                crew.add(who, crew.random(4) * MS + (crew.random(4) == 0 ? 20 * MS : 0));
+            }
+        },
+        new Scenario("earlier-against-sleep", 2, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.add(8, 60 * MS);
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.add(who, who == 0 ? 50 * MS : MS);
+            }
+        },
+    };
+
+    /** Each round has a timer of its own, in which nothing has happened yet. */
+    private static final Scenario[] NEW_TIMERS = {
+        new Scenario("overflow-twice", 3, null) {
+            void prepare(Crew crew) throws Exception {
+                crew.takeNewTimer();
+            }
+
+            void act(Crew crew, int who) throws Exception {
+                crew.add(crew.newTimer, who, 25 * MS);
+            }
+        },
+    };
+}

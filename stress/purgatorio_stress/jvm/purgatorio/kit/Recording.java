@@ -1,0 +1,48 @@
+package purgatorio.kit;
+
+import java.util.List;
+
+/**
+ * What writes down calls, returns and points, by the names of the trace format. {@link TraceRecorder} writes a trace;
+ * behind the protocol the same words become events of purgatorio-subject/1.
+ *
+ * <p>A call is recorded before it starts and a return after it ended, on the thread that makes it. Any argument that is
+ * null is left out. All methods may be called by any number of threads.
+ */
+public interface Recording {
+    /** What {@link #call} answers for a call that was not recorded; its return is not recorded either. */
+    long DROPPED = -1;
+
+    /**
+     * The function {@code f} is about to be called.
+     *
+     * @param id of the operation or task
+     * @param keys what it is watched under, or the one key that is checked or cancelled
+     * @param delayNs time-out or delay
+     * @return what {@link #ret} needs
+     */
+    long call(String f, String id, List<String> keys, Long delayNs);
+
+    /**
+     * The call has ended.
+     *
+     * @param c what {@link #call} answered
+     * @param out its result; booleans as 0 and 1, counts
+     * @param error what it threw
+     * @param deadlineT of a {@code timer_add}: the earliest moment that the timer may mean, by {@link #now}
+     */
+    void ret(String f, long c, String id, Long out, Throwable error, Long deadlineT);
+
+    /**
+     * A point: what it says is true from here on, and became so somewhere after {@code sinceT}.
+     *
+     * @param sinceT of {@code ready}: the time just before the condition became true, by {@link #now}
+     */
+    void at(String f, String id, List<String> keys, Long sinceT);
+
+    /** The clock of all times here, in nanoseconds. */
+    long now();
+
+    /** The time of the call that this thread recorded last: what a deadline counts from. */
+    long calledT();
+}

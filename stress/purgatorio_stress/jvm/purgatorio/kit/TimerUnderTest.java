@@ -1,0 +1,32 @@
+package purgatorio.kit;
+
+/**
+ * A timer that is driven: one object a run. {@link #add} and {@link #cancel} may be called by several threads at once.
+ *
+ * @param <H> what identifies a task that was added
+ */
+public interface TimerUnderTest<H> {
+    /** Run the task when {@code delayNs} have passed. What the timer throws is recorded and survived. */
+    H add(Runnable task, long delayNs) throws Exception;
+
+    /** Cancel it; whether this call did, or null if the timer does not say. Only if {@code cancel} is declared. */
+    Boolean cancel(H handle) throws Exception;
+
+    /** Tasks that it says are pending; null if it has no such count. */
+    Long size() throws Exception;
+
+    /** The run is over: end its threads. */
+    void close() throws Exception;
+
+    /** A timer whose time is the driver's, or whose tasks can be added again; a plain one needs none of this. */
+    interface Driven<H> extends TimerUnderTest<H> {
+        /** Add a task again: one that is over starts anew, one that waits is moved. Only if {@code add-again} is declared. */
+        H addAgain(H handle, long delayNs) throws Exception;
+
+        /** Virtual time: it is {@code nowNs} now; run all that is due before returning. */
+        void advanceTo(long nowNs) throws Exception;
+
+        /** See {@link PurgatoryUnderTest#settle}. */
+        void settle() throws Exception;
+    }
+}
