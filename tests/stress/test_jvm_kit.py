@@ -121,9 +121,7 @@ def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:
         pytest.param("NO_DISARM", {"T4"}, marks=pytest.mark.slow),
     ],
 )
-def test_races_find_the_twins(
-    built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]
-) -> None:
+def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]) -> None:
     """The races are recorded whole, break nothing in the example and what they should in each of its twins."""
     command = [*adapter(built, bug), "races", str(tmp_path), "--rounds", "1000", "--seed", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
