@@ -1,9 +1,8 @@
-"""The kit for the JVM: compiled for Java 11 without a warning, its recorder, its gates, and the example's every path."""
+"""The kit for the JVM: compiled for Java 11 without a warning, its recorder, its gates, the example's every path."""
 
 import gzip
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """`java`, and the classes of the kit, the example and the recorder's cases, compiled as a stranger would."""
     try:
         java = find_java().java
@@ -41,7 +40,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path
         [str(word) for word in (compiler, *options, *sources)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    yield java, classes
+    return java, classes
 
 
 def said(built: tuple[Path, Path], *arguments: str) -> str:
