@@ -1,0 +1,195 @@
+"""What was asked and answered in one scene of a trace: exchanges, connections, and the typed views of their bodies.
+
+Bodies are untrusted: a field that is missing or of another type reads as its zero, and what cannot be understood gives
+no occasion to any clause.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_spec.wire.record import Body, WireEvent
+
+__all__ = [
+    "LOADING", "MOVING", "Closed", "Exchange", "Lane", "Scene", "integer", "items", "scenes", "text",
+]  # fmt: skip
+
+LOADING: Final = frozenset({14, 15, 16})
+"""The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
+MOVING: Final = frozenset({5, 6, 9, 13, 56, 72})
+"""The leader is not there, or is another: nothing can be said of the request."""
+END_OF_TIME: Final = 1 << 62
+
+
+def integer(body: Mapping[str, object] | None, name: str, default: int = 0) -> int:
+    """An integer of a body."""
+    value = None if body is None else body.get(name)
+    return value if isinstance(value, int) else default
+
+
+def text(body: Mapping[str, object] | None, name: str) -> str:
+    """A text of a body."""
+    value = None if body is None else body.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def items(body: Mapping[str, object] | None, name: str) -> Iterator[Body]:
+    """The objects of a list in a body."""
+    value = None if body is None else body.get(name)
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, dict))
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The end of a connection: when, by whom, and why where that was said."""
+
+    i: int
+    t: int
+    by: str
+    err: str
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what came back. `t` is before its send; `answer_t` is None where nothing came.
+
+    `watched_t`: until when an answer would have been seen.
+    """
+
+    i: int
+    t: int
+    conn: str
+    corr: int
+    api: str
+    version: int
+    body: Body
+    answer: WireEvent | None = None
+    again: list[WireEvent] = field(default_factory=list)
+    watched_t: int = 0
+    closed: Closed | None = None
+
+    @property
+    def answer_t(self) -> int | None:
+        """When the answer had been read."""
+        return None if self.answer is None else self.answer.t
+
+    @property
+    def got(self) -> Body | None:
+        """The answer's fields, where it could be read."""
+        return None if self.answer is None else self.answer.body
+
+    @property
+    def owed(self) -> bool:
+        """Whether an answer is owed: to every request but a produce with acks 0."""
+        return not (self.api == "produce" and integer(self.body, "acks", 1) == 0)
+
+    @property
+    def error(self) -> int:
+        """The error code of the whole answer; 0 where there is none."""
+        return integer(self.got, "error_code")
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """The numbers of its events."""
+        return (self.i,) if self.answer is None else (self.i, self.answer.i)
+
+    @property
+    def wait_ms(self) -> int:
+        """How long it may wait by its own words."""
+        if self.api == "fetch":
+            return integer(self.body, "max_wait_ms")
+        if self.api == "join_group":
+            return max(
+                integer(self.body, "rebalance_timeout_ms", -1), integer(self.body, "session_timeout_ms")
+            )
+        return max(integer(self.body, "timeout_ms"), 0)
+
+
+@dataclass(slots=True)
+class Lane:
+    """One connection: its requests and answers in order."""
+
+    name: str
+    requests: list[Exchange] = field(default_factory=list)
+    answers: list[WireEvent] = field(default_factory=list)
+    closed: Closed | None = None
+    refused: str = ""
+
+
+@dataclass(slots=True)
+class Scene:
+    """The events of one scene in one repetition. `end_t`: until when it was watched."""
+
+    name: str
+    lanes: dict[str, Lane]
+    exchanges: list[Exchange]
+    stimuli: list[WireEvent]
+    end_t: int
+
+    @property
+    def base(self) -> str:
+        """Its name without the repetition: rows of repetitions are the same question again."""
+        return self.name.partition("#")[0]
+
+    def of(self, *apis: str) -> list[Exchange]:
+        """The exchanges of these APIs, in order of sending."""
+        return [one for one in self.exchanges if one.api in apis]
+
+
+def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
+    """The history of one scene, from its events in their order."""
+    lanes: dict[str, Lane] = {}
+    asked: dict[int, Exchange] = {}
+    by_corr: dict[tuple[str, int], Exchange] = {}
+    scene = Scene(name, lanes, [], [], end_t)
+    for event in events:
+        if event.ev == "stimulus":
+            scene.stimuli.append(event)
+            continue
+        lane = lanes.setdefault(event.conn, Lane(event.conn))
+        if event.ev == "open":
+            lane.refused = event.err or ""
+        elif event.ev == "close":
+            lane.closed = lane.closed or Closed(event.i, event.t, event.by or "", event.err or "")
+        elif event.ev == "request":
+            one = Exchange(
+                event.i,
+                event.t,
+                event.conn,
+                event.corr or 0,
+                event.api or "",
+                event.version or 0,
+                event.body or {},
+            )
+            asked[event.i] = by_corr[event.conn, one.corr] = one
+            scene.exchanges.append(one)
+            lane.requests.append(one)
+        elif event.ev == "answer":
+            lane.answers.append(event)
+            found = None if event.c is None else asked.get(event.c)
+            if found is None:
+                found = by_corr.get((event.conn, event.corr or 0))
+            if found is not None and found.conn == event.conn:
+                if found.answer is None and event.c is not None:
+                    found.answer = event
+                else:
+                    found.again.append(event)
+    for lane in lanes.values():
+        for one in lane.requests:
+            one.closed = lane.closed
+            one.watched_t = end_t if lane.closed is None else min(lane.closed.t, end_t)
+    return scene
+
+
+def scenes(events: Iterable[WireEvent], end_t: int) -> Iterator[Scene]:
+    """The scenes of a trace, in the order of their first events."""
+    by_name: dict[str, list[WireEvent]] = defaultdict(list)
+    for event in events:
+        if event.ev != "control":
+            by_name[event.scene].append(event)
+    for name, held in by_name.items():
+        yield scene_of(name, held, end_t)

@@ -1,0 +1,89 @@
+"""The three records of a wire trace, `purgatorio-wire/1`: the skeleton of `purgatorio-trace/1`, with other events.
+
+    open      a connection was made (`err`: it was refused)
+    request   `t` is the moment before it was sent; `body` holds Kafka's own fields in Python's spelling
+    answer    `t` is the moment it had been read whole; `c` is the `i` of its request, absent where nobody asked;
+              `err` says what could not be read of it, `left` how many bytes stood behind it
+    close     `by` us or the peer
+    stimulus  what was done beside the connections, in `body`: a replica stopped, open files counted
+    control   own lateness (`late_ns`) and a plain round trip (`rtt_ns`), the worst of `t_from`..`t`
+
+Events of one scene carry its name and repetition, `idle-fetch#2`. Times are nanoseconds of one clock of the client.
+
+Not promised: that an answer which nobody waited for was still recorded, once its connection had been closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+FORMAT: Final = "purgatorio-wire/1"
+PROFILE: Final = "wire"
+"""What stands in the place of a profile in results: the promises of a broker to its clients."""
+
+Kind = Literal["open", "request", "answer", "close", "stimulus", "control"]
+KINDS: Final[tuple[Kind, ...]] = ("open", "request", "answer", "close", "stimulus", "control")
+MAX_EVENTS: Final = 2_000_000
+"""A longer trace is not judged: a run is a minute or two of a few thousand requests a second."""
+
+Body = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None where
+    nobody knows it. `late_ms` is allowed to every answer, `late_topics_ms` to what creating or deleting a topic brings.
+    """
+
+    late_ms: int = 100
+    late_topics_ms: int = 2000
+    initial_delay_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireHeader:
+    """Line 1. `broker`: address and what it says of itself; `versions`: first and last it offers, by API; `client`:
+    the machine that recorded; `params`: how it was played."""
+
+    run: str
+    broker: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    declared: Declared = field(default_factory=Declared)
+    client: Mapping[str, object] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WireEvent:
+    """One event; which fields it has is in the module's text."""
+
+    i: int
+    t: int
+    ev: Kind
+    conn: str = ""
+    scene: str = ""
+    corr: int | None = None
+    c: int | None = None
+    api: str | None = None
+    version: int | None = None
+    body: Body | None = None
+    by: str | None = None
+    err: str | None = None
+    left: int | None = None
+    t_from: int | None = None
+    late_ns: int | None = None
+    rtt_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireEnd:
+    """The last record. `skipped`: scenes that were not played, with the reason."""
+
+    events: int
+    dropped: int = 0
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+WireRecord = WireHeader | WireEvent | WireEnd

@@ -1,0 +1,68 @@
+"""A row: one occasion that a clause had, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from purgatorio_spec.wire.bound import MS, Held, Timed
+from purgatorio_spec.wire.history import Exchange
+
+__all__ = ["Row", "Rows", "after", "broken", "kept", "said", "timed", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`cause` names the way in which it broke; `events` are the `i` that show it; the rest is for people."""
+
+    clause: str
+    held: Held
+    cause: str = ""
+    subject: str = ""
+    events: tuple[int, ...] = ()
+    allowed: str = ""
+    seen: str = ""
+
+
+Rows: TypeAlias = Iterator[Row]
+
+
+def kept(clause: str) -> Row:
+    """It held."""
+    return Row(clause, Held.KEPT)
+
+
+def undecided(clause: str, why: str) -> Row:
+    """Nothing can be said, and why."""
+    return Row(clause, Held.UNDECIDED, seen=why)
+
+
+def broken(
+    clause: str, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int, held: Held = Held.BROKEN
+) -> Row:
+    """An exchange broke it; `witnesses` are further events that show it."""
+    return Row(
+        clause, held, cause, said(one), tuple(sorted({*one.events, *witnesses})), allowed, seen
+    )  # fmt: skip
+
+
+def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
+    """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
+    if by.held is Held.KEPT:
+        return kept(clause)
+    seen = "never answered" if one.answer_t is None else f"answered after {after(one.answer_t, t0)}"
+    allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
+    if by.held is Held.UNDECIDED:
+        return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long")
+    return broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
+
+
+def after(t: int, t0: int) -> str:
+    """A time as milliseconds after another."""
+    return f"{(t - t0) / MS:.1f} ms"
+
+
+def said(one: Exchange) -> str:
+    """A request's name in results: what, where, and which it was."""
+    return f"{one.api} v{one.version} on {one.conn} #{one.corr}"

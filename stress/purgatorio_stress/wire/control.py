@@ -1,0 +1,72 @@
+"""The control of a wire run: how late this machine itself is, and how long a plain question takes, all the time.
+
+A timer of 5 ms measures the lateness of our own loop, an ApiVersions every 50 ms on a connection of its own the round
+trip. Both are part of the trace: a slow machine must be no violation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_stress.wire.connection import Address, Connection, NoAnswer, connect
+from purgatorio_stress.wire.recorder import Recorder
+
+__all__ = ["Control"]
+
+BEAT_SECONDS: Final = 0.005
+PROBE_SECONDS: Final = 0.05
+
+
+@dataclass(slots=True)
+class Control:
+    """Measures until it is cancelled. `worst_late_ns` and `worst_rtt_ns` are those of the run so far."""
+
+    address: Address
+    recorder: Recorder
+    worst_late_ns: int = 0
+    worst_rtt_ns: int = 0
+    _late_ns: int = 0
+    _t: int = 0
+
+    async def run(self) -> None:
+        """Beat and probe."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._beat())
+            group.create_task(self._probe())
+
+    async def _beat(self) -> None:
+        now = self.recorder.now
+        while True:
+            due = now() + int(BEAT_SECONDS * 1e9)
+            await asyncio.sleep(BEAT_SECONDS)
+            late = max(now() - due, 0)
+            self._late_ns = max(self._late_ns, late)
+            self.worst_late_ns = max(self.worst_late_ns, late)
+
+    async def _probe(self) -> None:
+        # Its own recorder: probes are no requests of a scene.
+        silent = Recorder(clock=self.recorder.now)
+        connection: Connection | None = None
+        self._t = self.recorder.now()
+        while True:
+            try:
+                if connection is None or connection.closed:
+                    connection = await connect(self.address, "control", "", silent)
+                silent.by_scene.clear()
+                sent = connection.send("api_versions", 0, {})
+                while not sent.answer.done():
+                    await asyncio.wait((sent.answer,), timeout=PROBE_SECONDS)
+                    self._record(self.recorder.now() - sent.t)
+            except NoAnswer:
+                connection = None
+            await asyncio.sleep(PROBE_SECONDS)
+
+    def _record(self, rtt_ns: int) -> None:
+        """What was measured since the last record, without a gap between two."""
+        t_from, self._t = self._t, self.recorder.now()
+        late, self._late_ns = self._late_ns, 0
+        self.worst_rtt_ns = max(self.worst_rtt_ns, rtt_ns)
+        t_from = min(t_from, self._t - rtt_ns)
+        self.recorder.add("control", t=self._t, t_from=t_from, late_ns=late, rtt_ns=rtt_ns)
