@@ -92,7 +92,8 @@ class Bounds:
         late, rtt = self.machine(start_t, max(min(end_t, promised_t + 20 * declared_ns), promised_t))
         slack = declared_ns + 2 * (late + rtt)
         limit = promised_t + slack
-        made_of = f"{declared_ns / MS:g} ms declared + 2 x ({late / MS:.1f} ms own lateness + {rtt / MS:.1f} ms round trip)"
+        machine = f"{late / MS:.1f} ms own lateness + {rtt / MS:.1f} ms round trip"
+        made_of = f"{declared_ns / MS:g} ms declared + 2 x ({machine})"
         if answered_t is not None and answered_t <= promised_t + declared_ns:
             held = Held.KEPT
         elif slack * GAPS_IN_SLACK > gap_ns:

@@ -1,0 +1,58 @@
+"""C1: connections that are cut with requests waiting are let go, and the broker goes on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.history import Scene, integer
+from purgatorio_spec.wire.row import Row, Rows, kept, timed
+
+__all__ = ["cut_connections"]
+
+LEAST_CUT: Final = 10
+GAP_NS: Final = 4000 * MS
+"""By how much a plain question would be late at a broker that does not go on."""
+FILES_LEFT_PART: Final = 10
+"""One in so many files may stay open: a broker opens others for itself meanwhile."""
+
+
+def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
+    """Questions on new connections behind the cut, and the open files of the broker where they were counted."""
+    cut = [
+        (lane.closed, one)
+        for lane in scene.lanes.values()
+        for one in lane.requests
+        if lane.closed is not None and lane.closed.by == "us" and not lane.closed.err and one.answer is None
+        and one.api == "fetch" and one.t < lane.closed.t < one.t + one.wait_ms * MS
+    ]  # fmt: skip
+    if len(cut) < LEAST_CUT:
+        return
+    last_t = max(closed.t for closed, _ in cut)
+    for lane in scene.lanes.values():
+        for one in lane.requests:
+            if one.t > last_t and one.wait_ms == 0 and one.owed:
+                by = bounds.by(one.t, one.t, one.answer_t, gap_ns=GAP_NS, watched_t=one.watched_t)
+                yield timed(
+                    "C1", "does-not-go-on", one, by, f"an answer at once after {len(cut)} cuts,", one.t
+                )
+    counts = [
+        (event, integer(event.body, "files", -1))
+        for event in scene.stimuli
+        if event.body is not None and event.body.get("what") == "files"
+    ]
+    before = [files for event, files in counts if event.t < min(one.t for _, one in cut)]
+    let_go_t = max(one.t + one.wait_ms * MS for _, one in cut)
+    late, rtt = bounds.machine(last_t, scene.end_t)
+    let_go_t += bounds.declared.late_topics_ms * MS + 2 * (late + rtt)
+    behind = [(event, files) for event, files in counts if event.t >= let_go_t]
+    if before and behind:
+        event, files = min(behind, key=lambda one: one[1])
+        most = before[0] + len(cut) // FILES_LEFT_PART
+        if files <= most:
+            yield kept("C1")
+        else:
+            allowed = f"at most {most} open files once max_wait is over ({before[0]} before, {len(cut)} cut)"
+            yield Row(
+                "C1", Held.BROKEN, "files-stay-open", "open files", (event.i,), allowed, f"{files} open files"
+            )

@@ -1,0 +1,119 @@
+"""X1, X2, X3: answers as such, whatever was asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.history import Exchange, Lane, Scene
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, undecided
+
+__all__ = ["PATIENCE_MS", "answered_once", "decodes", "in_order"]
+
+PATIENCE_MS: Final = 5000
+"""A request that is not answered so long after the wait that it asked for is not answered at all."""
+
+
+def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, int]]) -> Rows:
+    """X1. `answered`: the APIs and versions that the broker answered anywhere in the run; one that it never answers is
+    X3's, and an answer to acks 0 is P2's."""
+    for lane in scene.lanes.values():
+        for one in lane.requests:
+            if one.owed and (one.api, one.version) in answered:
+                row = _once(bounds, lane, one)
+                if row is not None:
+                    yield row
+        yield from _unasked(lane)
+
+
+def _once(bounds: Bounds, lane: Lane, one: Exchange) -> Row | None:
+    if one.again:
+        more = one.again[0]
+        seen = f"{1 + len(one.again)} answers, the second after {after(more.t, one.t)}"
+        return broken("X1", "answered-twice", one, "one answer", seen, *(extra.i for extra in one.again))
+    if one.answer is not None:
+        return kept("X1")
+    closed = one.closed
+    if closed is not None and closed.by == "peer" and closed.t <= one.watched_t:
+        if any(not other.owed for other in lane.requests):
+            # A broker tells the error of an acks 0 produce by closing the connection.
+            return undecided("X1", "the connection was closed after an acks 0 produce")
+        seen = f"the broker closed the connection after {after(closed.t, one.t)}"
+        return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
+    if closed is not None and closed.err:
+        return undecided("X1", "the connection could not be read any further")
+    late, rtt = bounds.machine(one.t, one.watched_t)
+    limit = one.t + (one.wait_ms + PATIENCE_MS) * MS + 2 * (late + rtt)
+    if one.watched_t < limit:
+        return None  # cut or given up by the scene before anything can be said
+    return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
+
+
+def _unasked(lane: Lane) -> Rows:
+    by_corr = {one.corr: one for one in lane.requests}
+    for answer in lane.answers:
+        if answer.c is None and (answer.corr or 0) not in by_corr:
+            yield Row(
+                "X1", Held.BROKEN, "not-asked-for", f"connection {lane.name}", (answer.i,),
+                "answers to requests only", f"an answer with correlation {answer.corr}, which no request has",
+            )  # fmt: skip
+
+
+def in_order(scene: Scene) -> Rows:
+    """X2. An occasion is an answer to a request before which another of the connection was waiting."""
+    for lane in scene.lanes.values():
+        owed = [one for one in lane.requests if one.owed]
+        for at, one in enumerate(owed):
+            if one.answer is None:
+                continue
+            answer_i = one.answer.i
+            waiting = [
+                other for other in owed[:at] if other.answer is None or other.answer.i > one.i
+            ]  # fmt: skip
+            if not waiting:
+                continue
+            passed = [other for other in waiting if other.answer is None or other.answer.i > answer_i]
+            # An earlier one that is never answered is X1's, unless something behind it was.
+            if passed:
+                first = passed[0]
+                yield broken(
+                    "X2", "overtaken", one, f"the answer to {first.api} #{first.corr} first",
+                    f"answered before {first.api} #{first.corr}, which was sent earlier", *first.events,
+                )  # fmt: skip
+            else:
+                yield kept("X2")
+
+
+def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[str, tuple[int, int]]) -> Rows:
+    """X3. The occasions are the answers, and the versions that ApiVersions offers."""
+    for one in scene.exchanges:
+        if one.answer is not None:
+            err = one.answer.err or ""
+            if err.startswith("newer:"):
+                yield undecided("X3", f"{one.api} v{one.version}: {err}")
+            elif err:
+                yield broken("X3", "undecodable", one, f"an answer of version {one.version}", err)
+            elif one.answer.left:
+                seen = f"{one.answer.left} bytes behind the answer"
+                yield broken("X3", "bytes-left", one, f"an answer of version {one.version}", seen)
+            else:
+                yield kept("X3")
+            continue
+        first, last = offered.get(one.api, (0, -1))
+        if not one.owed or not first <= one.version <= last or (one.api, one.version) in answered:
+            continue
+        if one.closed is not None and one.closed.by == "peer":
+            seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
+        elif one.watched_t >= one.t + (one.wait_ms + PATIENCE_MS) * MS:
+            seen = f"never answered, here or elsewhere, in {after(one.watched_t, one.t)}"
+        else:
+            continue
+        yield broken(
+            "X3", "offered-not-answered", one, f"ApiVersions offers {one.api} v{first} to v{last}", seen
+        )
+    for lane in scene.lanes.values():
+        if lane.closed is not None and lane.closed.err.startswith("no frames") and lane.closed.by == "us":
+            yield Row(
+                "X3", Held.BROKEN, "no-frame", f"connection {lane.name}", (lane.closed.i,),
+                "frames of the Kafka protocol", lane.closed.err,
+            )  # fmt: skip

@@ -1,0 +1,356 @@
+"""F1 to F9, and D1's reading half: what a fetch waits for, and what it comes back with.
+
+Only fetches are judged of which everything is known: of partitions of the run's own topics that have been seen to work,
+at offsets where a batch begins, outside of fetch sessions. When a fetch is ready is known up to the interval between an
+append's sending and its acknowledgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_spec.wire.history import END_OF_TIME, MOVING, Exchange, Scene, integer, items
+from purgatorio_spec.wire.log import Log, Part, Topics, fetched
+from purgatorio_spec.wire.record import Body, WireEvent
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
+
+__all__ = ["ERRORS", "fetches", "stopped_spans"]
+
+OUT_OF_RANGE, UNKNOWN_TOPIC, UNKNOWN_EPOCH = 1, 3, 75
+ERRORS: Final = {
+    0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 3: "UNKNOWN_TOPIC_OR_PARTITION", 5: "LEADER_NOT_AVAILABLE",
+    6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",
+    15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 19: "NOT_ENOUGH_REPLICAS",
+    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 21: "INVALID_REQUIRED_ACKS", 22: "ILLEGAL_GENERATION",
+    25: "UNKNOWN_MEMBER_ID", 26: "INVALID_SESSION_TIMEOUT", 27: "REBALANCE_IN_PROGRESS",
+    35: "UNSUPPORTED_VERSION", 36: "TOPIC_ALREADY_EXISTS", 42: "INVALID_REQUEST", 74: "FENCED_LEADER_EPOCH",
+    75: "UNKNOWN_LEADER_EPOCH", 79: "MEMBER_ID_REQUIRED", 82: "FENCED_INSTANCE_ID", 100: "UNKNOWN_TOPIC_ID",
+}  # fmt: skip
+"""The error codes that are named in results."""
+NO_WAIT_GAP_NS: Final = 2000 * MS
+"""What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
+EPOCH_FAR: Final = 50
+"""An epoch so far above the known one has not come by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One partition of a fetch."""
+
+    part: Part
+    offset: int
+    epoch: int
+    log: Log
+    answer: Body | None
+
+    @property
+    def error(self) -> int:
+        return integer(self.answer, "error_code")
+
+    @property
+    def batches(self) -> Sequence[Body]:
+        return () if self.answer is None else tuple(items(self.answer, "records"))
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last record that came, or the one that was asked for."""
+        return max((integer(batch, "last") + 1 for batch in self.batches), default=self.offset)
+
+
+def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, int]]:
+    """When a replica was stopped: from where it surely was until the moment before it went on."""
+    spans: list[tuple[int, int]] = []
+    begun: int | None = None
+    for event in stimuli:
+        what = None if event.body is None else event.body.get("what")
+        if what == "stopped":
+            begun = event.t
+        elif what == "continues" and begun is not None:
+            spans.append((begun, event.t))
+            begun = None
+    return [*spans, (begun, end_t)] if begun is not None else spans
+
+
+def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """All rows of the fetches of a scene."""
+    spans = stopped_spans(scene.stimuli, scene.end_t)
+    for one in scene.of("fetch"):
+        if integer(one.body, "session_id") or integer(one.body, "session_epoch", -1) > 0:
+            continue
+        if integer(one.got, "throttle_time_ms") or one.error or integer(one.body, "replica_id", -1) >= 0:
+            continue
+        asked = [
+            _Asked(part, integer(what, "fetch_offset"), integer(what, "current_leader_epoch", -1),
+                   topics.logs[part], answer)
+            for part, what, answer in fetched(one)
+        ]  # fmt: skip
+        if asked:
+            yield from _Judge(bounds, scene, topics, one, asked).rows(spans)
+
+
+@dataclass(slots=True)
+class _Judge:
+    """One fetch."""
+
+    bounds: Bounds
+    scene: Scene
+    topics: Topics
+    one: Exchange
+    asked: list[_Asked]
+
+    @property
+    def deadline(self) -> int:
+        return self.one.t + self.one.wait_ms * MS
+
+    @property
+    def until(self) -> int:
+        """Until when things can have happened that the answer knows of."""
+        return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
+
+    def rows(self, spans: list[tuple[int, int]]) -> Rows:
+        unknown = [a for a in self.asked if a.part.topic not in self.topics.topics]
+        if unknown:
+            if len(unknown) == len(self.asked):
+                yield self._error("F6", "unknown-topic", self.asked[0], UNKNOWN_TOPIC)
+            # Beside others an unknown topic hurries nobody with Kafka, and nothing is promised.
+            return
+        known = [self.topics.topics[a.part.topic] for a in self.asked]
+        if any(topic.delete_t is not None and topic.delete_t <= self.until for topic in known):
+            yield from self._deleted()
+            return
+        if any(a.log.settled_t > self.one.t for a in self.asked) or any(
+            a.error in MOVING for a in self.asked
+        ):
+            return
+        if any(topic.replicas > 1 for topic in known):
+            yield from self._replicated(spans)
+            return
+        wrong = self._wrong()
+        if wrong is not None:
+            yield wrong
+            return
+        if any(self._doubtful(a) for a in self.asked):
+            return
+        yield from self._valid()
+
+    def _wrong(self) -> Row | None:
+        """A row where a partition's offset or epoch is wrong for certain."""
+        for a in self.asked:
+            if a.offset > a.log.most_end(self.until):
+                return self._error("F6", "out-of-range", a, OUT_OF_RANGE)
+            if a.offset < a.log.low_at(self.one.t):
+                return self._error("D1", "deleted-records", a, OUT_OF_RANGE)
+            epoch = self.topics.epoch(a.part, self.until)
+            if epoch is not None and a.epoch > epoch + EPOCH_FAR:
+                return self._error("F6", "unknown-epoch", a, UNKNOWN_EPOCH)
+        return None
+
+    def _doubtful(self, a: _Asked) -> bool:
+        """Whether it cannot be said what this partition should do."""
+        if a.offset > a.log.least_end(self.one.t):
+            return True
+        # Below what was asked to be deleted at about that time.
+        low = max((low for _, low in a.log.low), default=END_OF_TIME)
+        if any(t <= self.until for t in a.log.deletes_t) and a.offset < low:
+            return True
+        starts = {append.base for append in a.log.surely(END_OF_TIME)}
+        inside = a.offset not in starts and a.offset < a.log.least_end(self.one.t)
+        return inside or (a.epoch >= 0 and a.epoch != self.topics.epoch(a.part, self.one.t))
+
+    def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
+        """At once, with that error."""
+        one = self.one
+        gap = one.wait_ms * MS or NO_WAIT_GAP_NS
+        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
+        promise = f"{_named(error)} at once:"
+        if one.answer_t is None or by.held is not Held.KEPT:
+            return timed(clause, f"{what}-waits", one, by, promise, one.t)
+        if a.answer is None or a.error != error:
+            if a.error in MOVING:
+                return undecided(clause, f"{_named(a.error)}: the leader moved")
+            seen = "no answer for the partition" if a.answer is None else _named(a.error)
+            return broken(clause, f"{what}-other-error", one, _named(error), seen)
+        return kept(clause)
+
+    def _deleted(self) -> Rows:
+        """F8, of a fetch that waited when its only topic was deleted."""
+        one = self.one
+        names = {a.part.topic for a in self.asked}
+        topic = self.topics.topics[next(iter(names))]
+        if len(names) > 1 or topic.deleted_t is None or topic.delete_t is None or topic.delete_t <= one.t:
+            return
+        if self.deadline <= topic.deleted_t or self._ready_from() <= topic.deleted_t:
+            return
+        if any(a.log.settled_t > one.t for a in self.asked):
+            return
+        if one.answer_t is not None and one.answer_t < topic.delete_t:
+            return
+        gap = self.deadline - topic.deleted_t
+        by = self.bounds.by(
+            one.t, topic.deleted_t, one.answer_t, gap_ns=gap, watched_t=one.watched_t,
+            late_ms=self.bounds.declared.late_topics_ms,
+        )  # fmt: skip
+        row = timed("F8", "waits-for-deleted", one, by, "an error, as its topic is deleted,", one.t)
+        if row.held is Held.KEPT and not any(a.error for a in self.asked):
+            row = broken("F8", "deleted-without-error", one, "an error", "no error")
+        yield row
+
+    def _ready_from(self) -> int:
+        """The earliest moment at which the fetch can be ready for data."""
+        return self._reached([a.log.most_times(a.offset) for a in self.asked])
+
+    def _ready_by(self) -> int:
+        """The moment at which it certainly is."""
+        return self._reached([a.log.least_times(a.offset) for a in self.asked])
+
+    def _reached(self, times: list[list[tuple[int, int]]]) -> int:
+        least = integer(self.one.body, "min_bytes")
+        if least <= 0:
+            return self.one.t
+        moments = sorted(moment for part in times for moment in part)
+        sums = accumulate(size for _, size in moments)
+        return next((t for (t, _), total in zip(moments, sums, strict=True) if total >= least), END_OF_TIME)
+
+    @property
+    def _over_parts(self) -> bool:
+        """Whether no partition alone has, in the end, as much as is wanted of all: F7's."""
+        least = integer(self.one.body, "min_bytes")
+        return len(self.asked) > 1 and all(a.log.most(self.until, a.offset) < least for a in self.asked)
+
+    def _valid(self) -> Rows:
+        one, deadline = self.one, self.deadline
+        ready_from, ready_by = self._ready_from(), self._ready_by()
+        errors = [a.error for a in self.asked if a.error]
+        if errors:
+            clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
+            yield broken(clause, "error-without-reason", one, allowed, _named(errors[0]))
+            return
+        if one.wait_ms <= 0 or ready_by <= one.t:
+            yield from self._at_once()
+            return
+        if ready_from > one.t and one.answer_t is not None:
+            yield self._not_before(ready_from)
+        if ready_by < deadline:
+            yield from self._woken(ready_by)
+            return
+        by = self.bounds.by(one.t, deadline, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
+        yield timed("F2", "late", one, by, f"an answer at max_wait {one.wait_ms} ms,", one.t)
+        if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS:
+            yield from self._there("F5", "empty-at-max-wait", deadline - EARLY_NS)
+
+    def _not_before(self, ready_from: int) -> Row:
+        one = self.one
+        assert one.answer_t is not None
+        earliest = min(self.deadline, ready_from)
+        if one.answer_t >= earliest - EARLY_NS:
+            return kept("F1")
+        least = integer(one.body, "min_bytes")
+        there = sum(a.log.most(one.answer_t, a.offset) for a in self.asked)
+        what = "max_wait" if earliest == self.deadline else "the append that makes it ready"
+        return broken(
+            "F1", "early", one,
+            f"not before {what}, {after(earliest, one.t)} after the request (less {EARLY_NS // MS} ms)",
+            f"answered after {after(one.answer_t, one.t)}, with at most {there} of {least} bytes to be had",
+            *self._appends(END_OF_TIME),
+        )  # fmt: skip
+
+    def _at_once(self) -> Rows:
+        """F4, or F7 where it takes all partitions together."""
+        one = self.one
+        clause = "F7" if self._over_parts and one.wait_ms > 0 else "F4"
+        gap = one.wait_ms * MS or NO_WAIT_GAP_NS
+        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
+        why = "with max_wait 0" if one.wait_ms <= 0 else "with enough there"
+        yield timed(
+            clause, "waits-though-ready", one, by, f"an answer at once {why},", one.t, *self._appends(one.t)
+        )
+        if one.answer_t is not None:
+            yield from self._there(clause, "empty-at-once", one.t)
+            yield from self._placed()
+
+    def _woken(self, ready_by: int) -> Rows:
+        """F3, or F7: an append makes it ready while it waits."""
+        one = self.one
+        clause = "F7" if self._over_parts else "F3"
+        by = self.bounds.by(
+            one.t, ready_by, one.answer_t, gap_ns=self.deadline - ready_by, watched_t=one.watched_t
+        )
+        promise = f"an answer {after(ready_by, one.t)} after the request, when the append is acknowledged,"
+        woken = timed(clause, "not-woken", one, by, promise, one.t, *self._appends(ready_by))
+        yield woken
+        if one.answer_t is not None and woken.held is Held.KEPT:
+            # What comes before the acknowledgement must be ready all the same; what comes behind it has the record.
+            yield from self._there(clause, "woken-without-it", min(ready_by, one.answer_t), ready=True)
+
+    def _there(self, clause: str, cause: str, t: int, *, ready: bool = False) -> Rows:
+        """What was there at `t` is in the answer. No occasion where nothing was."""
+        one = self.one
+        missing = []
+        there = 0
+        for a in self.asked:
+            end = a.log.least_end(t)
+            there += max(end - a.offset, 0)
+            if end > a.offset and a.end < end:
+                missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")
+        room = min(integer(one.body, "max_bytes", 1 << 31), *self._rooms())
+        if sum(a.log.most(self.until, a.offset) for a in self.asked) > room:
+            return
+        if ready and not there and not any(a.batches for a in self.asked):
+            missing.append("any record")
+            there = 1
+        if not there:
+            return
+        if missing:
+            yield broken(
+                clause, cause, one, f"records of {'; '.join(missing)}", "not there", *self._appends(t)
+            )
+        else:
+            yield kept(clause)
+
+    def _rooms(self) -> list[int]:
+        return [integer(what, "partition_max_bytes", 1 << 31) for _, what, _ in fetched(self.one)]
+
+    def _placed(self) -> Rows:
+        """P1: an acknowledged record is where its acknowledgement said."""
+        for a in self.asked:
+            if a.batches and a.offset in {append.base for append in a.log.surely(self.one.t)}:
+                first = integer(a.batches[0], "base")
+                if first == a.offset:
+                    yield kept("P1")
+                else:
+                    yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
+
+    def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
+        """F9, of a fetch inside a span in which a replica that is in sync was stopped."""
+        one = self.one
+        if one.answer_t is None:
+            return
+        for begin, end in spans:
+            if not (begin <= one.t and one.answer_t <= end):
+                continue
+            for a in self.asked:
+                held_back = [
+                    append for append in a.log.surely(one.t) if append.t >= begin and append.base >= a.offset
+                ]
+                in_sync = self.topics.in_sync_around(a.part, begin, one.answer_t)
+                if not held_back or in_sync is None or in_sync < 2:
+                    continue
+                first = min(append.base for append in held_back)
+                if a.end <= first:
+                    yield kept("F9")
+                else:
+                    seen = f"records up to {a.end} while a replica in sync was stopped"
+                    yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
+
+    def _appends(self, t: int) -> list[int]:
+        """The events of the last appends that were acknowledged by `t`."""
+        made = [append for a in self.asked for append in a.log.surely(t)]
+        return [i for append in made[-2:] for i in append.exchange.events]
+
+
+def _named(error: int) -> str:
+    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -1,0 +1,654 @@
+"""G0 to G10: joins, syncs and heartbeats of a consumer group of the classic protocol.
+
+The coordinator is known by its answers alone. A generation is the joins that were answered with it; who belonged to the
+one before and is not among them had left, was late, or was not heard of. A clause speaks only where the exchanges leave
+no other reading: coordinator errors, other protocols and connections that were cut give no occasion.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_spec.wire.fetch import ERRORS
+from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed
+
+__all__ = ["groups"]
+
+ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 25, 27, 79
+JOIN_GAP_NS: Final = 3000 * MS
+"""By how much a join that should be answered at once would be late where it waited: the usual initial delay."""
+
+
+@dataclass(slots=True)
+class _Generation:
+    """The joins that were answered with one generation, and the syncs sent in it."""
+
+    number: int
+    joins: list[Exchange] = field(default_factory=list)
+    syncs: list[Exchange] = field(default_factory=list)
+
+    @property
+    def members(self) -> dict[str, Exchange]:
+        return {text(one.got, "member_id"): one for one in self.joins}
+
+    @property
+    def first_t(self) -> int:
+        """When the first of them was answered: the generation had begun."""
+        return min(one.answer_t or END_OF_TIME for one in self.joins)
+
+    @property
+    def last_t(self) -> int:
+        return max(one.answer_t or 0 for one in self.joins)
+
+    @property
+    def leader(self) -> str:
+        return text(self.joins[0].got, "leader")
+
+    @property
+    def rebalance_ms(self) -> tuple[int, int]:
+        """The shortest and the longest rebalance time-out of its members."""
+        times = [_rebalance_ms(one) for one in self.joins]
+        return min(times), max(times)
+
+
+@dataclass(slots=True)
+class _Group:
+    """All exchanges of one group in a scene, by kind, in order of sending."""
+
+    bounds: Bounds
+    joins: list[Exchange]
+    syncs: list[Exchange]
+    heartbeats: list[Exchange]
+    leaves: list[Exchange]
+    end_t: int
+
+    def generations(self) -> list[_Generation]:
+        found: dict[int, _Generation] = {}
+        for one in self.joins:
+            if _answered(one):
+                number = integer(one.got, "generation_id", -1)
+                found.setdefault(number, _Generation(number)).joins.append(one)
+        for one in self.syncs:
+            number = integer(one.body, "generation_id", -1)
+            if number in found:
+                found[number].syncs.append(one)
+        return [found[number] for number in sorted(found)]
+
+    def contacts(self, member: str) -> list[Exchange]:
+        """What the coordinator heard of a member, in order of sending."""
+        heard = [*self.joins, *self.syncs, *self.heartbeats]
+        return sorted((one for one in heard if _member(one) == member), key=lambda one: one.t)
+
+    def issued(self) -> dict[str, Exchange]:
+        """The member ids that were given out, each with the first join that was answered with it."""
+        given: dict[str, Exchange] = {}
+        for one in self.joins:
+            if one.answer is not None and (member := text(one.got, "member_id")):
+                given.setdefault(member, one)
+        return given
+
+    def left(self, member: str, t: int) -> int | None:
+        """When the member's leaving was asked for, if it was by `t`."""
+        return min((one.t for one in self.leaves if one.t <= t and member in _leavers(one)), default=None)
+
+
+def groups(bounds: Bounds, scene: Scene) -> Rows:
+    """All rows of the groups of a scene."""
+    by_group: dict[str, list[Exchange]] = defaultdict(list)
+    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
+        by_group[text(one.body, "group_id")].append(one)
+    for exchanges in by_group.values():
+        # What was asked before the coordinator was there had no effect.
+        loading = [one.i for one in exchanges if one.error in LOADING]
+        heard = [one for one in exchanges if one.error not in LOADING]
+        if any(_static(one) for one in heard) or (loading and heard and max(loading) > heard[0].i):
+            continue
+
+        def of(api: str, heard: list[Exchange] = heard) -> list[Exchange]:
+            return [one for one in heard if one.api == api]
+
+        yield from _of_group(
+            _Group(
+                bounds, of("join_group"), of("sync_group"), of("heartbeat"), of("leave_group"), scene.end_t
+            )
+        )
+
+
+def _of_group(group: _Group) -> Rows:
+    yield from _member_ids(group)
+    generations = group.generations()
+    for before, one in pairwise([None, *generations]):
+        assert one is not None
+        yield from _one_leader(one)
+        yield from _syncs(group, one)
+        if before is not None and set(before.members) & set(one.members):
+            yield from _numbered(group, before, one)
+        if before is None or not _could_be_alive(group, before, one):
+            if before is None or _surely_empty(group, before, one):
+                yield from _initial_delay(group, one)
+        else:
+            yield from _rebalance(group, before, one)
+    yield from _heartbeats(group, generations)
+    yield from _sessions(group, generations)
+    yield from _leaving(group, generations)
+
+
+def _member_ids(group: _Group) -> Rows:
+    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused."""
+    issued = group.issued()
+    for one in group.joins:
+        member = text(one.body, "member_id")
+        if not member and one.version >= 4:
+            by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
+            row = timed("G0", "waits", one, by, f"{_named(MEMBER_ID_REQUIRED)} at once:", one.t)
+            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not text(one.got, "member_id")):
+                seen = f"{_named(one.error)}, member id {text(one.got, 'member_id')!r}"
+                row = broken("G0", "no-member-id", one, f"{_named(MEMBER_ID_REQUIRED)} and an id", seen)
+            yield row
+        elif member and member not in issued:
+            yield _refused(group, one, UNKNOWN_MEMBER)
+
+
+def _refused(group: _Group, one: Exchange, error: int) -> Row:
+    """G9: at once, with that error."""
+    by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
+    row = timed("G9", "refusal-waits", one, by, f"{_named(error)} at once:", one.t)
+    if row.held is Held.KEPT and one.error != error:
+        row = broken("G9", "not-refused", one, _named(error), _named(one.error))
+    return row
+
+
+def _one_leader(one: _Generation) -> Rows:
+    """G2."""
+    members = one.members
+    leaders = {text(join.got, "leader") for join in one.joins}
+    if len(leaders) != 1 or not leaders <= set(members):
+        named = ", ".join(sorted(leaders))
+        allowed, seen = "one leader, a member of it", f"leaders {named} of {len(members)} members"
+        if len(leaders) > 1 or all(_member(sync) != one.leader for sync in one.syncs):
+            yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
+        return
+    for join in one.joins:
+        told = {text(member, "member_id") for member in items(join.got, "members")}
+        me = text(join.got, "member_id")
+        if me == one.leader and not set(members) <= told:
+            seen = f"{len(told)} of at least {len(members)}"
+            yield broken("G2", "leader-not-told", join, "the leader is told all members", seen)
+        elif me != one.leader and told:
+            yield broken("G2", "follower-told", join, "the leader alone is told", f"{len(told)} members")
+        else:
+            yield kept("G2")
+
+
+def _numbered(group: _Group, before: _Generation, one: _Generation) -> Rows:
+    """G3: somebody was a member all the time, so each rebalance between is one of these."""
+    stayed = [m for m in set(before.members) & set(one.members) if _joins_answered(group, m, before, one)]
+    if not stayed:
+        return
+    if one.number == before.number + 1:
+        yield kept("G3")
+    else:
+        join = one.members[stayed[0]]
+        seen = f"generation {one.number} after {before.number}"
+        yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
+
+
+def _joins_answered(group: _Group, member: str, before: _Generation, one: _Generation) -> bool:
+    """Whether every join of the member between two generations was answered with one of them."""
+    first, last = before.members[member].t, one.members[member].t
+    return all(_answered(join) for join in group.joins if _member(join) == member and first <= join.t <= last)
+
+
+def _gone_by(group: _Group, member: str, t: int) -> bool:
+    """Whether a member had surely left by `t`."""
+    return any(
+        member in _leavers(one) and one.answer_t is not None and one.answer_t <= t and one.error == 0
+        for one in group.leaves
+    )
+
+
+def _surely_empty(group: _Group, before: _Generation, one: _Generation) -> bool:
+    """Whether the group was empty when the first join of this generation was sent."""
+    first_t = min(join.t for join in one.joins)
+    return all(_gone_by(group, member, first_t) for member in before.members)
+
+
+def _could_be_alive(group: _Group, before: _Generation, one: _Generation) -> bool:
+    """Whether a member of the last generation was surely there when this one began to be made."""
+    first_t = min(join.t for join in one.joins)
+    return any(_alive_at(group, member, first_t) for member in before.members)
+
+
+def _alive_at(group: _Group, member: str, t: int) -> bool:
+    """Whether the coordinator must still count this member at `t`: heard of lately enough, and not leaving."""
+    heard = [one for one in group.contacts(member) if one.t <= t]
+    if not heard or group.left(member, t) is not None:
+        return False
+    session_ns = _session_ms(group, member) * MS
+    waiting = any(one.api == "join_group" and (one.answer_t or END_OF_TIME) >= t for one in heard)
+    return waiting or t < heard[-1].t + session_ns - EARLY_NS
+
+
+def _initial_delay(group: _Group, one: _Generation) -> Rows:
+    """G1. The delay begins anew when somebody joins in it, so several joins may wait for two."""
+    delay_ms = group.bounds.declared.initial_delay_ms
+    if delay_ms is None:
+        return
+    first = min(one.joins, key=lambda join: join.t)
+    last = max(one.joins, key=lambda join: join.t)
+    unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
+    earliest = first.t + min(delay_ms, one.rebalance_ms[0]) * MS
+    if one.first_t < earliest - EARLY_NS:
+        seen = f"answered after {after(one.first_t, first.t)}"
+        yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms", seen)
+        return
+    if unheard:
+        return
+    due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
+    gap = max(one.rebalance_ms[1], delay_ms) * MS
+    for join in one.joins:
+        by = group.bounds.by(join.t, due, join.answer_t, gap_ns=gap, watched_t=join.watched_t)
+        yield timed("G1", "late", join, by, f"an answer after the initial delay of {delay_ms} ms,", join.t)
+
+
+def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
+    """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
+    begun = max((join.answer_t or 0 for join in before.joins), default=0)
+    triggers = [
+        x.t for x in (*group.joins, *group.leaves)
+        if x.t <= one.first_t and _member(x) and (x.answer_t or END_OF_TIME) > before.first_t and x not in before.joins
+    ]  # fmt: skip
+    start = min(triggers, default=begun)
+    shortest = min(_rebalance_ms(join) for join in (*before.joins, *one.joins))
+    longest = max(_rebalance_ms(join) for join in (*before.joins, *one.joins))
+    missing = [
+        member
+        for member in before.members
+        if member not in one.members and _alive_at(group, member, one.first_t)
+    ]
+    if missing:
+        yield from _without(group, before, one, missing, start + shortest * MS, longest)
+        return
+    yield from _all_there(group, before, one, longest)
+
+
+def _without(
+    group: _Group, before: _Generation, one: _Generation, missing: list[str], earliest: int, longest_ms: int
+) -> Rows:
+    """A generation without a member that was there: only the rebalance time-out makes it so."""
+    join = min(one.joins, key=lambda join: join.answer_t or END_OF_TIME)
+    late_joins = [x for x in group.joins if _member(x) in missing and x.t > before.members[_member(x)].t]
+    clause = "G4" if late_joins else "G6"
+    if one.first_t < earliest - EARLY_NS:
+        seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} member(s) that had not rejoined"
+        allowed = "not before all have rejoined, or the rebalance time-out"
+        cause = "did-not-wait" if late_joins else "before-the-time-out"
+        yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
+        return
+    yield kept(clause)
+    if late_joins:
+        return
+    first = min((x for x in one.joins), key=lambda x: x.t)
+    due = first.t + longest_ms * MS
+    for x in one.joins:
+        by = group.bounds.by(x.t, due, x.answer_t, gap_ns=longest_ms * MS, watched_t=x.watched_t)
+        yield timed("G6", "late", x, by, f"an answer at the rebalance time-out, {longest_ms} ms,", x.t)
+    for member in missing:
+        yield from _is_out(group, member, one)
+
+
+def _is_out(group: _Group, member: str, one: _Generation) -> Rows:
+    """The member that did not rejoin is told so: 25."""
+    told = [
+        x for x in group.heartbeats
+        if _member(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
+    ]  # fmt: skip
+    for x in told[:1]:
+        if x.error == UNKNOWN_MEMBER:
+            yield kept("G6")
+        else:
+            seen = f"{_named(x.error)} {after(x.t, one.last_t)} after the others were answered"
+            yield broken("G6", "not-out", x, f"{_named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+
+
+def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms: int) -> Rows:
+    """G4: all are answered when the last has rejoined, or has left."""
+    leaves = [
+        leave for leave in group.leaves
+        if before.first_t < leave.t <= one.last_t and any(m in before.members for m in _leavers(leave))
+    ]  # fmt: skip
+    last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
+    pending = [
+        member for member, join in group.issued().items()
+        if join.error == MEMBER_ID_REQUIRED and join.t <= last_t and member not in one.members
+        and not any(_member(x) == member and x.t <= last_t for x in (*group.joins, *group.leaves))
+    ]  # fmt: skip
+    expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
+    unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
+    if pending or expired or unheard:
+        # A member that has its id and has not joined is waited for, and one that is not heard of for its session.
+        return
+    first_t = min(join.t for join in one.joins)
+    gap = first_t + longest_ms * MS - last_t
+    waited = [join for join in one.joins if join.t < last_t]
+    for join in one.joins:
+        if len(one.joins) > 1 or leaves:
+            by = group.bounds.by(join.t, last_t, join.answer_t, gap_ns=gap, watched_t=join.watched_t)
+            promise = f"an answer when the last member has rejoined or left, {after(last_t, join.t)} after,"
+            yield timed("G4", "waits-though-complete", join, by, promise, join.t, *_numbers(leaves))
+    if waited and len(before.members) > 0:
+        earlier = min(join.answer_t or END_OF_TIME for join in waited)
+        if earlier < last_t:
+            allowed, seen = (
+                "not before all have rejoined",
+                f"answered {after(last_t, earlier)} before the last join",
+            )
+            yield broken("G4", "did-not-wait", waited[0], allowed, seen, *_numbers(one.joins))
+        else:
+            yield kept("G4")
+
+
+def _syncs(group: _Group, one: _Generation) -> Rows:
+    """G5."""
+    leads = [sync for sync in one.syncs if _member(sync) == one.leader]
+    lead = leads[0] if leads else None
+    given = {
+        text(share, "member_id"): text(share, "assignment")
+        for share in items(None if lead is None else lead.body, "assignments")
+    }
+    longest = one.rebalance_ms[1]
+    for sync in one.syncs:
+        if _member(sync) not in one.members:
+            continue
+        if sync.answer is not None and sync.error == 0 and (lead is None or (sync.answer_t or 0) < lead.t):
+            seen = "answered though the leader has not synced" if lead is None else (
+                f"answered {after(lead.t, sync.answer_t or 0)} before the leader's sync"
+            )  # fmt: skip
+            yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
+            continue
+        if lead is None or (sync.error and sync.error != 0 and _disturbed(group, one, sync)):
+            continue
+        if lead.answer is not None and lead.error:
+            continue
+        due = max(sync.t, lead.t)
+        if sync.answer is None and _disturbed(group, one, sync):
+            continue
+        gap = sync.t + longest * MS - due
+        by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=gap, watched_t=sync.watched_t)
+        promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
+        row = timed("G5", "waits-though-synced", sync, by, promise, sync.t, *lead.events)
+        if row.held is Held.KEPT and sync.error:
+            row = broken("G5", "refused", sync, "its assignment", _named(sync.error))
+        elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(_member(sync), ""):
+            row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
+        yield row
+
+
+def _disturbed(group: _Group, one: _Generation, sync: Exchange) -> bool:
+    """Whether a rebalance may have begun before this sync was answered."""
+    until = sync.answer_t or sync.watched_t
+    asked = [x for x in (*group.joins, *group.leaves) if x not in one.joins and _member_of_any(x)]
+    if any(
+        one.first_t <= x.t <= until or ((x.answer_t or END_OF_TIME) > one.first_t and x.t <= until)
+        for x in asked
+    ):
+        return True
+    shortest = min((_session_ms(group, member) for member in one.members), default=0)
+    return until - one.first_t > min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS
+
+
+def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
+    """G3 (a rebalance is told), G9 (refusals) and G10 (who is heard of stays)."""
+    issued = group.issued()
+    for beat in (*group.heartbeats, *group.syncs):
+        member, number = _member(beat), integer(beat.body, "generation_id", -1)
+        if member not in issued:
+            # Kafka answers heartbeats blindly while a group is loading, so it must have been seen loaded.
+            if any(join.answer_t is not None and join.answer_t <= beat.t for join in group.joins):
+                yield _refused(group, beat, UNKNOWN_MEMBER)
+            continue
+        if beat.answer is None:
+            continue
+        current = _current(generations, beat)
+        if current is None or member not in current.members or not _steady(group, member, current, beat):
+            continue
+        if number > current.number and beat.error != REBALANCING:
+            yield _refused(group, beat, ILLEGAL_GENERATION)
+        elif number == current.number and beat.api == "heartbeat":
+            yield from _beat(group, current, member, beat)
+
+
+def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> Rows:
+    assert beat.answer_t is not None
+    bounds = group.bounds
+    late, rtt = bounds.machine(beat.t - bounds.declared.late_ms * MS, beat.answer_t)
+    allowed_ns = bounds.declared.late_ms * MS + 2 * (late + rtt)
+    waiting = [
+        join for join in group.joins
+        if _member(join) and _member(join) != member and join not in current.joins and join.t > current.first_t
+        and join.t + allowed_ns <= beat.t and (join.answer_t or END_OF_TIME) > beat.answer_t
+        and join.watched_t > beat.answer_t
+    ]  # fmt: skip
+    if waiting:
+        if beat.error == REBALANCING:
+            yield kept("G3")
+        else:
+            allowed = f"{_named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
+            yield broken(
+                "G3", "rebalance-not-told", beat, allowed, _named(beat.error), *waiting[0].events, held=Held.LATE
+            )  # fmt: skip
+        return
+    began = current.members[member].answer_t or beat.t
+    if beat.t > began + _session_ms(group, member) * MS and not _triggered(group, current, beat.answer_t):
+        if beat.error == UNKNOWN_MEMBER:
+            seen = f"{_named(UNKNOWN_MEMBER)}, though it was heard of in time"
+            yield broken("G10", "put-out", beat, "it stays a member", seen)
+        else:
+            yield kept("G10")
+
+
+def _triggered(group: _Group, current: _Generation, until: int) -> bool:
+    """Whether anybody did what begins a rebalance, since the generation began."""
+    return any(
+        x not in current.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) >= current.first_t
+        for x in (*group.joins, *group.leaves)
+        if x.t <= until
+    )
+
+
+def _current(generations: list[_Generation], one: Exchange) -> _Generation | None:
+    """The generation that was the last when this was sent and is when it was answered; None if another came between."""
+    until = one.answer_t or one.watched_t
+    begun = [generation for generation in generations if generation.first_t <= until]
+    if not begun or begun[-1].last_t > one.t:
+        return None
+    return begun[-1]
+
+
+def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) -> bool:
+    """Whether the member must be one still: heard of often enough, and not leaving."""
+    until = beat.answer_t or beat.watched_t
+    if group.left(member, until) is not None:
+        return False
+    session_ns = _session_ms(group, member) * MS
+    heard = [one for one in group.contacts(member) if current.members[member].t <= one.t <= beat.t]
+    times = [max(one.t, current.first_t) for one in heard]
+    if any(b - a >= session_ns - EARLY_NS for a, b in pairwise([*times, until])):
+        return False
+    # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
+    synced = any(one.api == "sync_group" and _answered(one) and one.t >= current.first_t for one in heard)
+    rebalances = [
+        x for x in (*group.joins, *group.leaves)
+        if x not in current.joins and _member_of_any(x) and current.first_t <= x.t <= until
+    ]  # fmt: skip
+    longest_wait = until - min((x.t for x in rebalances), default=until)
+    return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
+
+
+def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
+    """G7: of a member that falls silent in a generation that nothing else disturbs, told by the others' heartbeats."""
+    for one in generations:
+        for member in one.members:
+            heard = [x for x in group.contacts(member) if x.t >= one.members[member].t]
+            last = max(heard, key=lambda x: x.t)
+            session_ms = _session_ms(group, member)
+            if last.answer_t is None or last.error or group.left(member, group.end_t) is not None:
+                continue
+            if integer(last.body, "generation_id", one.number) != one.number or last.api == "join_group":
+                continue
+            others = [
+                x for x in group.heartbeats
+                if _member(x) in one.members and _member(x) != member and x.t > last.t and x.answer is not None
+                and integer(x.body, "generation_id") == one.number
+            ]  # fmt: skip
+            others = _until_joined(group, one, others)
+            if (
+                not others
+                or others[-1].t < last.t + session_ms * MS - EARLY_NS
+                or _silent(group, one, member, others)
+            ):
+                continue
+            yield from _silence(group, member, last, others, session_ms)
+
+
+def _until_joined(group: _Group, one: _Generation, beats: list[Exchange]) -> list[Exchange]:
+    """The heartbeats before anybody asked to join or to leave."""
+    asked = [
+        x.t for x in (*group.joins, *group.leaves)
+        if x not in one.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) > one.first_t
+    ]  # fmt: skip
+    first = min(asked, default=END_OF_TIME)
+    return [beat for beat in beats if (beat.answer_t or 0) < first]
+
+
+def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange]) -> bool:
+    """Whether somebody else than `member` may have been out by its session as well, or did not sync."""
+    for other in one.members:
+        if other == member:
+            continue
+        if not any(_member(sync) == other and _answered(sync) for sync in one.syncs):
+            return True
+        times = [x.t for x in group.contacts(other) if x.t >= one.first_t]
+        if any(
+            b - a >= _session_ms(group, other) * MS - EARLY_NS for a, b in pairwise([*times, beats[-1].t])
+        ):
+            return True
+    return not any(_member(sync) == member and _answered(sync) for sync in one.syncs)
+
+
+def _silence(group: _Group, member: str, last: Exchange, others: list[Exchange], session_ms: int) -> Rows:
+    assert last.answer_t is not None
+    told = [x for x in others if x.error == REBALANCING]
+    first = told[0] if told else None
+    earliest = last.t + session_ms * MS
+    if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
+        seen = f"a rebalance was told {after(first.answer_t, last.t)} after it was last heard of"
+        yield broken(
+            "G7", "early", first, f"not before its session time-out of {session_ms} ms", seen, *last.events
+        )
+        return
+    poll = max((b.t - a.t for a, b in pairwise(others)), default=0)
+    due = last.answer_t + session_ms * MS + min(poll, session_ms * MS)
+    answered = None if first is None else first.answer_t
+    watched = others[-1].t
+    by = group.bounds.by(last.t, due, answered, gap_ns=session_ms * MS, watched_t=watched)
+    promise = f"a rebalance at its session time-out, {session_ms} ms,"
+    yield timed("G7", "not-put-out", first or others[-1], by, promise, last.t, *last.events)
+
+
+def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
+    """G8: told by the heartbeats of those who stay."""
+    for leave in group.leaves:
+        if (
+            leave.answer_t is None
+            or leave.error
+            or any(integer(said, "error_code") for said in items(leave.got, "members"))
+        ):
+            continue
+        before = [one for one in generations if one.last_t <= leave.t]
+        if not before or not any(member in before[-1].members for member in _leavers(leave)):
+            continue
+        one = before[-1]
+        synced = {_member(sync) for sync in one.syncs if _answered(sync) and (sync.answer_t or 0) <= leave.t}
+        disturbed = [
+            x for x in (*group.joins, *group.leaves)
+            if x is not leave and x not in one.joins and _member_of_any(x)
+            and x.t <= leave.answer_t and (x.answer_t or END_OF_TIME) >= one.first_t
+        ]  # fmt: skip
+        if disturbed or set(one.members) - synced:
+            continue
+        stay = set(one.members) - set(_leavers(leave))
+        beats = [
+            x for x in group.heartbeats
+            if _member(x) in stay and x.t >= leave.answer_t and x.answer is not None
+            and integer(x.body, "generation_id") == one.number
+        ]  # fmt: skip
+        joined = min((x.t for x in group.joins if x.t > leave.t and _member(x)), default=END_OF_TIME)
+        beats = [x for x in beats if x.t < joined]
+        if not beats or any(
+            not _alive_at(group, member, leave.t) for member in one.members if member in stay
+        ):
+            continue
+        told = next((x for x in beats if x.error == REBALANCING), None)
+        session_ms = min(_session_ms(group, member) for member in stay)
+        poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
+        due = leave.answer_t + min(poll, session_ms * MS)
+        by = group.bounds.by(
+            leave.t,
+            due,
+            None if told is None else told.answer_t,
+            gap_ns=session_ms * MS,
+            watched_t=beats[-1].t,
+        )
+        yield timed("G8", "not-told", told or beats[-1], by, "a rebalance at once,", leave.t, *leave.events)
+
+
+def _answered(one: Exchange) -> bool:
+    """Answered without an error."""
+    return one.answer is not None and one.got is not None and one.error == 0
+
+
+def _member(one: Exchange) -> str:
+    return text(one.body, "member_id")
+
+
+def _member_of_any(one: Exchange) -> bool:
+    """Whether the request is one of a member: a join without an id begins no rebalance."""
+    return bool(_member(one)) or bool(_leavers(one)) or (one.api == "join_group" and one.version < 4)
+
+
+def _leavers(one: Exchange) -> list[str]:
+    if one.api != "leave_group":
+        return []
+    named = [text(member, "member_id") for member in items(one.body, "members")]
+    return named or [text(one.body, "member_id")]
+
+
+def _static(one: Exchange) -> bool:
+    return bool(text(one.body, "group_instance_id"))
+
+
+def _rebalance_ms(join: Exchange) -> int:
+    given = integer(join.body, "rebalance_timeout_ms", -1)
+    return given if given >= 0 else integer(join.body, "session_timeout_ms")
+
+
+def _session_ms(group: _Group, member: str) -> int:
+    """The session time-out of a member's last join."""
+    joins = [x for x in group.joins if text(x.got, "member_id") == member or _member(x) == member]
+    return integer(joins[-1].body, "session_timeout_ms") if joins else 0
+
+
+def _numbers(exchanges: list[Exchange]) -> Iterator[int]:
+    for one in exchanges:
+        yield from one.events
+
+
+def _named(error: int) -> str:
+    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -1,0 +1,200 @@
+"""A recorded wire trace to verdicts: the rows of every scene, counted by clause.
+
+A scene is one question, asked in many rows and, where a row was late or could not be judged, again in repetitions
+(`name#2`). A row that is broken is broken. A late row needs company: of one clause, cause and scene a single late row
+that did not come again is UNKNOWN, two or more are VIOLATED. A scene of which no row of a clause could be judged makes
+the clause UNKNOWN; undecided rows beside decided ones of the same scene are counted and told, no more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.judge.result import ClauseResult, RunResult
+from purgatorio_spec.judge.tally import Cause
+from purgatorio_spec.trace.record import Header, Implementation
+from purgatorio_spec.verdict import Verdict, Violation, worst
+from purgatorio_spec.wire.bound import Bounds, Held
+from purgatorio_spec.wire.cut import cut_connections
+from purgatorio_spec.wire.exchange import answered_once, decodes, in_order
+from purgatorio_spec.wire.fetch import fetches
+from purgatorio_spec.wire.file import WireTrace, read_trace
+from purgatorio_spec.wire.group import groups
+from purgatorio_spec.wire.history import Scene, scenes
+from purgatorio_spec.wire.log import Topics
+from purgatorio_spec.wire.produce import produces
+from purgatorio_spec.wire.record import PROFILE, WireEvent, WireHeader
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_spec.wire.row import Row
+from purgatorio_spec.wire.topic import deletes_records, topics_come_and_go
+
+__all__ = ["Tallied", "Wire", "judge_file", "judge_scene", "judge_trace"]
+
+LATE_ROWS_NEEDED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What all scenes of a trace are judged by: the bounds, what was offered, and what was ever answered."""
+
+    bounds: Bounds
+    offered: Mapping[str, tuple[int, int]]
+    answered: frozenset[tuple[str, int]]
+
+    @classmethod
+    def of(cls, header: WireHeader, events: Iterable[WireEvent]) -> Wire:
+        """Gather it from a trace."""
+        held = list(events)
+        answered = {
+            (one.api, one.version)
+            for one in held
+            if one.ev == "answer" and one.api is not None and one.version is not None
+        }
+        return cls(Bounds.of(header.declared, held), header.versions, frozenset(answered))
+
+
+def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
+    """Every row that a scene gave."""
+    topics = Topics.of(scene.exchanges)
+    bounds = wire.bounds
+    return [
+        *answered_once(bounds, scene, wire.answered),
+        *in_order(scene),
+        *decodes(scene, wire.answered, dict(wire.offered)),
+        *fetches(bounds, scene, topics),
+        *produces(bounds, scene, topics),
+        *topics_come_and_go(bounds, scene, topics),
+        *deletes_records(bounds, scene, topics),
+        *groups(bounds, scene),
+        *cut_connections(bounds, scene),
+    ]
+
+
+@dataclass(slots=True)
+class Tallied:
+    """What the rows of one clause came to. `late` rows are by scene and cause; `open` names scenes without a decided
+    row, with the first reason."""
+
+    occasions: int = 0
+    undecided: int = 0
+    broken: list[Row] = field(default_factory=list)
+    late: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
+    decided: set[str] = field(default_factory=set)
+    open: dict[str, str] = field(default_factory=dict)
+
+    def add(self, scene: str, row: Row) -> None:
+        """Count one row of a scene, given by its name without the repetition."""
+        self.occasions += 1
+        if row.held is Held.UNDECIDED:
+            self.undecided += 1
+            self.open.setdefault(scene, row.seen)
+            return
+        self.decided.add(scene)
+        if row.held is Held.BROKEN:
+            self.broken.append(row)
+        elif row.held is Held.LATE:
+            self.late[scene, row.cause].append(row)
+
+    def violations(self) -> list[Row]:
+        """The rows that break it: those broken, and those late that were not alone."""
+        late = [row for rows in self.late.values() if len(rows) >= LATE_ROWS_NEEDED for row in rows]
+        return [*self.broken, *late]
+
+    def result(self, clause: str, skipped: str) -> ClauseResult:
+        """The verdict. `skipped`: why there was no occasion, where there was none."""
+        causes: dict[str, Cause] = defaultdict(Cause)
+        for row in self.violations():
+            violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
+            causes[row.cause].add(violation)
+        if causes:
+            return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
+        alone = [rows[0] for rows in self.late.values() if len(rows) < LATE_ROWS_NEEDED]
+        if alone:
+            row = alone[0]
+            reason = f"one late row did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        waiting = {scene: why for scene, why in self.open.items() if scene not in self.decided}
+        if waiting:
+            scene, why = next(iter(waiting.items()))
+            reason = f"{self.undecided} of {self.occasions} rows undecided, all of scene {scene}: {why}"
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        if not self.occasions:
+            return ClauseResult(clause, Verdict.SKIPPED, reason=skipped)
+        reason = f"{self.undecided} of {self.occasions} rows undecided" if self.undecided else ""
+        return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
+
+
+def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
+    """The rows of scenes, by clause."""
+    tallies = {clause: Tallied() for clause in WIRE_CLAUSES}
+    for scene in played:
+        for row in judge_scene(wire, scene):
+            tallies[row.clause].add(scene.base, row)
+    return tallies
+
+
+def judge_trace(trace: WireTrace) -> RunResult:
+    """The verdicts of a trace, in the words of `purgatorio check`."""
+    header = trace.header
+    problems = _problems(trace)
+    if header is None:
+        return RunResult(
+            "?", trace.name, "?", PROFILE, Verdict.INVALID_TRACE, len(trace.events), {}, tuple(problems)
+        )
+    end_t = max((event.t for event in trace.events), default=0)
+    tallies = tally(Wire.of(header, trace.events), scenes(trace.events, end_t))
+    why = {} if trace.end is None else trace.end.skipped
+    clauses = {
+        clause: tallied.result(clause, why.get(clause, "no scene gave an occasion"))
+        for clause, tallied in tallies.items()
+    }
+    if not trace.whole:
+        clauses = {name: _not_whole(one) for name, one in clauses.items()}
+    verdict = Verdict.INVALID_TRACE if trace.broken_count else worst(one.verdict for one in clauses.values())
+    return RunResult(
+        header.run, trace.name, subject_of(header), PROFILE, verdict, len(trace.events), clauses, tuple(problems),
+        header=_as_header(header), quarantined=trace.broken_count,
+    )  # fmt: skip
+
+
+def judge_file(path: Path) -> tuple[WireTrace, RunResult]:
+    """Read a trace and judge it."""
+    trace = read_trace(path)
+    return trace, judge_trace(trace)
+
+
+def subject_of(header: WireHeader) -> str:
+    """What was judged, in one line."""
+    name = header.broker.get("name")
+    address = header.broker.get("address")
+    return f"{name if isinstance(name, str) and name else 'broker'} at {address}"
+
+
+def _as_header(header: WireHeader) -> Header:
+    """For who shows a run beside its constants."""
+    return Header(header.run, Implementation(subject_of(header), "", ""), PROFILE, params=header.params)
+
+
+def _not_whole(one: ClauseResult) -> ClauseResult:
+    if one.verdict is not Verdict.PASS:
+        return one
+    return ClauseResult(one.clause, Verdict.UNKNOWN, one.occasions, reason="the trace is not whole")
+
+
+def _problems(trace: WireTrace) -> list[str]:
+    problems: list[str] = []
+    if trace.header is None:
+        problems.append("no usable header: line 1 of a trace is its header, see docs/wire.md")
+    if trace.broken_count:
+        problems.append(f"{trace.broken_count} broken line(s), first {trace.broken[0]}")
+    if trace.cut is not None:
+        problems.append(f"{trace.cut}: what comes before it is judged, nothing of it is PASS")
+    elif trace.end is None and trace.header is not None:
+        problems.append("no end record: the recorder did not finish; nothing of it is PASS")
+    if trace.end is not None and trace.end.dropped:
+        problems.append(f"the recorder dropped {trace.end.dropped} record(s); play fewer scenes at a time")
+    return problems

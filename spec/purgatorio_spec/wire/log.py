@@ -1,0 +1,270 @@
+"""What is known of topics and partitions from outside: which appends are surely there, and which may be.
+
+An append takes effect between its sending and its acknowledgement. So at any moment there is a least that must be there
+(what was acknowledged by then) and a most that can be (what had been sent). Clauses demand by the least and accuse by
+the most.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
+from purgatorio_spec.wire.record import Body
+
+__all__ = ["Append", "Log", "Part", "Topic", "Topics", "fetched", "produced"]
+
+MAY_BE_THERE: Final = frozenset({0, 7, 20})
+"""Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
+
+
+class Part(NamedTuple):
+    """A partition."""
+
+    topic: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A produce to one partition. `ack_t` is None where it was not acknowledged; `base` is -1 where nobody knows it."""
+
+    exchange: Exchange
+    t: int
+    ack_t: int | None
+    count: int
+    bytes: int
+    base: int
+    error: int
+    acks: int
+
+
+@dataclass(slots=True)
+class Log:
+    """The appends of one partition, and what was deleted of it."""
+
+    appends: list[Append] = field(default_factory=list)
+    settled_t: int = END_OF_TIME
+    """When it first was seen to work: a leader is named before it leads."""
+    low: list[tuple[int, int]] = field(default_factory=list)
+    """When which low watermark was acknowledged."""
+    deletes_t: list[int] = field(default_factory=list)
+    """When deleting records was asked for."""
+
+    def least(self, t: int, offset: int) -> int:
+        """Bytes at or above `offset` that are surely there at `t`."""
+        return sum(one.bytes for one in self.surely(t) if one.base >= offset)
+
+    def most(self, t: int, offset: int) -> int:
+        """Bytes at or above `offset` that can be there at `t`."""
+        return sum(
+            one.bytes
+            for one in self.appends
+            if one.t <= t and one.error in MAY_BE_THERE and (one.base < 0 or one.base >= offset)
+        )
+
+    def surely(self, t: int) -> Iterator[Append]:
+        """The appends that were acknowledged by `t`."""
+        return (
+            one for one in self.appends
+            if one.ack_t is not None and one.ack_t <= t and one.error == 0 and one.base >= 0
+        )  # fmt: skip
+
+    def least_end(self, t: int) -> int:
+        """The end is at least here at `t`."""
+        return max((one.base + one.count for one in self.surely(t)), default=0)
+
+    def most_end(self, t: int) -> int:
+        """The end is at most here at `t`: nothing but what was sent can be in a topic of our own."""
+        return sum(one.count for one in self.appends if one.t <= t and one.error in MAY_BE_THERE)
+
+    def low_at(self, t: int) -> int:
+        """The low watermark that was acknowledged by `t`."""
+        return max((low for ack_t, low in self.low if ack_t <= t), default=0)
+
+    def least_times(self, offset: int) -> list[tuple[int, int]]:
+        """The acknowledgements of bytes at or above `offset`, in order of time."""
+        return sorted(
+            (one.ack_t, one.bytes)
+            for one in self.surely(END_OF_TIME)
+            if one.ack_t is not None and one.base >= offset
+        )
+
+    def most_times(self, offset: int) -> list[tuple[int, int]]:
+        """The sendings of bytes that may come to lie at or above `offset`, in order of time."""
+        return sorted(
+            (one.t, one.bytes)
+            for one in self.appends
+            if one.error in MAY_BE_THERE and (one.base < 0 or one.base >= offset)
+        )
+
+
+@dataclass(slots=True)
+class Topic:
+    """What was asked for a topic. Times are those of requests and of their successful answers."""
+
+    name: str
+    asked_t: int = END_OF_TIME
+    made_t: int | None = None
+    delete_t: int | None = None
+    deleted_t: int | None = None
+    replicas: int = 1
+    min_insync: int = 1
+
+
+@dataclass(slots=True)
+class Topics:
+    """Topics and logs of one scene, from all its exchanges."""
+
+    topics: dict[str, Topic]
+    logs: dict[Part, Log]
+    epochs: dict[Part, list[tuple[int, int]]]
+    """Leader epochs as metadata said them, with when."""
+    insync: dict[Part, list[tuple[int, int, int]]]
+    """In-sync replicas as metadata said them: asked when, answered when, how many."""
+
+    @classmethod
+    def of(cls, exchanges: Iterable[Exchange]) -> Topics:
+        """Gather them."""
+        topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list))
+        for one in exchanges:
+            if one.api == "create_topics":
+                topics._create(one)
+            elif one.api == "delete_topics":
+                topics._delete(one)
+            elif one.api == "produce":
+                topics._produce(one)
+            elif one.api == "fetch":
+                topics._fetch(one)
+            elif one.api == "delete_records":
+                topics._delete_records(one)
+            elif one.api == "metadata":
+                topics._metadata(one)
+        return topics
+
+    def epoch(self, part: Part, t: int) -> int | None:
+        """The newest leader epoch that was told by `t`."""
+        return max((epoch for said_t, epoch in self.epochs.get(part, ()) if said_t <= t), default=None)
+
+    def in_sync_around(self, part: Part, from_t: int, to_t: int) -> int | None:
+        """How many replicas were in sync from before `from_t` until after `to_t`, where metadata said the same on
+        both sides."""
+        said = self.insync.get(part, ())
+        before = [count for asked, answered, count in said if answered <= from_t]
+        behind = [count for asked, _, count in said if asked >= to_t]
+        return before[-1] if before and behind and before[-1] == behind[0] else None
+
+    def _create(self, one: Exchange) -> None:
+        errors = {text(made, "name"): integer(made, "error_code") for made in items(one.got, "topics")}
+        for asked in items(one.body, "topics"):
+            name = text(asked, "name")
+            topic = self.topics.setdefault(name, Topic(name))
+            topic.asked_t = min(topic.asked_t, one.t)
+            if errors.get(name) == 0 and topic.made_t is None:
+                topic.made_t = one.answer_t
+                topic.replicas = max(
+                    integer(asked, "replication_factor", 1),
+                    *(_length(given, "broker_ids") for given in items(asked, "assignments")),
+                    1,
+                )
+                for config in items(asked, "configs"):
+                    if text(config, "name") == "min.insync.replicas" and text(config, "value").isdigit():
+                        topic.min_insync = int(text(config, "value")[:9])
+
+    def _delete(self, one: Exchange) -> None:
+        errors = {text(gone, "name"): integer(gone, "error_code") for gone in items(one.got, "responses")}
+        names = one.body.get("topic_names")
+        for name in names if isinstance(names, list) else ():
+            topic = self.topics.get(name) if isinstance(name, str) else None
+            if topic is not None:
+                topic.delete_t = one.t if topic.delete_t is None else topic.delete_t
+                if errors.get(topic.name) == 0 and topic.deleted_t is None:
+                    topic.deleted_t = one.answer_t
+
+    def _produce(self, one: Exchange) -> None:
+        for part, count, size, answer in produced(one):
+            error = 0 if answer is None else integer(answer, "error_code")
+            base = integer(answer, "base_offset", -1)
+            acks = integer(one.body, "acks")
+            ack_t = None if answer is None or error else one.answer_t
+            log = self.logs[part]
+            log.appends.append(Append(one, one.t, ack_t, count, size, base if ack_t else -1, error, acks))
+            if ack_t is not None:
+                log.settled_t = min(log.settled_t, ack_t)
+
+    def _fetch(self, one: Exchange) -> None:
+        if one.answer_t is None or one.error:
+            return
+        for part, _, answer in fetched(one):
+            if answer is not None and integer(answer, "error_code", -1) == 0:
+                log = self.logs[part]
+                log.settled_t = min(log.settled_t, one.answer_t)
+
+    def _delete_records(self, one: Exchange) -> None:
+        for topic in items(one.body, "topics"):
+            for partition in items(topic, "partitions"):
+                part = Part(text(topic, "name"), integer(partition, "partition_index"))
+                self.logs[part].deletes_t.append(one.t)
+        if one.answer_t is None:
+            return
+        for topic in items(one.got, "topics"):
+            for partition in items(topic, "partitions"):
+                part = Part(text(topic, "name"), integer(partition, "partition_index"))
+                if integer(partition, "error_code", -1) == 0:
+                    self.logs[part].low.append((one.answer_t, integer(partition, "low_watermark")))
+
+    def _metadata(self, one: Exchange) -> None:
+        if one.answer_t is None:
+            return
+        asked = {text(topic, "name") for topic in items(one.body, "topics")}
+        for topic in items(one.got, "topics"):
+            name = text(topic, "name")
+            if (
+                name in asked
+                and one.body.get("allow_auto_topic_creation", True)
+                and not integer(topic, "error_code")
+            ):
+                made = self.topics.setdefault(name, Topic(name))
+                made.asked_t = min(made.asked_t, one.t)
+                made.made_t = made.made_t or one.answer_t
+            for partition in items(topic, "partitions"):
+                part = Part(name, integer(partition, "partition_index"))
+                if "leader_epoch" in partition:
+                    self.epochs[part].append((one.answer_t, integer(partition, "leader_epoch")))
+                self.insync[part].append((one.t, one.answer_t, _length(partition, "isr_nodes")))
+
+
+def produced(one: Exchange) -> Iterator[tuple[Part, int, int, Body | None]]:
+    """The partitions of a produce: records, bytes, and its answer."""
+    answers = {
+        Part(text(topic, "name"), integer(answer, "index")): answer
+        for topic in items(one.got, "responses")
+        for answer in items(topic, "partition_responses")
+    }
+    for topic in items(one.body, "topic_data"):
+        for partition in items(topic, "partition_data"):
+            part = Part(text(topic, "name"), integer(partition, "index"))
+            batches = list(items(partition, "records"))
+            count = sum(integer(batch, "count") for batch in batches)
+            yield part, count, sum(integer(batch, "bytes") for batch in batches), answers.get(part)
+
+
+def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a fetch: what was asked of each, and its answer."""
+    answers = {
+        Part(text(topic, "topic"), integer(answer, "partition_index")): answer
+        for topic in items(one.got, "responses")
+        for answer in items(topic, "partitions")
+    }
+    for topic in items(one.body, "topics"):
+        for partition in items(topic, "partitions"):
+            part = Part(text(topic, "topic"), integer(partition, "partition"))
+            yield part, partition, answers.get(part)
+
+
+def _length(body: Body, name: str) -> int:
+    value = body.get(name)
+    return len(value) if isinstance(value, list) else 0

@@ -1,0 +1,149 @@
+"""P1 to P6: what is said of an append, and when."""
+
+from __future__ import annotations
+
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_spec.wire.fetch import ERRORS, stopped_spans
+from purgatorio_spec.wire.history import MOVING, Exchange, Scene, integer
+from purgatorio_spec.wire.log import Part, Topics, produced
+from purgatorio_spec.wire.record import Body
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
+
+__all__ = ["produces"]
+
+TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 7, 19, 21
+
+
+def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """All rows of the produces of a scene."""
+    spans = stopped_spans(scene.stimuli, scene.end_t)
+    for one in scene.of("produce"):
+        acks = integer(one.body, "acks")
+        if acks == 0:
+            yield from _unanswered(scene, one)
+            continue
+        for part, count, _, answer in produced(one):
+            topic = topics.topics.get(part.topic)
+            if topic is None or topic.delete_t is not None or not count:
+                continue
+            if topics.logs[part].settled_t > one.t:
+                continue
+            if acks not in (-1, 1):
+                yield _wrong_acks(bounds, one, answer)
+            elif topic.replicas == 1:
+                yield from _acknowledged(one, part, count, answer, topics)
+            else:
+                yield from _stopped(bounds, one, part, answer, topics, spans)
+
+
+def _unanswered(scene: Scene, one: Exchange) -> Rows:
+    """P2. An occasion is an acks 0 produce behind which the connection was asked for something."""
+    if one.answer is not None or one.again:
+        extra = [*one.again, *([one.answer] if one.answer is not None else [])]
+        seen = f"answered after {after(extra[0].t, one.t)}"
+        yield broken("P2", "acks-0-answered", one, "no answer", seen, *(event.i for event in extra))
+        return
+    behind = [x for x in scene.lanes[one.conn].requests if x.i > one.i and x.owed]
+    if any(x.answer is not None for x in behind):
+        yield kept("P2")
+    elif behind and one.closed is not None and one.closed.by == "peer":
+        seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
+        yield broken(
+            "P2", "closed-after-acks-0", one, "the connection goes on", seen, behind[0].i, one.closed.i
+        )
+
+
+def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
+    error = integer(answer, "error_code")
+    if answer is None:
+        return undecided("P3", "no answer")
+    if error == INVALID_ACKS:
+        return kept("P3")
+    acks = integer(one.body, "acks")
+    return broken("P3", "acks-taken", one, f"{_named(INVALID_ACKS)} for acks {acks}", _named(error))
+
+
+def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, topics: Topics) -> Rows:
+    """P1: taken, and behind everything that was acknowledged before it was sent."""
+    if answer is None:
+        return
+    error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
+    if error in MOVING:
+        yield undecided("P1", f"{_named(error)}: the leader moved")
+    elif error:
+        yield broken("P1", "refused", one, "the append is taken", _named(error))
+    else:
+        end = topics.logs[part].least_end(one.t)
+        later = topics.logs[part].most_end(one.answer_t or one.t)
+        if end <= base and base + count <= later:
+            yield kept("P1")
+        else:
+            seen = f"base offset {base} for {count} records"
+            yield broken(
+                "P1", "offsets-do-not-grow", one, f"a base offset from {end} to {later - count}", seen
+            )
+
+
+def _stopped(
+    bounds: Bounds,
+    one: Exchange,
+    part: Part,
+    answer: Body | None,
+    topics: Topics,
+    spans: list[tuple[int, int]],
+) -> Rows:
+    """P4, P5, P6: a topic with replicas, of which one is or was stopped."""
+    acks, error = integer(one.body, "acks"), integer(answer, "error_code")
+    topic = topics.topics[part.topic]
+    until = one.answer_t or one.watched_t
+    in_sync = topics.in_sync_around(part, one.t, until)
+    needed = min(topic.min_insync, topic.replicas)
+    if in_sync is not None and in_sync < needed:
+        if acks == 1 and answer is not None:
+            yield kept("P4") if error == 0 else broken("P4", "acks-1-refused", one, "taken", _named(error))
+        elif acks == -1:
+            gap = max(one.wait_ms * MS, 1)
+            by = bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
+            row = timed("P4", "refusal-waits", one, by, f"{_named(NOT_ENOUGH)} at once:", one.t)
+            if row.held is Held.KEPT and error != NOT_ENOUGH:
+                row = broken("P4", "below-min-insync", one, _named(NOT_ENOUGH), _named(error))
+            yield row
+        return
+    if acks != -1:
+        return
+    for begin, end in spans:
+        if begin <= one.t <= end and topics.in_sync_around(part, begin, min(until, end)) == topic.replicas:
+            due = one.t + one.wait_ms * MS
+            if due < end:
+                yield from _times_out(bounds, one, error, due)
+            else:
+                yield _goes_on(bounds, one, error, end, due)
+
+
+def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
+    """P5."""
+    if one.answer_t is not None and one.answer_t < due - EARLY_NS:
+        seen = f"{_named(error)} after {after(one.answer_t, one.t)}"
+        yield broken("P5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
+        return
+    by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
+    row = timed("P5", "late", one, by, f"{_named(TIMED_OUT)} at its time-out,", one.t)
+    if row.held is Held.KEPT and error != TIMED_OUT:
+        row = broken("P5", "other-error", one, _named(TIMED_OUT), _named(error))
+    yield row
+
+
+def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, due: int) -> Row:
+    """P6."""
+    by = bounds.by(one.t, end, one.answer_t, gap_ns=due - end, watched_t=one.watched_t)
+    row = timed("P6", "waits-on", one, by, "an answer as the replica goes on,", one.t)
+    if row.held is Held.KEPT and error:
+        row = broken("P6", "other-error", one, "no error", _named(error))
+    if one.answer_t is not None and one.answer_t < end - EARLY_NS:
+        seen = f"answered {after(end, one.answer_t)} before the replica went on"
+        row = broken("P6", "before-the-replica", one, "not before the replica goes on", seen)
+    return row
+
+
+def _named(error: int) -> str:
+    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -1,0 +1,112 @@
+"""A1, A2, D1: topics that come and go, and records that are deleted."""
+
+from __future__ import annotations
+
+from purgatorio_spec.wire.bound import MS, Bounds
+from purgatorio_spec.wire.fetch import ERRORS
+from purgatorio_spec.wire.history import MOVING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.log import Part, Topic, Topics
+from purgatorio_spec.wire.row import Rows, after, broken, kept, undecided
+
+__all__ = ["deletes_records", "topics_come_and_go"]
+
+OUT_OF_RANGE, UNKNOWN, LEADER_NOT_AVAILABLE, EXISTS = 1, 3, 5, 36
+PATIENCE_TIMES: int = 5
+"""A topic that is not there, or not gone, so many times later than declared is late for certain."""
+
+
+def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A1 and A2. Topics are made and deleted a while after the answer, so metadata is looked at over time."""
+    for one in scene.of("create_topics"):
+        for made in items(one.got, "topics"):
+            topic = topics.topics.get(text(made, "name"))
+            if topic is not None:
+                yield from _second(bounds, one, topic, integer(made, "error_code"))
+    for topic in topics.topics.values():
+        asked = [
+            (one, integer(said, "error_code"))
+            for one in scene.of("metadata")
+            for said in items(one.got, "topics")
+            if text(said, "name") == topic.name and one.answer_t is not None
+        ]
+        if topic.made_t is not None:
+            made_t, until = topic.made_t, topic.delete_t
+            behind = [
+                (one, e)
+                for one, e in asked
+                if one.t >= made_t and (until is None or (one.answer_t or 0) < until)
+            ]
+            yield from _seen(bounds, "A1", behind, made_t, {0}, "the topic is there")
+        if topic.deleted_t is not None:
+            gone_t = topic.deleted_t
+            behind = [(one, e) for one, e in asked if one.t >= gone_t]
+            yield from _seen(bounds, "A2", behind, gone_t, {UNKNOWN}, "the topic is gone")
+
+
+def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
+    """A creation of what is there already, long enough after the first."""
+    if topic.made_t is None or one.answer_t == topic.made_t or topic.delete_t is not None:
+        return
+    if one.t < topic.made_t:
+        return
+    if error == EXISTS:
+        yield kept("A1")
+    else:
+        yield broken("A1", "made-twice", one, f"{ERRORS[EXISTS]} ({EXISTS})", _named(error))
+
+
+def _seen(
+    bounds: Bounds, clause: str, asked: list[tuple[Exchange, int]], since_t: int, wanted: set[int], what: str
+) -> Rows:
+    """Metadata says so at the latest `late_topics_ms` after the answer; once it does, the clause is kept."""
+    late_ns = bounds.declared.late_topics_ms * MS
+    if not asked:
+        return
+    if any(error in wanted for _, error in asked):
+        yield kept(clause)
+        return
+    last, error = asked[-1]
+    late, rtt = bounds.machine(since_t, last.answer_t or last.t)
+    if last.t < since_t + PATIENCE_TIMES * late_ns + 2 * (late + rtt):
+        yield undecided(
+            clause, f"{_named(error)} {after(last.t, since_t)} after the answer; not asked again later"
+        )
+    else:
+        yield broken(clause, "never-seen", last, f"{what}", f"{_named(error)} after {after(last.t, since_t)}")
+
+
+def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """D1, of the request itself."""
+    for one in scene.of("delete_records"):
+        if one.answer_t is None:
+            continue
+        answers = {
+            Part(text(topic, "name"), integer(said, "partition_index")): said
+            for topic in items(one.got, "topics")
+            for said in items(topic, "partitions")
+        }
+        for topic in items(one.body, "topics"):
+            for asked in items(topic, "partitions"):
+                part = Part(text(topic, "name"), integer(asked, "partition_index"))
+                log, offset, said = topics.logs[part], integer(asked, "offset"), answers.get(part)
+                known = topics.topics.get(part.topic)
+                if known is None or known.delete_t is not None or known.replicas > 1 or log.settled_t > one.t:
+                    continue
+                error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
+                if said is None or error in MOVING:
+                    yield undecided("D1", f"{_named(error)}: the leader moved")
+                elif offset > log.most_end(one.answer_t):
+                    right = error == OUT_OF_RANGE
+                    seen, allowed = _named(error), f"{_named(OUT_OF_RANGE)}: {offset} is beyond the end"
+                    yield kept("D1") if right else broken("D1", "beyond-the-end", one, allowed, seen)
+                elif log.low_at(one.t) <= offset <= log.least_end(one.t):
+                    right = error == 0 and low == offset
+                    allowed = f"low watermark {offset}"
+                    seen = f"{_named(error)}, low watermark {low}"
+                    alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
+                    if alone or error:
+                        yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
+
+
+def _named(error: int) -> str:
+    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -1,0 +1,419 @@
+"""What a scene is played with: connections, topics and groups of its own, and the requests in few words.
+
+Whatever a scene makes has a name that nobody else has, and is deleted at the end. A scene never writes to a topic that
+it did not make.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_spec.wire.record import Declared
+from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
+from purgatorio_stress.wire.message import versions_of
+from purgatorio_stress.wire.recorder import Recorder
+from purgatorio_stress.wire.records import batch_of
+
+__all__ = [
+    "MOST_VERSION", "Broker", "Made", "Play", "SceneSkipped", "Second", "codes", "first_of", "number_of",
+]  # fmt: skip
+
+MOST_VERSION: Final[Mapping[str, int]] = {
+    "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
+    "heartbeat": 4, "leave_group": 5, "sync_group": 5, "create_topics": 7, "delete_topics": 5,
+    "delete_records": 2, "describe_configs": 4, "delete_groups": 2, "api_versions": 3,
+}  # fmt: skip
+"""The highest version that is spoken: the last one that names topics by name, where later ones name them by id."""
+LEADS_SECONDS: Final = 20.0
+COORDINATES_SECONDS: Final = 30.0
+BLIND_SECONDS: Final = 2.0
+POLL_SECONDS: Final = 0.03
+ANSWER_SECONDS: Final = 15.0
+MOST_CONNECTIONS: Final = 400
+CONSUMER: Final = "consumer"
+SUBSCRIPTION: Final = struct.pack(">hii", 0, 0, -1).hex()
+"""A consumer's metadata: version 0, no topics, no user data."""
+
+
+class SceneSkipped(Exception):
+    """A scene cannot be played on this broker, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """A second broker of the cluster, and what stops it and lets it go on."""
+
+    address: Address
+    stop: Sequence[str] | int
+    go_on: Sequence[str] | int
+    """A command each, or the process id that is to be stopped by signal."""
+
+
+@dataclass(slots=True)
+class Made:
+    """What the run made and has to delete: in one place, so that nothing is forgotten after Ctrl-C."""
+
+    topics: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Broker:
+    """The broker as the first questions showed it, and the run that it is judged in."""
+
+    address: Address
+    offered: Mapping[str, tuple[int, int]]
+    declared: Declared
+    run: str
+    name: str = ""
+    node: int | None = None
+    """Its id, where there are more nodes than one and it could be told."""
+    nodes: int = 1
+    second: Second | None = None
+    second_node: int | None = None
+    pid: int | None = None
+    session_ms: int = 6000
+    """The shortest session time-out that it takes."""
+    pace: float = 1.0
+    """By how much waits are longer than usual: on a machine that is late, gaps must be wide."""
+    made: Made = field(default_factory=Made)
+    connections: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CONNECTIONS))
+
+    def version(self, api: str) -> int | None:
+        """The version that is spoken of an API: the highest that both sides know; None where there is none."""
+        first, last = self.offered.get(api, (0, -1))
+        ours = versions_of(API_KEYS[api])
+        top = min(last, ours.stop - 1, MOST_VERSION.get(api, 99))
+        return top if ours and top >= max(first, ours.start) else None
+
+
+@dataclass(slots=True)
+class Play:
+    """One scene in one repetition."""
+
+    broker: Broker
+    recorder: Recorder
+    name: str
+    rng: random.Random
+    _opened: list[Connection] = field(default_factory=list)
+    _admin: Connection | None = None
+    _count: int = 0
+
+    # -- time
+
+    def wait_ms(self, milliseconds: float) -> int:
+        """A wait of the plan, in the run's pace."""
+        return int(milliseconds * self.broker.pace)
+
+    @staticmethod
+    async def pause(milliseconds: float) -> None:
+        """Let time pass between two requests."""
+        await asyncio.sleep(milliseconds / 1000)
+
+    # -- connections
+
+    async def open(self, label: str = "c", address: Address | None = None) -> Connection:
+        """A new connection of the scene; SceneSkipped above the bound of the run."""
+        if self.broker.connections.locked():
+            raise SceneSkipped(f"{MOST_CONNECTIONS} connections are open, which is the bound")
+        await self.broker.connections.acquire()
+        self._count += 1
+        try:
+            made = await connect(
+                address or self.broker.address, f"{label}{self._count}@{self.name}", self.name, self.recorder
+            )
+        except NoAnswer:
+            self.broker.connections.release()
+            raise
+        self._opened.append(made)
+        return made
+
+    async def open_many(self, count: int, label: str = "c") -> list[Connection]:
+        """Several."""
+        return list(await asyncio.gather(*(self.open(label) for _ in range(count))))
+
+    def close_all(self) -> None:
+        """End every connection of the scene."""
+        for one in self._opened:
+            one.close()
+            self.broker.connections.release()
+        self._opened.clear()
+        self._admin = None
+
+    async def admin(self) -> Connection:
+        """The scene's connection for topics and metadata."""
+        if self._admin is None or self._admin.closed:
+            self._admin = await self.open("admin")
+        return self._admin
+
+    # -- requests
+
+    def need(self, *apis: str) -> None:
+        """SceneSkipped where the broker does not offer one of these, or in no version that is known here."""
+        for api in apis:
+            if self.broker.version(api) is None:
+                offered = self.broker.offered.get(api)
+                said = (
+                    "does not offer it" if offered is None else f"offers v{offered[0]} to v{offered[1]} only"
+                )
+                raise SceneSkipped(f"{api}: the broker {said}")
+
+    def send(
+        self,
+        conn: Connection,
+        api: str,
+        values: Mapping[str, object],
+        version: int | None = None,
+        *,
+        answered: bool = True,
+    ) -> Sent:
+        """Send a request in the version that both sides speak."""
+        spoken = self.broker.version(api) if version is None else version
+        if spoken is None:
+            self.need(api)
+        assert spoken is not None
+        return conn.send(api, spoken, values, answered=answered)
+
+    async def ask(
+        self, conn: Connection, api: str, values: Mapping[str, object], seconds: float = ANSWER_SECONDS
+    ) -> Got:
+        """Send and wait."""
+        return await self.send(conn, api, values).within(seconds)
+
+    @staticmethod
+    async def ask_all(*sent: Sent) -> None:
+        """Wait for requests that are on their way. NoAnswer where one is not answered."""
+        await asyncio.gather(*(one.within(ANSWER_SECONDS) for one in sent))
+
+    def fetch(
+        self,
+        conn: Connection,
+        parts: Iterable[tuple[str, int, int]],
+        *,
+        max_wait_ms: int,
+        min_bytes: int = 1,
+        epoch: int = -1,
+    ) -> Sent:
+        """A fetch of partitions, given as topic, number and offset."""
+        by_topic: dict[str, list[Mapping[str, object]]] = {}
+        for topic, number, offset in parts:
+            by_topic.setdefault(topic, []).append(
+                {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 20,
+                 "current_leader_epoch": epoch}
+            )  # fmt: skip
+        topics = [{"topic": topic, "partitions": asked} for topic, asked in by_topic.items()]
+        return self.send(
+            conn, "fetch",
+            {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": 32 << 20, "topics": topics},
+        )  # fmt: skip
+
+    def produce(
+        self, conn: Connection, topic: str, number: int = 0, *, acks: int = 1, size: int = 20, records: int = 1,
+        timeout_ms: int = 10_000,
+    ) -> Sent:  # fmt: skip
+        """An append of `records` records of `size` bytes."""
+        data = batch_of([b"." * size] * records)
+        values = {
+            "acks": acks,
+            "timeout_ms": timeout_ms,
+            "topic_data": [{"name": topic, "partition_data": [{"index": number, "records": data}]}],
+        }
+        return self.send(conn, "produce", values, answered=acks != 0)
+
+    async def metadata(self, topic: str) -> Got:
+        """What the broker says of a topic. Nothing is made by asking."""
+        asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+        return await self.ask(await self.admin(), "metadata", asked)
+
+    # -- topics and groups
+
+    def unique(self, what: str) -> str:
+        """A name that nobody else has."""
+        self._count += 1
+        return f"purgatorio-{self.broker.run}-{self.name.replace('#', '-')}-{what}{self._count}"
+
+    async def topic(
+        self, partitions: int = 1, *, configs: Mapping[str, str] | None = None, replicas: Sequence[int] = ()
+    ) -> str:
+        """A new topic whose partitions have been fetched without an error: it leads."""
+        self.need("fetch", "produce")
+        name = self.unique("t")
+        await self.create(name, partitions, configs=configs, replicas=replicas)
+        await self.until_leads(name, partitions)
+        return name
+
+    async def create(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        configs: Mapping[str, str] | None = None,
+        replicas: Sequence[int] = (),
+    ) -> None:
+        """Ask for a topic. SceneSkipped where it is refused; where CreateTopics is not offered, metadata makes it."""
+        if self.broker.version("create_topics") is None:
+            self.need("metadata")
+            self.broker.made.topics.add(name)
+            asked = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
+            await self.ask(await self.admin(), "metadata", asked)
+            return
+        node = self.broker.node
+        nodes = list(replicas) or ([node] if node is not None else [])
+        assigned = [{"partition_index": at, "broker_ids": nodes} for at in range(partitions)] if nodes else []
+        wanted: Mapping[str, object] = {
+            "name": name,
+            "num_partitions": -1 if nodes else partitions,
+            "replication_factor": -1 if nodes else 1,
+            "assignments": assigned,
+            "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+        }
+        self.broker.made.topics.add(name)
+        got = await self.ask(
+            await self.admin(),
+            "create_topics",
+            {"topics": [wanted], "timeout_ms": 10_000, "validate_only": False},
+        )
+        made = first_of(got.body, "topics")
+        error = codes(made)
+        if error:
+            raise SceneSkipped(f"a topic could not be made: error {error}")
+
+    async def until_leads(self, name: str, partitions: int) -> None:
+        """Metadata names a leader before it leads, so it is asked until a fetch comes back without an error."""
+        conn = await self.admin()
+        wanted = [(name, number, 0) for number in range(partitions)]
+        last: object = None
+        for _ in range(int(LEADS_SECONDS / POLL_SECONDS)):
+            got = await self.fetch(conn, wanted, max_wait_ms=0, min_bytes=0).within(ANSWER_SECONDS)
+            errors = [
+                codes(part) for topic in _list(got.body, "responses") for part in _list(topic, "partitions")
+            ]
+            if errors and not any(errors) and not codes(got.body):
+                return
+            last = errors or codes(got.body)
+            await asyncio.sleep(POLL_SECONDS)
+        raise SceneSkipped(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
+
+    async def delete(self, name: str) -> Got:
+        """Ask for a topic to be deleted."""
+        self.need("delete_topics")
+        return await self.ask(
+            await self.admin(), "delete_topics", {"topic_names": [name], "timeout_ms": 10_000}
+        )
+
+    async def group(self) -> str:
+        """A name of a group whose coordinator this broker is, and has loaded."""
+        self.need("find_coordinator", "join_group", "sync_group", "heartbeat", "leave_group")
+        conn = await self.admin()
+        name = self.unique("g")
+        blind = 0
+        for _ in range(int(COORDINATES_SECONDS / POLL_SECONDS)):
+            await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": [name]})
+            beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}
+            try:
+                error = codes((await self.ask(conn, "heartbeat", beat, 2.0)).body)
+            except NoAnswer:
+                break  # a broker that answers no heartbeat is judged by what it does with joins
+            if error == 16 and self.broker.nodes > 1:
+                name = self.unique("g")  # another broker's
+            elif error == 0:
+                # Kafka answers heartbeats blindly while the group is loading; another broker may always do so.
+                blind += 1
+                if blind * POLL_SECONDS > BLIND_SECONDS:
+                    break
+            elif error not in (14, 15, 16):
+                break
+            await asyncio.sleep(POLL_SECONDS)
+        else:
+            raise SceneSkipped(f"no coordinator within {COORDINATES_SECONDS:g} s")
+        self.broker.made.groups.add(name)
+        return name
+
+    def join(
+        self,
+        conn: Connection,
+        group: str,
+        member: str,
+        *,
+        session_ms: int | None = None,
+        rebalance_ms: int = 3000,
+    ) -> Sent:
+        """A join in the classic protocol."""
+        values = {
+            "group_id": group,
+            "session_timeout_ms": session_ms or self.broker.session_ms,
+            "rebalance_timeout_ms": rebalance_ms,
+            "member_id": member,
+            "protocol_type": CONSUMER,
+            "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
+        }
+        return self.send(conn, "join_group", values)
+
+    def sync(
+        self,
+        conn: Connection,
+        group: str,
+        member: str,
+        generation: int,
+        shares: Mapping[str, str] | None = None,
+    ) -> Sent:
+        """A sync; the leader's has the `shares`, each a text that only that member gets."""
+        values = {
+            "group_id": group,
+            "generation_id": generation,
+            "member_id": member,
+            "protocol_type": CONSUMER,
+            "protocol_name": "range",
+            "assignments": [
+                {"member_id": name, "assignment": _assignment(share)}
+                for name, share in (shares or {}).items()
+            ],
+        }
+        return self.send(conn, "sync_group", values)
+
+    def heartbeat(self, conn: Connection, group: str, member: str, generation: int) -> Sent:
+        """A heartbeat."""
+        return self.send(
+            conn, "heartbeat", {"group_id": group, "generation_id": generation, "member_id": member}
+        )
+
+    def leave(self, conn: Connection, group: str, member: str) -> Sent:
+        """A member leaves."""
+        values = {"group_id": group, "member_id": member, "members": [{"member_id": member}]}
+        return self.send(conn, "leave_group", values)
+
+    def stimulus(self, what: str, **more: object) -> None:
+        """Record what is done beside the connections."""
+        self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})
+
+
+def codes(body: object) -> int:
+    """The error code of an answer or a part of it."""
+    return number_of(body, "error_code")
+
+
+def number_of(body: object, name: str, default: int = 0) -> int:
+    """An integer of an answer."""
+    value = body.get(name) if isinstance(body, Mapping) else None
+    return value if isinstance(value, int) else default
+
+
+def first_of(body: object, name: str) -> object:
+    """The first of a list in an answer, or nothing."""
+    return next(iter(_list(body, name)), None)
+
+
+def _list(body: object, name: str) -> Sequence[object]:
+    value = body.get(name) if isinstance(body, Mapping) else None
+    return value if isinstance(value, list) else ()
+
+
+def _assignment(share: str) -> str:
+    """A consumer's assignment: version 0, no partitions, the share as user data."""
+    data = share.encode()
+    return (struct.pack(">hii", 0, 0, len(data)) + data).hex()

@@ -1,0 +1,222 @@
+"""Scenes of fetches and produces: F1 to F8, P1 to P3.
+
+A scene only makes occasions. Whether what came back is right is said by the clauses, from the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from purgatorio_stress.wire.connection import NoAnswer, Sent
+from purgatorio_stress.wire.play import Play, codes, first_of, number_of
+
+__all__ = [
+    "accumulating", "acks", "deleted_topic", "idle_fetch", "ready_fetch", "short_fetch", "sum_fetch", "woken_fetch",
+    "woken_many", "wrong_fetch",
+]  # fmt: skip
+
+WAKE_MS: Final = 3000
+RACES: Final = 60
+RACERS: Final = 6
+WAITERS: Final = 20
+MOST_LOST: Final = 3
+"""A racer that was not woken so often has shown it."""
+
+
+async def settle(*sent: Sent, seconds: float) -> bool:
+    """Wait for answers; whether all came."""
+    results = await asyncio.gather(*(one.within(seconds) for one in sent), return_exceptions=True)
+    return not any(isinstance(one, BaseException) for one in results)
+
+
+async def idle_fetch(play: Play) -> None:
+    """Nothing comes: each fetch waits for its max_wait and no longer. Several at a time, and one after the other."""
+    topic = await play.topic(partitions=2)
+    waits = [play.wait_ms(ms) for ms in (500, 700, 1000, 1000, 1500, 1500, 2000, 2000, 3000)]
+    conns = await play.open_many(len(waits))
+    sent = [
+        play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + 999 * (at % 2))
+        for at, (conn, wait) in enumerate(zip(conns, waits, strict=True))
+    ]
+    await settle(*sent, seconds=max(waits) / 1000 + 6)
+    # Alone, with nothing else in the purgatory: what drives the timer must not be other requests.
+    for wait in (play.wait_ms(1000), play.wait_ms(1200)):
+        await settle(play.fetch(conns[0], [(topic, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+
+
+async def woken_fetch(play: Play) -> None:
+    """An append while a fetch waits, over and over, at chosen moments around the fetch's own arrival."""
+    topics = [await play.topic() for _ in range(RACERS)]
+    wait = play.wait_ms(WAKE_MS)
+
+    async def race(topic: str) -> None:
+        reader, writer = await play.open("reader"), await play.open("writer")
+        offset = lost = 0
+        for _ in range(RACES):
+            delay = play.rng.choice((0.0, 0.0, 0.3, 1.0, 3.0, 10.0))
+            fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait)
+            if delay:
+                await play.pause(delay)
+            produce = play.produce(writer, topic, acks=play.rng.choice((1, 1, -1)))
+            if not await settle(produce, fetch, seconds=wait / 1000 + 6):
+                return
+            got = fetch.answer.result()
+            lost += got.t - fetch.t > wait * 900_000
+            offset += 1
+            if lost >= MOST_LOST:
+                return
+
+    await asyncio.gather(*(race(topic) for topic in topics))
+
+
+async def woken_many(play: Play) -> None:
+    """One append wakes everybody who waits for the partition, whoever came first."""
+    topic = await play.topic(partitions=2)
+    writer = await play.open("writer")
+    readers = await play.open_many(WAITERS, "reader")
+    wait = play.wait_ms(WAKE_MS)
+    for offset in range(4):
+        sent = [
+            play.fetch(conn, [(topic, 0, offset), (topic, 1, 0)][: 1 + at % 2], max_wait_ms=wait)
+            for at, conn in enumerate(readers)
+        ]
+        await play.pause(80)
+        if not await settle(play.produce(writer, topic), *sent, seconds=wait / 1000 + 6):
+            return
+
+
+async def accumulating(play: Play) -> None:
+    """min_bytes takes three appends: the first two must not answer the fetch, the third must."""
+    topic = await play.topic()
+    reader, writer = await play.open("reader"), await play.open("writer")
+    wait = play.wait_ms(WAKE_MS)
+    offset = 0
+    for gap in (5, 40, 120):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait, min_bytes=450)
+        for _ in range(3):
+            await play.pause(gap)
+            if not await settle(play.produce(writer, topic, size=120), seconds=10):
+                return
+        offset += 3
+        if not await settle(fetch, seconds=wait / 1000 + 6):
+            return
+
+
+async def ready_fetch(play: Play) -> None:
+    """Enough is there, or nothing is asked for: at once, with what is there."""
+    topic = await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    wait = play.wait_ms(WAKE_MS)
+    end = 0
+    for round_ in range(8):
+        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[round_ % 2], size=100))
+        await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait))
+        end += 1
+    for asked in (
+        play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=300),
+        play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, min_bytes=0),
+        play.fetch(reader, [(topic, 0, end)], max_wait_ms=0),
+        play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=0),
+        play.fetch(reader, [(topic, 0, end - 2)], max_wait_ms=0, min_bytes=100_000),
+        play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0, min_bytes=0),
+    ):
+        await play.ask_all(asked)
+
+
+async def short_fetch(play: Play) -> None:
+    """Too little is there, and too little comes: at max_wait the fetch has all of it."""
+    topics = [await play.topic() for _ in range(3)]
+    wait = play.wait_ms(1000)
+
+    async def one(topic: str, before: int, during: int) -> None:
+        writer, reader = await play.open("writer"), await play.open("reader")
+        for _ in range(before):
+            await play.ask_all(play.produce(writer, topic))
+        fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=100_000)
+        for _ in range(during):
+            await play.pause(wait / (during + 1))
+            await play.ask_all(play.produce(writer, topic))
+        await settle(fetch, seconds=wait / 1000 + 6)
+
+    await asyncio.gather(one(topics[0], 2, 0), one(topics[1], 0, 2), one(topics[2], 1, 3))
+
+
+async def wrong_fetch(play: Play) -> None:
+    """What cannot be served is said at once, whatever else the request asks for."""
+    topic = await play.topic(partitions=2)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    await play.ask_all(play.produce(writer, topic))
+    wait = play.wait_ms(WAKE_MS)
+    nobody = play.unique("unmade")
+    epoch = -1
+    if (play.broker.version("metadata") or 0) >= 7:
+        made = first_of((await play.metadata(topic)).body, "topics")
+        epoch = number_of(first_of(made, "partitions"), "leader_epoch", -1)
+    for _ in range(2):
+        await settle(play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        await settle(
+            play.fetch(reader, [(topic, 1, 0), (topic, 0, 77)], max_wait_ms=wait, min_bytes=5000),
+            seconds=wait / 1000 + 6,
+        )
+        await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        if epoch >= 0 and (play.broker.version("fetch") or 0) >= 9:
+            far = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=5000, epoch=epoch + 1000)
+            await settle(far, seconds=wait / 1000 + 6)
+
+
+async def sum_fetch(play: Play) -> None:
+    """min_bytes is reached by two partitions together, and by neither alone."""
+    wait = play.wait_ms(WAKE_MS)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for when in ("before", "after", "between"):
+        topic = await play.topic(partitions=2)
+        parts = [(topic, 0, 0), (topic, 1, 0)]
+        if when != "after":
+            await play.ask_all(play.produce(writer, topic, 0, size=200))
+        if when == "before":
+            await play.ask_all(play.produce(writer, topic, 1, size=200))
+        fetch = play.fetch(reader, parts, max_wait_ms=wait, min_bytes=400)
+        for number in {"before": (), "after": (0, 1), "between": (1,)}[when]:
+            await play.pause(60)
+            await play.ask_all(play.produce(writer, topic, number, size=200))
+        await settle(fetch, seconds=wait / 1000 + 6)
+
+
+async def deleted_topic(play: Play) -> None:
+    """A topic is deleted while fetches wait for it."""
+    play.need("delete_topics", "create_topics")
+    wait = play.wait_ms(10_000)
+    readers = await play.open_many(3, "reader")
+    topic = await play.topic(partitions=2)
+    sent = [
+        play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + at)
+        for at, conn in enumerate(readers)
+    ]
+    await play.pause(150)
+    await play.delete(topic)
+    play.broker.made.topics.discard(topic)
+    await settle(*sent, seconds=wait / 1000 + 6)
+
+
+async def acks(play: Play) -> None:
+    """acks 1, -1 and 0, and what is none of them."""
+    topic = await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for at in range(12):
+        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3))
+    for _ in range(3):
+        play.produce(writer, topic, acks=0)
+        await settle(play.produce(writer, topic, acks=1), seconds=10)
+    alone = await play.open("fire-and-forget")
+    for _ in range(3):
+        play.produce(alone, topic, acks=0)
+    await settle(play.send(alone, "api_versions", {}), seconds=10)
+    got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
+    if codes(got.body):
+        return
+    for wrong in (2, -2, 5):
+        try:
+            await play.ask_all(play.produce(await play.open("wrong"), topic, acks=wrong))
+        except NoAnswer:
+            continue

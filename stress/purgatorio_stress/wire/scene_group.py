@@ -1,0 +1,258 @@
+"""Scenes of consumer groups in the classic protocol: G0 to G10."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
+from purgatorio_stress.wire.play import Play, codes, number_of
+
+__all__ = [
+    "first_generation",
+    "leave",
+    "long_heartbeats",
+    "rebalance",
+    "rebalance_timeout",
+    "refusals",
+    "session",
+    "sync_waits",
+]
+
+JOIN_SECONDS: Final = 40.0
+REBALANCE_MS: Final = 6000
+BEAT_MS: Final = 25
+REBALANCING: Final = 27
+
+
+@dataclass(slots=True)
+class Member:
+    """A member: its connection, the id that it was given, its generation, and who leads."""
+
+    play: Play
+    conn: Connection
+    group: str
+    rebalance_ms: int = REBALANCE_MS
+    session_ms: int | None = None
+    id: str = ""
+    generation: int = -1
+    leads: bool = False
+    told: Sequence[str] = ()
+
+    async def enter(self) -> None:
+        """Get a member id, where the protocol gives one without a join."""
+        if (self.play.broker.version("join_group") or 0) >= 4 and not self.id:
+            # A broker that does not give one out at once is not waited for: its join is the first one.
+            try:
+                got = await self.ask_join().within(8)
+            except NoAnswer:
+                return
+            self.took(got.body)
+
+    def ask_join(self) -> Sent:
+        """A join, on its way."""
+        return self.play.join(
+            self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms
+        )
+
+    def took(self, body: Mapping[str, object] | None) -> bool:
+        """What a join's answer says; whether it is a generation."""
+        member = "" if body is None else body.get("member_id")
+        if isinstance(member, str) and member:
+            self.id = member
+        if body is None or codes(body):
+            return False
+        self.generation = number_of(body, "generation_id", -1)
+        self.leads = body.get("leader") == self.id
+        members = body.get("members")
+        self.told = [one["member_id"] for one in members] if isinstance(members, list) else []
+        return True
+
+    async def join(self) -> None:
+        """Join until it is answered."""
+        self.took((await self.ask_join().within(JOIN_SECONDS)).body)
+
+    def sync(self) -> Sent:
+        """The sync; of the leader with a share for each."""
+        shares = {name: f"{name}:{self.generation}" for name in self.told} if self.leads else {}
+        return self.play.sync(self.conn, self.group, self.id, self.generation, shares)
+
+    async def beat(self) -> int:
+        """A heartbeat; the error that it is answered with."""
+        got = await self.play.heartbeat(self.conn, self.group, self.id, self.generation).within(8)
+        return codes(got.body)
+
+
+async def members(play: Play, group: str, count: int, **kind: int) -> list[Member]:
+    """Members with their connections and ids, not joined yet."""
+    made = [Member(play, await play.open(f"m{at}-"), group, **kind) for at in range(count)]
+    await asyncio.gather(*(one.enter() for one in made))
+    return made
+
+
+async def stable(joined: Sequence[Member]) -> None:
+    """All join, and all sync: a stable generation."""
+    await asyncio.gather(*(one.join() for one in joined))
+    await synced(joined)
+
+
+async def synced(joined: Sequence[Member]) -> None:
+    """All sync, the leader last."""
+    order = sorted(joined, key=lambda one: one.leads)
+    sent = []
+    for one in order:
+        sent.append(one.sync())
+        await one.play.pause(40)
+    await asyncio.gather(*(one.within(JOIN_SECONDS) for one in sent))
+
+
+async def first_generation(play: Play) -> None:
+    """An empty group: one member alone, and two of which the second comes within the initial delay."""
+
+    async def alone() -> None:
+        (one,) = await members(play, await play.group(), 1)
+        await stable([one])
+        await one.beat()
+
+    async def together() -> None:
+        pair = await members(play, await play.group(), 2)
+        first = pair[0].ask_join()
+        await play.pause(300)
+        second = pair[1].ask_join()
+        for one, sent in zip(pair, (first, second), strict=True):
+            one.took((await sent.within(JOIN_SECONDS)).body)
+        await synced(pair)
+        for one in pair:
+            await one.beat()
+
+    await asyncio.gather(alone(), together())
+
+
+async def sync_waits(play: Play) -> None:
+    """Followers sync first: they wait for the leader's, and get the share that it gives them."""
+    group = await play.group()
+    three = await members(play, group, 3)
+    await asyncio.gather(*(one.join() for one in three))
+    order = sorted(three, key=lambda one: one.leads)
+    early = [one.sync() for one in order[:1]]
+    await play.pause(400)
+    early += [order[2].sync()] if order[2].leads else []
+    await play.pause(100)
+    early.append(order[1].sync())
+    await asyncio.gather(*(one.within(JOIN_SECONDS) for one in early))
+
+
+async def rebalance(play: Play) -> None:
+    """A third member comes: its join waits for the others, heartbeats say so, and the last answers all."""
+    group = await play.group()
+    pair = await members(play, group, 2)
+    await stable(pair)
+    for _ in range(3):
+        (new,) = await members(play, group, 1)
+        joining = new.ask_join()
+        # Heartbeats learn of it, first soon and then for certain.
+        for pause in (20, 300 * play.broker.pace, 100):
+            await play.pause(pause)
+            await asyncio.gather(*(one.beat() for one in pair))
+        again = [pair[0].ask_join()]
+        await play.pause(300)
+        again += [one.ask_join() for one in pair[1:]]
+        for one, sent in zip([new, *pair], [joining, *again], strict=True):
+            one.took((await sent.within(JOIN_SECONDS)).body)
+        pair = [*pair, new]
+        await synced(pair)
+        await asyncio.gather(*(one.beat() for one in pair))
+        if len(pair) >= 4:
+            return
+
+
+async def rebalance_timeout(play: Play) -> None:
+    """A member goes on with heartbeats and does not rejoin: at the rebalance time-out the others go on without it."""
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await stable(pair)
+    stays, lags = pair
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    joining = new.ask_join()
+    await play.pause(200)
+    again = stays.ask_join()
+    answers = asyncio.gather(joining.within(JOIN_SECONDS), again.within(JOIN_SECONDS))
+    while not answers.done():
+        await lags.beat()
+        await asyncio.wait((answers,), timeout=0.3)
+    for one, got in zip((new, stays), await answers, strict=True):
+        one.took(got.body)
+    await play.pause(250)
+    await lags.beat()
+    await lags.beat()
+    await synced((new, stays))
+
+
+async def session(play: Play) -> None:
+    """One member falls silent and is out after its session; another goes on with heartbeats and stays."""
+    group = await play.group()
+    stays, silent = await members(play, group, 2)
+    await stable([stays, silent])
+    await silent.beat()
+    await stays.beat()
+    session_ms = play.broker.session_ms
+    told = False
+    ends = asyncio.get_running_loop().time() + (session_ms * 1.4 + 3000 * play.broker.pace) / 1000
+    while not told and asyncio.get_running_loop().time() < ends:
+        told = await stays.beat() == REBALANCING
+        await play.pause(BEAT_MS)
+    if told:
+        await stays.join()
+        await stays.sync().within(JOIN_SECONDS)
+        await silent.beat()
+        await stays.beat()
+
+
+async def long_heartbeats(play: Play) -> None:
+    """A member that is heard of, though only now and then, outlives its session."""
+    group = await play.group()
+    (one,) = await members(play, group, 1)
+    await stable([one])
+    session_ms = play.broker.session_ms
+    for _ in range(6):
+        await play.pause(session_ms * 0.3)
+        if await one.beat():
+            return
+
+
+async def leave(play: Play) -> None:
+    """A member leaves a stable group, the follower and then the leader: the others are told at once."""
+    group = await play.group()
+    joined = await members(play, group, 3)
+    await stable(joined)
+    for _ in range(2):
+        follower = min(joined, key=lambda one: one.leads)
+        joined.remove(follower)
+        await play.leave(follower.conn, group, follower.id).within(8)
+        told = False
+        for _ in range(int(1500 * play.broker.pace / BEAT_MS)):
+            told = await joined[0].beat() == REBALANCING
+            if told:
+                break
+            await play.pause(BEAT_MS)
+        if not told:
+            return
+        await stable(joined)
+        await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def refusals(play: Play) -> None:
+    """A generation that is none, and members that are none."""
+    group = await play.group()
+    (one,) = await members(play, group, 1)
+    await stable([one])
+    for _ in range(2):
+        await play.heartbeat(one.conn, group, one.id, one.generation + 100).within(8)
+        await play.heartbeat(one.conn, group, "nobody", one.generation).within(8)
+        await play.sync(one.conn, group, one.id, one.generation + 100).within(8)
+        await play.sync(one.conn, group, "nobody", one.generation).within(8)
+        await play.join(one.conn, group, "nobody").within(8)
+        await one.beat()

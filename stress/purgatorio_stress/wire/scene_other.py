@@ -1,0 +1,252 @@
+"""Scenes of topics, connections and versions: A1, A2, D1, X1 to X3, C1; and of two brokers: P4 to P6, F9."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from purgatorio_stress.wire.connection import API_KEYS, NoAnswer
+from purgatorio_stress.wire.message import versions_of
+from purgatorio_stress.wire.play import Play, SceneSkipped, Second, codes, first_of
+from purgatorio_stress.wire.scene_fetch import settle
+
+__all__ = [
+    "cut",
+    "delete_records",
+    "min_insync",
+    "offered_versions",
+    "open_files",
+    "order",
+    "replica_stopped",
+    "topics",
+]
+
+CUTS: Final = 100
+SHRINKS_SECONDS: Final = 45.0
+HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
+    "produce": {"acks": 1, "timeout_ms": 1000},
+    "fetch": {"max_wait_ms": 0, "min_bytes": 0},
+    "list_offsets": {"replica_id": -1},
+    "metadata": {"topics": [], "allow_auto_topic_creation": False},
+    "find_coordinator": {"key": "purgatorio-nobody", "key_type": 0, "coordinator_keys": ["purgatorio-nobody"]},
+    "join_group": {
+        "group_id": "", "session_timeout_ms": 6000, "rebalance_timeout_ms": 1000, "member_id": "nobody",
+        "protocol_type": "consumer", "protocols": [{"name": "range", "metadata": ""}],
+    },
+    "heartbeat": {"group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody"},
+    "leave_group": {
+        "group_id": "purgatorio-nobody", "member_id": "nobody", "members": [{"member_id": "nobody"}],
+    },
+    "sync_group": {
+        "group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody",
+        "protocol_type": "consumer", "protocol_name": "range",
+    },
+    "api_versions": {"client_software_name": "purgatorio", "client_software_version": "1"},
+    "create_topics": {"timeout_ms": 1000},
+    "delete_topics": {"timeout_ms": 1000},
+    "delete_records": {"timeout_ms": 1000},
+}  # fmt: skip
+"""Requests that make and change nothing, by API."""
+
+
+async def topics(play: Play) -> None:
+    """A topic comes, is asked for a second time, and goes."""
+    play.need("create_topics", "metadata")
+    name = await play.topic()
+    for _ in range(100):
+        if not codes(first_of((await play.metadata(name)).body, "topics")):
+            break
+        await play.pause(100)
+    second = {"name": name, "num_partitions": 1, "replication_factor": 1}
+    await play.ask(await play.admin(), "create_topics", {"topics": [second], "timeout_ms": 5000})
+    await play.delete(name)
+    play.broker.made.topics.discard(name)
+    for _ in range(100):
+        if codes(first_of((await play.metadata(name)).body, "topics")) == 3:
+            return
+        await play.pause(100)
+
+
+async def delete_records(play: Play) -> None:
+    """Records are deleted, what is below them is asked for, and what is beyond the end is to be deleted."""
+    play.need("delete_records")
+    topic = await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for _ in range(6):
+        await play.ask_all(play.produce(writer, topic))
+
+    async def delete(offset: int) -> None:
+        part = {"partition_index": 0, "offset": offset}
+        asked = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": 5000}
+        await settle(play.send(await play.open("deleter"), "delete_records", asked), seconds=12)
+
+    for low in (2, 4):
+        await delete(low)
+        for offset in (0, low - 1, low):
+            await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
+    await delete(1000)
+
+
+async def order(play: Play) -> None:
+    """Requests behind one that waits: their answers come behind its answer."""
+    topic = await play.topic()
+    conn, writer = await play.open(), await play.open("writer")
+    wait = play.wait_ms(600)
+    for wakes in (False, True):
+        sent = [play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)]
+        sent += [play.send(conn, "api_versions", {}) for _ in range(3)]
+        sent.append(
+            play.send(conn, "metadata", {"topics": [{"name": topic}], "allow_auto_topic_creation": False})
+        )
+        if wakes:
+            await play.pause(50)
+            await play.ask_all(play.produce(writer, topic))
+        await settle(*sent, seconds=wait / 1000 + 6)
+
+
+async def cut(play: Play) -> None:
+    """Connections are cut with fetches waiting; then plain questions, and a fetch, are answered as before."""
+    topic = await play.topic()
+    open_files(play)
+    wait = play.wait_ms(2500)
+    conns = await play.open_many(CUTS)
+    for conn in conns:
+        play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)
+    await play.pause(300)
+    for conn in conns:
+        conn.close()
+    asker = await play.open("asker")
+    for _ in range(8):
+        await settle(play.send(asker, "api_versions", {}), seconds=10)
+        await settle(play.fetch(asker, [(topic, 0, 0)], max_wait_ms=0), seconds=10)
+        await play.pause(wait / 16)
+    if play.broker.pid is not None:
+        await play.pause(wait + play.broker.declared.late_topics_ms)
+        for _ in range(10):
+            open_files(play)
+            await play.pause(300)
+    writer, reader = await play.open("writer"), await play.open("reader")
+    fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait)
+    await play.pause(50)
+    await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
+
+
+def open_files(play: Play) -> None:
+    """Record how many files the broker's process has open, where its id is known."""
+    if play.broker.pid is not None:
+        try:
+            play.stimulus("files", files=len(list(Path(f"/proc/{play.broker.pid}/fd").iterdir())))
+        except OSError:
+            return
+
+
+async def offered_versions(play: Play) -> None:
+    """Every version that is offered of these APIs, by a request that changes nothing, each on its own connection."""
+
+    async def one(api: str, version: int) -> None:
+        conn = await play.open(f"{api}-v{version}-")
+        try:
+            await conn.send(api, version, HARMLESS[api]).within(8)
+        except NoAnswer:
+            # Once more: a connection can break for other reasons.
+            again = await play.open(f"{api}-v{version}-")
+            await settle(again.send(api, version, HARMLESS[api]), seconds=8)
+
+    for api in HARMLESS:
+        first, last = play.broker.offered.get(api, (0, -1))
+        known = versions_of(API_KEYS[api])
+        wanted = [version for version in known if first <= version <= last]
+        await asyncio.gather(*(one(api, version) for version in wanted))
+
+
+async def replica_stopped(play: Play) -> None:
+    """Two brokers: the second is stopped while it is in sync, and goes on before the cluster gives it up."""
+    second = play.broker.second
+    if second is None:
+        raise SceneSkipped(
+            "it takes two brokers and a way to stop one: --second, --second-pid or --stop/--go-on"
+        )
+    if play.broker.node is None or play.broker.second_node is None:
+        raise SceneSkipped("the two brokers were not told apart: metadata names neither by its address")
+    nodes = (play.broker.node, play.broker.second_node)
+    topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for _ in range(3):
+        await play.ask_all(play.produce(writer, topic, acks=-1))
+    for _ in range(2):
+        await until_in_sync(play, topic, 2)
+        await stop_second(play, second)
+        try:
+            await play.pause(50)
+            due = play.produce(writer, topic, acks=-1, timeout_ms=1500)
+            other = await play.open("writer")
+            await play.ask_all(play.produce(other, topic, acks=1))
+            fetch = play.fetch(reader, [(topic, 0, 4)], max_wait_ms=700)
+            await settle(due, fetch, seconds=8)
+            await play.metadata(topic)
+            waits = play.produce(other, topic, acks=-1, timeout_ms=15_000)
+            await play.pause(300)
+            await play.metadata(topic)
+        finally:
+            await go_on_second(play, second)
+        await settle(waits, seconds=16)
+        await play.pause(500)
+
+
+async def min_insync(play: Play) -> None:
+    """Two brokers: the second stays away until the cluster gives it up; then acks -1 is refused at once."""
+    second = play.broker.second
+    if second is None or play.broker.node is None or play.broker.second_node is None:
+        raise SceneSkipped(
+            "it takes two brokers and a way to stop one: --second, --second-pid or --stop/--go-on"
+        )
+    nodes = (play.broker.node, play.broker.second_node)
+    topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+    writer = await play.open("writer")
+    await play.ask_all(play.produce(writer, topic, acks=-1))
+    await stop_second(play, second)
+    try:
+        await until_in_sync(play, topic, 1)
+        for acks in (-1, 1, -1):
+            await settle(play.produce(writer, topic, acks=acks, timeout_ms=3000), seconds=10)
+        await play.metadata(topic)
+    finally:
+        await go_on_second(play, second)
+
+
+async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
+    """Ask metadata until so many replicas are in sync."""
+    for _ in range(int(SHRINKS_SECONDS / 0.2)):
+        made = first_of((await play.metadata(topic)).body, "topics")
+        part = first_of(made, "partitions")
+        nodes = part.get("isr_nodes") if isinstance(part, Mapping) else None
+        if isinstance(nodes, list) and len(nodes) == wanted:
+            return
+        await play.pause(200)
+    raise SceneSkipped(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+
+
+async def stop_second(play: Play, second: Second) -> None:
+    """Stop it, then say so: from then on it surely is."""
+    await _do(second.stop, signal.SIGSTOP)
+    await play.pause(100)
+    play.stimulus("stopped")
+
+
+async def go_on_second(play: Play, second: Second) -> None:
+    """Say so, then let it go on: until then it surely was stopped."""
+    play.stimulus("continues")
+    await _do(second.go_on, signal.SIGCONT)
+
+
+async def _do(what: Sequence[str] | int, by_signal: signal.Signals) -> None:
+    if isinstance(what, int):
+        os.kill(what, by_signal)
+        return
+    child = await asyncio.create_subprocess_exec(*what, stdin=asyncio.subprocess.DEVNULL)
+    if await asyncio.wait_for(child.wait(), 20):
+        raise SceneSkipped(f"`{' '.join(what)}` failed with status {child.returncode}")
