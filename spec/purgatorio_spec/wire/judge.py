@@ -32,7 +32,7 @@ from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_spec.wire.topic import deletes_records, topics_come_and_go
 
-__all__ = ["Tallied", "Wire", "judge_file", "judge_scene", "judge_trace"]
+__all__ = ["LATE_ROWS_NEEDED", "Tallied", "Wire", "judge_file", "judge_scene", "judge_trace"]
 
 LATE_ROWS_NEEDED: Final = 2
 

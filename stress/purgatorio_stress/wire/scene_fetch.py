@@ -52,8 +52,8 @@ async def woken_fetch(play: Play) -> None:
 
     async def race(topic: str) -> None:
         reader, writer = await play.open("reader"), await play.open("writer")
-        offset = lost = 0
-        for _ in range(RACES):
+        lost = 0
+        for offset in range(RACES):
             delay = play.rng.choice((0.0, 0.0, 0.3, 1.0, 3.0, 10.0))
             fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait)
             if delay:
@@ -63,7 +63,6 @@ async def woken_fetch(play: Play) -> None:
                 return
             got = fetch.answer.result()
             lost += got.t - fetch.t > wait * 900_000
-            offset += 1
             if lost >= MOST_LOST:
                 return
 

@@ -85,9 +85,9 @@ class Member:
         return codes(got.body)
 
 
-async def members(play: Play, group: str, count: int, **kind: int) -> list[Member]:
+async def members(play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS) -> list[Member]:
     """Members with their connections and ids, not joined yet."""
-    made = [Member(play, await play.open(f"m{at}-"), group, **kind) for at in range(count)]
+    made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms) for at in range(count)]
     await asyncio.gather(*(one.enter() for one in made))
     return made
 

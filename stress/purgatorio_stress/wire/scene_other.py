@@ -177,7 +177,7 @@ async def replica_stopped(play: Play) -> None:
     writer, reader = await play.open("writer"), await play.open("reader")
     for _ in range(3):
         await play.ask_all(play.produce(writer, topic, acks=-1))
-    for _ in range(2):
+    for base in (3, 6):
         await until_in_sync(play, topic, 2)
         await stop_second(play, second)
         try:
@@ -185,7 +185,7 @@ async def replica_stopped(play: Play) -> None:
             due = play.produce(writer, topic, acks=-1, timeout_ms=1500)
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
-            fetch = play.fetch(reader, [(topic, 0, 4)], max_wait_ms=700)
+            fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
             await settle(due, fetch, seconds=8)
             await play.metadata(topic)
             waits = play.produce(other, topic, acks=-1, timeout_ms=15_000)
@@ -195,6 +195,7 @@ async def replica_stopped(play: Play) -> None:
             await go_on_second(play, second)
         await settle(waits, seconds=16)
         await play.pause(500)
+        await play.metadata(topic)
 
 
 async def min_insync(play: Play) -> None:

@@ -1,0 +1,295 @@
+"""The standard plan: every scene with its clauses, and the run that plays them against a broker.
+
+Scenes are played several at a time, each on connections, topics and groups of its own. A scene with a late row, or
+whose rows could not be judged, is played again: a slow machine is not taken for a slow broker. What the run made is
+deleted at the end, whatever the end is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_spec.wire.bound import MS, Held
+from purgatorio_spec.wire.history import scene_of
+from purgatorio_spec.wire.judge import LATE_ROWS_NEEDED, Wire, judge_scene
+from purgatorio_spec.wire.record import Declared, WireHeader
+from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
+from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
+from purgatorio_stress.wire.control import Control
+from purgatorio_stress.wire.message import API_NAMES
+from purgatorio_stress.wire.play import Broker, Made, Play, SceneSkipped, Second, codes, first_of, number_of
+from purgatorio_stress.wire.recorder import Recorder
+
+__all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
+
+LANES: Final = 8
+REPETITIONS: Final = 3
+CLEAN_UP_SECONDS: Final = 10.0
+WARM_UP_SECONDS: Final = 0.6
+MOST_PACE: Final = 3.0
+PACE_SLACK_MS: Final = 250
+"""With a slack up to this the plan's own waits are wide enough."""
+FIRST_SESSION_MS: Final = 2000
+
+
+class NoBroker(Exception):
+    """Nothing that speaks the Kafka protocol in the clear answers there: what was seen, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneSpec:
+    """A scene: what it is called, its area, the clauses that it gives occasions to, and its bound in seconds."""
+
+    name: str
+    area: str
+    clauses: tuple[str, ...]
+    play: Callable[[Play], Awaitable[None]]
+    seconds: float = 40.0
+
+    @property
+    def promise(self) -> str:
+        """What it plays, in its own words."""
+        return (self.play.__doc__ or "").strip()
+
+
+_FETCH, _GROUP, _OTHER = scene_fetch, scene_group, scene_other
+SCENES: Final[Mapping[str, SceneSpec]] = {
+    one.name: one
+    for one in (
+        # The long ones first: the plan takes as long as its longest lane.
+        SceneSpec("long-heartbeats", "groups", ("G10", "G5"), _GROUP.long_heartbeats, 60),
+        SceneSpec("session", "groups", ("G7", "G3"), _GROUP.session, 60),
+        SceneSpec("rebalance-timeout", "groups", ("G6", "G4"), _GROUP.rebalance_timeout),
+        SceneSpec("rebalance", "groups", ("G2", "G3", "G4", "G5"), _GROUP.rebalance),
+        SceneSpec("first-generation", "groups", ("G0", "G1", "G2"), _GROUP.first_generation),
+        SceneSpec("leave", "groups", ("G8", "G4"), _GROUP.leave),
+        SceneSpec("sync-waits", "groups", ("G5",), _GROUP.sync_waits),
+        SceneSpec("refusals", "groups", ("G9",), _GROUP.refusals),
+        SceneSpec("idle-fetch", "fetch", ("F1", "F2"), _FETCH.idle_fetch),
+        SceneSpec("woken-fetch", "fetch", ("F3",), _FETCH.woken_fetch),
+        SceneSpec("woken-many", "fetch", ("F3",), _FETCH.woken_many),
+        SceneSpec("accumulating", "fetch", ("F1", "F3"), _FETCH.accumulating),
+        SceneSpec("ready-fetch", "fetch", ("F4", "P1"), _FETCH.ready_fetch),
+        SceneSpec("short-fetch", "fetch", ("F5", "F2"), _FETCH.short_fetch),
+        SceneSpec("wrong-fetch", "fetch", ("F6",), _FETCH.wrong_fetch, 60),
+        SceneSpec("sum-fetch", "fetch", ("F7", "F1"), _FETCH.sum_fetch),
+        SceneSpec("deleted-topic", "fetch", ("F8",), _FETCH.deleted_topic),
+        SceneSpec("acks", "produce", ("P1", "P2", "P3"), _FETCH.acks),
+        SceneSpec("topics", "topics", ("A1", "A2"), _OTHER.topics),
+        SceneSpec("delete-records", "topics", ("D1",), _OTHER.delete_records),
+        SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),
+        SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
+        SceneSpec("cut", "connections", ("C1",), _OTHER.cut),
+        SceneSpec("replica-stopped", "replicas", ("P5", "P6", "F9"), _OTHER.replica_stopped, 90),
+        SceneSpec("min-insync", "replicas", ("P4",), _OTHER.min_insync, 120),
+    )
+}  # fmt: skip
+"""The standard plan, by name."""
+_ALONE: Final = frozenset({"replicas"})
+"""Areas that stop brokers: played when everything else is over."""
+
+
+def chosen(only: Collection[str]) -> list[SceneSpec]:
+    """The scenes that these areas, names of scenes or ids of clauses mean; all where none is given. KeyError names one
+    that means nothing."""
+    if not only:
+        return list(SCENES.values())
+    found: dict[str, SceneSpec] = {}
+    for word in only:
+        meant = [one for one in SCENES.values() if word in (one.name, one.area, *one.clauses)]
+        if not meant:
+            raise KeyError(word)
+        found |= {one.name: one for one in meant}
+    return [one for one in SCENES.values() if one.name in found]
+
+
+async def look_at(
+    address: Address,
+    recorder: Recorder,
+    declared: Declared,
+    run: str,
+    second: Second | None = None,
+    pid: int | None = None,
+) -> Broker:
+    """Ask a broker what it offers and who it is. NoBroker where nothing there speaks the protocol."""
+    try:
+        conn = await connect(address, "first", "", recorder)
+        got = await conn.send("api_versions", 0, {}).within(10)
+    except NoAnswer as silent:
+        raise NoBroker(f"{address}: {silent}") from silent
+    keys = None if got.body is None else got.body.get("api_keys")
+    offered = {
+        API_NAMES.get(number_of(one, "api_key"), f"api-{number_of(one, 'api_key')}"): (
+            number_of(one, "min_version"), number_of(one, "max_version"),
+        )
+        for one in (keys if isinstance(keys, list) else [])
+    }  # fmt: skip
+    if not offered:
+        conn.close()
+        raise NoBroker(f"{address}: ApiVersions was answered with {got.body}, which offers nothing")
+    broker = Broker(address, offered, declared, run, second=second, pid=pid)
+    try:
+        await _nodes(broker, conn)
+        await _configs(broker, conn)
+    except NoAnswer:
+        pass  # what could not be asked stays unknown
+    conn.close()
+    return broker
+
+
+async def _nodes(broker: Broker, conn: Connection) -> None:
+    version = broker.version("metadata")
+    if version is None:
+        return
+    got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(10)
+    named = None if got.body is None else got.body.get("brokers")
+    brokers = [one for one in named if isinstance(one, dict)] if isinstance(named, list) else []
+    broker.nodes = max(len(brokers), 1)
+    if broker.nodes == 1:
+        return
+    by_port = {number_of(one, "port"): number_of(one, "node_id") for one in brokers}
+    broker.node = by_port.get(broker.address.port)
+    if broker.second is not None:
+        broker.second_node = by_port.get(broker.second.address.port)
+
+
+async def _configs(broker: Broker, conn: Connection) -> None:
+    """What the broker itself says of the constants that nobody declared: the initial delay, the shortest session."""
+    version = broker.version("describe_configs")
+    if version is None:
+        return
+    names = ["group.initial.rebalance.delay.ms", "group.min.session.timeout.ms"]
+    node = broker.node
+    if node is None:
+        described = await conn.send("metadata", broker.version("metadata") or 0, {"topics": []}).within(10)
+        node = number_of(first_of(described.body, "brokers"), "node_id")
+    asked = {"resource_type": 4, "resource_name": str(node), "configuration_keys": names}
+    got = await conn.send("describe_configs", version, {"resources": [asked]}).within(10)
+    result = first_of(got.body, "results")
+    configs = result.get("configs") if isinstance(result, dict) else None
+    said = {one.get("name"): one.get("value") for one in configs or () if isinstance(one, dict)}
+    delay, least = (said.get(name) for name in names)
+    if broker.declared.initial_delay_ms is None and isinstance(delay, str) and delay.isdigit():
+        declared = broker.declared
+        broker.declared = Declared(declared.late_ms, declared.late_topics_ms, int(delay[:9]))
+    if isinstance(least, str) and least.isdigit():
+        broker.session_ms = max(int(least[:9]), FIRST_SESSION_MS)
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a plan. `told` hears what goes on, a line at a time."""
+
+    broker: Broker
+    recorder: Recorder
+    header: WireHeader
+    seed: int
+    told: Callable[[str], None] = lambda line: None
+    skipped: dict[str, str] = field(default_factory=dict)
+    _played: dict[str, int] = field(default_factory=dict)
+
+    async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
+        """Play the scenes, at most so long. Cleans up in every case."""
+        control = Control(self.broker.address, self.recorder)
+        controlling = asyncio.create_task(control.run())
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.sleep(WARM_UP_SECONDS)
+                self._set_pace(control)
+                gate = asyncio.Semaphore(LANES)
+                await asyncio.gather(
+                    *(self._until_judged(one, gate) for one in scenes if one.area not in _ALONE)
+                )
+                for one in scenes:
+                    if one.area in _ALONE:
+                        await self._until_judged(one, gate)
+        except TimeoutError:
+            for one in scenes:
+                if one.name not in self._played:
+                    self._skip(one, f"the run's {seconds:g} s were over")
+        finally:
+            controlling.cancel()
+            await asyncio.gather(controlling, return_exceptions=True)
+            await clean_up(self.broker, self.recorder, self.told)
+
+    def _set_pace(self, control: Control) -> None:
+        slack_ms = 2 * (control.worst_late_ns + control.worst_rtt_ns) / MS
+        self.broker.pace = min(max(1.0, slack_ms / PACE_SLACK_MS), MOST_PACE)
+
+    async def _until_judged(self, spec: SceneSpec, gate: asyncio.Semaphore) -> None:
+        async with gate:
+            late: Counter[tuple[str, str]] = Counter()
+            decided: set[str] = set()
+            for repetition in range(1, REPETITIONS + 1):
+                self._played[spec.name] = repetition
+                name = f"{spec.name}#{repetition}"
+                await self._once(spec, name)
+                if not self._again(name, late, decided):
+                    return
+
+    async def _once(self, spec: SceneSpec, name: str) -> None:
+        play = Play(self.broker, self.recorder, name, random.Random(f"{self.seed} {name}"))
+        self.told(f"playing {name}")
+        try:
+            async with asyncio.timeout(spec.seconds * self.broker.pace):
+                await spec.play(play)
+        except SceneSkipped as why:
+            self._skip(spec, str(why))
+        except NoAnswer as why:
+            self.told(f"{name} broke off: {why}")
+            self._skip(spec, f"scene {spec.name} broke off: {why}")
+        except TimeoutError:
+            self._skip(spec, f"scene {spec.name} took more than {spec.seconds * self.broker.pace:g} s")
+        finally:
+            play.close_all()
+
+    def _again(self, name: str, late: Counter[tuple[str, str]], decided: set[str]) -> bool:
+        """Whether a late row is alone so far, or no row of a clause could be judged: then the scene is asked again."""
+        wire = Wire.of(self.header, self.recorder.all_events())
+        rows = judge_scene(wire, scene_of(name, self.recorder.by_scene[name], self.recorder.now()))
+        late.update((row.clause, row.cause) for row in rows if row.held is Held.LATE)
+        decided |= {row.clause for row in rows if row.held is not Held.UNDECIDED}
+        alone = any(count < LATE_ROWS_NEEDED for count in late.values())
+        return alone or any(row.held is Held.UNDECIDED and row.clause not in decided for row in rows)
+
+    def _skip(self, spec: SceneSpec, why: str) -> None:
+        for clause in spec.clauses:
+            self.skipped.setdefault(clause, why)
+
+
+async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:
+    """Delete what the run made, in bounded time. What cannot be deleted is named."""
+    made: Made = broker.made
+    left = sorted(made.topics)
+    try:
+        async with asyncio.timeout(CLEAN_UP_SECONDS):
+            conn = await connect(broker.address, "cleaner", "", recorder)
+            version = broker.version("delete_topics")
+            if version is not None and left:
+                values = {"topic_names": left, "timeout_ms": 5000}
+                got = await conn.send("delete_topics", version, values).within(CLEAN_UP_SECONDS)
+                left = _refused(got, left)
+            groups = broker.version("delete_groups")
+            if groups is not None and made.groups:
+                await conn.send("delete_groups", groups, {"groups_names": sorted(made.groups)}).within(5)
+            conn.close()
+    except (NoAnswer, TimeoutError):
+        pass
+    made.topics.intersection_update(left)
+    if left:
+        told(
+            f"not deleted, the broker did not do it: {', '.join(left[:10])}"
+            + (" ..." if len(left) > 10 else "")
+        )
+
+
+def _refused(got: Got, names: list[str]) -> list[str]:
+    """The topics that are still there, as far as the answer says."""
+    answers = None if got.body is None else got.body.get("responses")
+    done = {one.get("name") for one in (answers if isinstance(answers, list) else ()) if codes(one) in (0, 3)}
+    return [name for name in names if name not in done]
