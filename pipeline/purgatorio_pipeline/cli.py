@@ -36,6 +36,11 @@ COMMANDS: dict[str, Command] = {
         "stress",
     ),
     "check": Command("purgatorio_pipeline.command.check", "Judge recorded traces.", "spark"),
+    "wire": Command(
+        "purgatorio_pipeline.command.wire",
+        "Drive and judge a Kafka-compatible broker from outside.",
+        "wire",
+    ),
     "compare": Command(
         "purgatorio_pipeline.command.compare",
         "Two sets of traces, before and after a change.",

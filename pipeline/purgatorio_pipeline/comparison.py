@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from purgatorio_pipeline.judging import Judged
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promises
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
@@ -112,7 +112,10 @@ class RunPair:
     def clauses(self) -> list[ClauseChange]:
         """Every clause, in the order of the registry. Those of an invalid trace are nothing to go by."""
         before, after = _clauses(self.before), _clauses(self.after)
-        return [ClauseChange(name, before.get(name), after.get(name)) for name in CLAUSES]
+        return [
+            ClauseChange(name, before.get(name), after.get(name))
+            for name in promises((self.before.profile, self.after.profile))
+        ]
 
     @property
     def changed(self) -> list[ClauseChange]:

@@ -19,11 +19,14 @@ from purgatorio_pipeline.command.showing import (
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_on_spark
 from purgatorio_pipeline.sources import NoTraces, find_traces
+from purgatorio_pipeline.wire_check import apart, judge_wire, together
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
 
 EPILOG = """
-A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-trace/1: a header, events, an end record.
+A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-trace/1: a header, events, an end record;
+or one of a broker's connections, purgatorio-wire/1, as `purgatorio wire` leaves it.
 
 \b
   purgatorio check examples/traces             # a folder, on Spark
@@ -39,7 +42,11 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.argument("traces", nargs=-1)
 @engine_options
 @click.option("--run", help="Show this run only.")
-@click.option("--clause", type=click.Choice(list(CLAUSES)), help="Show this clause only.")
+@click.option(
+    "--clause",
+    type=click.Choice(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))),
+    help="Show this clause only.",
+)
 @click.option("--operation", help="Judge this operation or task alone (in this process).")
 @click.option("--profiles", is_flag=True, help="List the profiles that a header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")
@@ -67,6 +74,7 @@ def command(
         paths = find_traces(trace for trace in traces if not is_uri(trace))
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
+    others, wire = apart(paths)
     here = Engine(engine) is Engine.PROCESS or operation is not None
     refuse_tables_of_process(here, output)
     focus = Focus(run, clause, operation)
@@ -74,14 +82,17 @@ def command(
         if uris:
             raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
         with note(f"checking {len(paths)} trace(s) in this process", output):
-            judged = judge_in_process(paths, operation)
+            judged = together(judge_in_process(others, operation), judge_wire(wire))
     else:
         what = f"{len(paths)} trace(s)" if paths or not uris else " ".join(uris)
         with note(f"checking {what} on Spark", output):
             try:
-                judged = judge_on_spark(
-                    paths, uris=uris, out=output.out, master=master, full=full, memory=memory
+                judged = (
+                    judge_on_spark(others, uris=uris, out=output.out, master=master, full=full, memory=memory)
+                    if others or uris
+                    else judge_in_process([])
                 )
+                judged = together(judged, judge_wire(wire))
             except NoTraces as nothing:
                 raise click.UsageError(str(nothing)) from None
     if not focus.of(judged.result).runs:
@@ -100,6 +111,9 @@ def _list(profiles: bool, clauses: bool) -> None:
     if clauses:
         for one in CLAUSES.values():
             click.echo(_wrapped(f"{one.id:3} ", one.promise))
+        click.echo("of a broker, from wire traces:")
+        for asked in WIRE_CLAUSES.values():
+            click.echo(_wrapped(f"{asked.id:3} ", f"{asked.promise} ({asked.basis})"))
 
 
 def _wrapped(name: str, text: str) -> str:

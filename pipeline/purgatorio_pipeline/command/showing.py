@@ -55,7 +55,7 @@ class PlaceParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer
 
 
 def engine_options(function: Callable[P, R]) -> Callable[P, R]:
-    """The options of every command that judges; those of output arrive as one `CheckOutput`."""
+    """The options of every command that judges by an engine; those of output arrive as one `CheckOutput`."""
 
     @click.option(
         "--engine",
@@ -76,6 +76,17 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
         type=PlaceParam(),
         help="Folder or Hadoop URI for the tables; files that it knows are not read again.",
     )
+    @output_options
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def output_options(function: Callable[P, R]) -> Callable[P, R]:
+    """The options of every command that shows a check; they arrive as one `CheckOutput`."""
+
     @click.option("--report", type=_FILE, help="Write an HTML page.")
     @click.option("--junit", type=_FILE, help="Write JUnit XML: a suite a run, a test case a clause.")
     @click.option("--sarif", type=_FILE, help="Write SARIF 2.1.0, for code scanning.")
@@ -85,7 +96,7 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         paths = {name: kwargs.pop(name) for name in _PATHS}
-        out = kwargs.pop("out")
+        out = kwargs.pop("out", None)
         kwargs["output"] = CheckOutput(
             json=bool(kwargs.pop("as_json")),
             verbose=bool(kwargs.pop("verbose")),

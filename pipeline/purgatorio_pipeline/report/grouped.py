@@ -39,6 +39,7 @@ class Group:
     cause: str
     violation: Violation
     file: str
+    profile: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     places: list[tuple[str, str]] = field(default_factory=list)
     example: Counterexample | None = None
@@ -51,7 +52,7 @@ class Group:
     @property
     def counted(self) -> str:
         """The count in words."""
-        return noun(self.clause, self.cause, self.count)
+        return noun(self.clause, self.cause, self.count, self.profile)
 
 
 def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
@@ -60,7 +61,9 @@ def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
     titles = run_titles(result.runs)
     for key, run, count, violation in causes(result):
         place = (run.subject, key.clause, key.cause)
-        group = groups.setdefault(place, Group(run.subject, key.clause, key.cause, violation, key.file))
+        group = groups.setdefault(
+            place, Group(run.subject, key.clause, key.cause, violation, key.file, run.profile)
+        )
         title = titles[key.file, key.run]
         group.counts[title] = group.counts.get(title, 0) + count
         group.places.append((key.file, key.run))

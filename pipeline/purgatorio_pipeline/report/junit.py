@@ -18,7 +18,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from purgatorio_pipeline.report.grouped import ExampleOf, worst_first
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promise_of
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.selection import CauseKey, noun
 from purgatorio_spec.show.text import render
@@ -57,7 +57,7 @@ class _Texts:
     def of(self, run: RunResult, clause: ClauseResult) -> Iterator[str]:
         """One text a cause."""
         for name, cause in clause.causes.items():
-            counted = noun(clause.clause, name, cause.count)
+            counted = noun(clause.clause, name, cause.count, run.profile)
             example = self._examples.get(CauseKey(run.file, run.run, clause.clause, name))
             if example is not None and self._left > 0:
                 self._left -= 1
@@ -126,7 +126,7 @@ def _told(case: str, suite: str, kind: str, what: str, said: Sequence[str]) -> E
 
 
 def _case(run: RunResult, clause: ClauseResult, suite: str, texts: _Texts) -> Element:
-    promise = CLAUSES[clause.clause].promise
+    promise = promise_of(clause.clause, run.profile)
     case = Element("testcase", {"classname": suite, "name": f"{clause.clause} {promise}"})
     if clause.verdict is Verdict.VIOLATED:
         said = "\n".join(texts.of(run, clause))

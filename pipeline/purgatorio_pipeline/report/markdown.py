@@ -19,7 +19,7 @@ from purgatorio_pipeline.report.results_markdown import kill_lines, outcome_line
 from purgatorio_pipeline.results.kills import KillMatrix
 from purgatorio_pipeline.results.outcomes import OutcomeTables
 from purgatorio_pipeline.results.total import has_check, verdict_of
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promise_of, promises
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.show.event_words import duration
@@ -101,7 +101,7 @@ def _subjects(result: CheckResult) -> str:
             sums.setdefault(place, {}).setdefault(name, _Sum()).add(clause)
     judged = [
         name
-        for name in CLAUSES
+        for name in promises(run.profile for run in result.runs)
         if any(one[name].verdicts != {Verdict.SKIPPED} for one in sums.values() if name in one)
     ]
     rows = [
@@ -124,7 +124,7 @@ def _subjects(result: CheckResult) -> str:
 def _examples(groups: Sequence[Group]) -> Iterator[str]:
     for group in groups[:GROUPS_SHOWN]:
         title = f"{group.clause} {group.cause}: {group.counted} of {group.subject}"
-        yield f"### {plain(title)}\n\n{plain(CLAUSES[group.clause].promise)}\n\n{fenced(_shown(group))}"
+        yield f"### {plain(title)}\n\n{plain(promise_of(group.clause, group.profile))}\n\n{fenced(_shown(group))}"
     if len(groups) > GROUPS_SHOWN:
         yield left_out(len(groups), GROUPS_SHOWN, "causes").strip() + "\n"
 

@@ -33,7 +33,7 @@ from purgatorio_pipeline.results.kills import KillMatrix
 from purgatorio_pipeline.results.outcomes import OutcomeTables
 from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_pipeline.whole_file import write_whole
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promise_of, promises
 from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
@@ -106,7 +106,7 @@ def page(
         outcome_section(outcomes),
         kill_section(kills),
         _problems(result),
-        _clauses(),
+        _clauses(result),
         None if provenance is None else _footer(provenance),
     )
     body = tag("body", main, Markup(f"<script>{script}</script>"))
@@ -161,7 +161,12 @@ def _header(verdict: Verdict, *figures: tuple[str, str]) -> Markup:
 def _never(result: CheckResult) -> Markup | None:
     """The clauses that no run could have broken: a PASS of theirs says nothing."""
     judged = [run for run in result.runs if run.clauses]
-    never = [name for name in CLAUSES if not any(run.clauses[name].occasions for run in judged)]
+    named = promises(run.profile for run in judged)
+    never = [
+        name
+        for name in named
+        if not any(name in run.clauses and run.clauses[name].occasions for run in judged)
+    ]
     if not judged or not never:
         return None
     return tag(
@@ -204,7 +209,7 @@ def example_article(group: Group, anchor: str | None = None) -> Markup:
     return tag(
         "article",
         tag("h3", tag("span", group.clause, class_="clause"), " ", group.cause),
-        tag("p", CLAUSES[group.clause].promise, class_="promise"),
+        tag("p", promise_of(group.clause, group.profile), class_="promise"),
         tag("p", f"{group.counted} of {group.subject}; the first: ", tag("code", violation.subject)),
         tag("p", f"in {', '.join(runs)}{f' and {more:,} more runs' if more > 0 else ''}", class_="quiet"),
         tag(
@@ -372,8 +377,9 @@ def _footer(provenance: Provenance) -> Markup:
     return tag("footer", tag("dl", *rows, class_="said"))
 
 
-def _clauses() -> Markup:
-    rows = (joined(tag("dt", name), tag("dd", clause.promise)) for name, clause in CLAUSES.items())
+def _clauses(result: CheckResult) -> Markup:
+    named = promises(run.profile for run in result.runs)
+    rows = (joined(tag("dt", name), tag("dd", promise)) for name, promise in named.items())
     return tag(
         "section", tag("details", tag("summary", "What the clauses promise"), tag("dl", *rows, class_="said"))
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import PurePath
 from typing import Final
@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from purgatorio_pipeline.report.grouped import ExampleOf, run_titles, worst_first
 from purgatorio_pipeline.report.provenance import tool_version
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promises
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import line_of
@@ -38,7 +38,6 @@ NOTES_SHOWN: Final = 100
 _MOST_URI: Final = 2_000
 
 Json = dict[str, object]
-_RULES: Final = tuple(CLAUSES)
 _HELP: Final = (
     "A clause of the specification of delayed operations and timing wheels; `purgatorio check --clauses` lists all. "
     "Where the events are at hand, the message of a result ends in the command that judges it again and shows "
@@ -51,7 +50,9 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
     runs = worst_first(result.runs)
     titles = run_titles(runs)
     found = [one for run in runs for one in _results(run, titles[run.file, run.run], examples)]
-    shown = found[:RESULTS_SHOWN]
+    named = promises(run.profile for run in runs)
+    numbers = {name: number for number, name in enumerate(named)}
+    shown = [one | {"ruleIndex": numbers[str(one["ruleId"])]} for one in found[:RESULTS_SHOWN]]
     for one in shown[FLOWS_SHOWN:]:
         one.pop("codeFlows", None)
     notes = list(_notes(result, runs))
@@ -65,7 +66,7 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver()},
+                "tool": {"driver": _driver(named)},
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
                     {
@@ -81,16 +82,16 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _driver() -> Json:
+def _driver(named: Mapping[str, str]) -> Json:
     rules = [
         {
             "id": name,
-            "shortDescription": {"text": clause.promise},
-            "fullDescription": {"text": clause.promise},
+            "shortDescription": {"text": promise},
+            "fullDescription": {"text": promise},
             "help": {"text": _HELP},
             "defaultConfiguration": {"level": "error"},
         }
-        for name, clause in CLAUSES.items()
+        for name, promise in named.items()
     ]
     return {"name": "purgatorio", "version": tool_version(), "rules": rules}
 
@@ -117,7 +118,7 @@ def _fail(
     at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]
     parts = [
         f"{visible(key.cause)}: {visible(violation.subject)} of run {visible(title)}",
-        f"{noun(key.clause, key.cause, count)} in all",
+        f"{noun(key.clause, key.cause, count, run.profile)} in all",
         f"allowed: {visible(violation.allowed, TEXT_LIMIT)}",
         f"seen: {visible(violation.seen, TEXT_LIMIT)}",
     ]
@@ -142,7 +143,6 @@ def _result(
     digest = hashlib.sha256(print_of).hexdigest()
     return {
         "ruleId": rule,
-        "ruleIndex": _RULES.index(rule),
         "message": {"text": said},
         "locations": [_location(run.file, at)],
         "partialFingerprints": {"purgatorioCause/v1": digest, "primaryLocationLineHash": f"{digest[:16]}:1"},

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promise_of
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.text import lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
@@ -107,7 +107,7 @@ def _print_group(console: Console, group: Group) -> None:
             _print(console, line.text, _ROLE_STYLE[line.role])
         return
     violation = group.violation
-    _print(console, f"{group.clause}  {CLAUSES[group.clause].promise}", "bold")
+    _print(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
     _print(console, f"    {visible(group.cause)}: first {visible(violation.subject)}", "dim")
     _print(console, f"allowed  {visible(violation.allowed, TEXT_LIMIT)}", "green")
     _print(console, f"seen     {visible(violation.seen, TEXT_LIMIT)}", "red")

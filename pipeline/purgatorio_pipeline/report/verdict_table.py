@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from purgatorio_pipeline.report.grouped import run_titles, worst_first
 from purgatorio_pipeline.report.markup import Markup, joined, tag
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promises
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.verdict import Verdict
 
@@ -60,13 +60,14 @@ NO_LINKS: Final[Links] = {}
 def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
     """Table, legend and what is left out. A broken clause leads to the counterexample of that run, if one is shown."""
     titles = run_titles(result.runs)
+    named = promises(run.profile for run in result.runs)
     runs = worst_first(result.runs)
     shown = runs[:RUNS_SHOWN]
     head = tag(
         "tr",
         tag("th", "run", scope="col"),
         tag("th", "verdict", scope="col"),
-        joined(*(tag("th", name, scope="col", title=clause.promise) for name, clause in CLAUSES.items())),
+        joined(*(tag("th", name, scope="col", title=promise) for name, promise in named.items())),
     )
     left = len(runs) - len(shown)
     return joined(
@@ -75,7 +76,7 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
             tag(
                 "table",
                 tag("thead", head),
-                tag("tbody", *(_row(run, titles[run.file, run.run], links) for run in shown)),
+                tag("tbody", *(_row(run, titles[run.file, run.run], named, links) for run in shown)),
                 class_="verdicts",
             ),
             class_="scroll",
@@ -90,13 +91,13 @@ def verdict_table(result: CheckResult, links: Links = NO_LINKS) -> Markup:
     )
 
 
-def _row(run: RunResult, title: str, links: Links) -> Markup:
+def _row(run: RunResult, title: str, named: Iterable[str], links: Links) -> Markup:
     about = f"{run.subject} · {run.profile} · {run.events:,} events{_seed(run)}"
     return tag(
         "tr",
         tag("th", tag("span", title, class_="run"), tag("span", about, class_="about"), scope="row"),
         tag("td", badge(run.verdict), tag("span", _broken(run), class_="broken narrow")),
-        *(_cell(run, name, links.get((run.file, run.run, name))) for name in CLAUSES),
+        *(_cell(run, name, links.get((run.file, run.run, name))) for name in named),
     )
 
 

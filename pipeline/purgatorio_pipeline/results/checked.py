@@ -20,6 +20,7 @@ from purgatorio_spec.judge.tally import EXAMPLES, Cause
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Violation
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
 
 _VIOLATIONS: Final = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
 
@@ -172,7 +173,7 @@ def _signed(row: Shape, name: str) -> int:
 
 
 def _known(clause: str) -> str:
-    if clause not in CLAUSES:
+    if clause not in CLAUSES and clause not in WIRE_CLAUSES:
         raise BadResults(
             f"{visible(clause)!r} is no clause: another version wrote this; see `purgatorio check --clauses`"
         )
@@ -182,4 +183,4 @@ def _known(clause: str) -> str:
 def _in_order(clauses: Iterable[ClauseResult]) -> dict[str, ClauseResult]:
     """By name, in the order of the registry."""
     by_name = {one.clause: one for one in clauses}
-    return {name: by_name[name] for name in CLAUSES if name in by_name}
+    return {name: by_name[name] for name in dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)) if name in by_name}

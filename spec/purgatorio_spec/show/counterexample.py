@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.promises import promise_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.selection import (
     CauseKey,
@@ -68,6 +68,8 @@ class ShownEvent:
     depth: int = 0
     gap: int = 0
     end_row: int | None = None
+    said: str | None = None
+    """What to show of it instead of its function and fields: a request or an answer of the wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ class Counterexample:
     count: int
     rows: tuple[ShownEvent, ...]
     left_out: int = 0
+    profile: str = ""
+    again: tuple[str, ...] = ()
+    """What shows it again, where that is another command than a check of the file."""
 
     @property
     def key(self) -> CauseKey:
@@ -89,7 +94,7 @@ class Counterexample:
     @property
     def promise(self) -> str:
         """The sentence of the broken clause."""
-        return CLAUSES[self.violation.clause].promise
+        return promise_of(self.violation.clause, self.profile)
 
     @property
     def threads(self) -> tuple[str, ...]:
@@ -110,6 +115,8 @@ class Counterexample:
     @property
     def replay(self) -> tuple[str, ...]:
         """The command that shows it again, as shell words: a first one, then one for each option with its value."""
+        if self.again:
+            return self.again
         words = [
             f"purgatorio check {shell_word(self.file)}",
             f"--run {shell_word(self.run)}",

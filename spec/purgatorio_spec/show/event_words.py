@@ -6,6 +6,7 @@ from purgatorio_spec.show.counterexample import ShownEvent
 from purgatorio_spec.show.visible import visible
 
 _NS_PER_MS = 1_000_000
+SAID_LIMIT = 120
 
 
 def milliseconds(duration_ns: int) -> str:
@@ -52,6 +53,8 @@ def readings(event: ShownEvent) -> list[str]:
 
 def line_of(event: ShownEvent, subject: str, start_t: int) -> str:
     """One event as a line of a nested listing: `f(keys) {`, `} f = 0`, or a point's name."""
+    if event.said is not None:
+        return visible(event.said, SAID_LIMIT)
     name = visible(event.f)
     if event.ph == "ret":
         said = outcome(event, start_t)
@@ -61,6 +64,8 @@ def line_of(event: ShownEvent, subject: str, start_t: int) -> str:
 
 def label_of(event: ShownEvent, subject: str, start_t: int) -> str:
     """One event as the label beside its mark in a picture, where a bar already shows what is a call."""
+    if event.said is not None:
+        return visible(event.said, SAID_LIMIT)
     if event.ph == "ret":
         return outcome(event, start_t) or "returned"
     inside = arguments(event, subject)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.verdict import Violation
+from purgatorio_spec.wire.record import PROFILE
 
 Kind = Literal["operation", "check", "reading"]
 
@@ -44,16 +45,17 @@ class Selection:
 
 def kind_of(violation: Violation) -> Kind:
     """Whether an operation (or task), a `check_and_complete` or a reading of the gauges broke the clause."""
-    clause = CLAUSES[violation.clause]
-    if clause.of_reading is not None:
+    clause = CLAUSES.get(violation.clause)
+    if clause is not None and clause.of_reading is not None:
         return "reading"
     return "check" if violation.cause == "check-miscounted" else "operation"
 
 
-def noun(clause: str, cause: str, count: int) -> str:
-    """What a violation of this cause counts, in words: `1 task`, `1,278 operations`."""
-    of_reading = CLAUSES[clause].of_reading is not None
+def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
+    """What a violation of this cause counts, in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
+    of_reading = profile != PROFILE and CLAUSES[clause].of_reading is not None
     one = (
+        "request" if profile == PROFILE else
         "reading" if of_reading else "check" if cause == "check-miscounted"
         else "task" if clause.startswith("T") else "operation"
     )  # fmt: skip

@@ -61,7 +61,7 @@ def _title(example: Counterexample, width: int) -> Iterator[Line]:
     yield from (Line(part, "title") for part in _wrapped(f"{violation.clause}  ", example.promise, width))
     what = f"{visible(violation.subject)} of run {visible(example.run)}"
     if example.count > 1:
-        what += f", the first of {noun(violation.clause, violation.cause, example.count)}"
+        what += f", the first of {noun(violation.clause, violation.cause, example.count, example.profile)}"
     yield from (Line(part, "note") for part in _wrapped("    ", f"{visible(violation.cause)}: {what}", width))
 
 

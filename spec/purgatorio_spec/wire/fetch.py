@@ -112,6 +112,8 @@ class _Judge:
         return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
 
     def rows(self, spans: list[tuple[int, int]]) -> Rows:
+        if self.one.answer_t is None and self.one.watched_t < self.deadline:
+            return  # cut by the scene while it waited: no occasion
         unknown = [a for a in self.asked if a.part.topic not in self.topics.topics]
         if unknown:
             if len(unknown) == len(self.asked):

@@ -81,6 +81,10 @@ class WireWriter:
         self._write(WireEnd(self.events, dropped, skipped))
         self._file.close()
 
+    def abandon(self) -> None:
+        """Close the file without an end record: the run is not whole."""
+        self._file.close()
+
     def _write(self, record: WireRecord) -> None:
         self._file.write(orjson.dumps(fields_of(record)) + b"\n")
 

@@ -89,8 +89,8 @@ class _Group:
         """The member ids that were given out, each with the first join that was answered with it."""
         given: dict[str, Exchange] = {}
         for one in self.joins:
-            if one.answer is not None and (member := text(one.got, "member_id")):
-                given.setdefault(member, one)
+            if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
+                given.setdefault(text(one.got, "member_id"), one)
         return given
 
     def left(self, member: str, t: int) -> int | None:
@@ -103,6 +103,8 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
     by_group: dict[str, list[Exchange]] = defaultdict(list)
     for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
         by_group[text(one.body, "group_id")].append(one)
+    # Nothing has the empty name, and asking for it is refused for that reason.
+    by_group.pop("", None)
     for exchanges in by_group.values():
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
@@ -495,10 +497,17 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
     """G7: of a member that falls silent in a generation that nothing else disturbs, told by the others' heartbeats."""
     for one in generations:
         for member in one.members:
-            heard = [x for x in group.contacts(member) if x.t >= one.members[member].t]
-            last = max(heard, key=lambda x: x.t)
             session_ms = _session_ms(group, member)
-            if last.answer_t is None or last.error or group.left(member, group.end_t) is not None:
+            heard = [x for x in group.contacts(member) if x.t >= one.members[member].t]
+            behind = [x.t for x in heard[1:]] + [END_OF_TIME]
+            last = next(
+                x for x, t in zip(heard, behind, strict=True) if t - x.t >= session_ms * MS - EARLY_NS
+            )
+            if (
+                last.answer_t is None
+                or last.error
+                or group.left(member, last.t + 2 * session_ms * MS) is not None
+            ):
                 continue
             if integer(last.body, "generation_id", one.number) != one.number or last.api == "join_group":
                 continue

@@ -49,6 +49,8 @@ class Address:
     host: str
     port: int
     tls: ssl.SSLContext | None = None
+    named: str | None = None
+    """Whose certificate it must be."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -200,7 +202,11 @@ async def connect(address: Address, name: str, scene: str, recorder: Recorder) -
     try:
         _, made = await asyncio.wait_for(
             loop.create_connection(
-                lambda: Connection(name, scene, recorder), address.host, address.port, ssl=address.tls
+                lambda: Connection(name, scene, recorder),
+                address.host,
+                address.port,
+                ssl=address.tls,
+                server_hostname=address.named,
             ),
             CONNECT_SECONDS,
         )

@@ -1,0 +1,191 @@
+"""`purgatorio wire`: a Kafka-compatible broker, driven over raw connections and judged from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import shlex
+import socket
+import ssl
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.showing import CheckOutput, output_options, show
+from purgatorio_pipeline.judging import Focus
+from purgatorio_pipeline.wire_check import judge_wire
+from purgatorio_stress.wire.connection import Address
+from purgatorio_stress.wire.plan import SCENES, NoBroker, chosen
+from purgatorio_stress.wire.play import Second
+from purgatorio_stress.wire.session import Asked, declared_of, record
+
+EPILOG = """
+It plays scenes (fetches that wait, appends that wake them, groups that rebalance, ...) on topics and groups of its own,
+deletes them, and judges what came back, and when, by the clauses of `purgatorio check --clauses`.
+
+\b
+  purgatorio wire localhost:9092
+  purgatorio wire localhost:9092 --declare initial-delay=3000,late=100
+  purgatorio wire localhost:9092 --only fetch,groups --junit wire.xml
+  purgatorio wire localhost:9092 --second localhost:9093 --second-pid 4711
+  purgatorio check wire.jsonl        # judges the trace again
+
+Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("broker", required=False, metavar="HOST:PORT")
+@click.option("--declare", default="", help="Constants in ms: initial-delay, late (100), late-topics (2000).")
+@click.option("--only", multiple=True, help="Areas, scenes or clauses, such as fetch,groups or F3.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=1), default=180.0, show_default=True, help="At most so long."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=None, help="Of what is drawn; else another each time."
+)
+@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), help="Where the trace is kept.")
+@click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for P4, P5, P6, F9.")
+@click.option(
+    "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
+)
+@click.option("--stop-command", help="What stops the second broker where --second-pid cannot.")
+@click.option("--continue-command", help="What lets it go on.")
+@click.option(
+    "--pid", type=click.IntRange(1), help="The broker's process on this machine: its open files are counted."
+)
+@click.option("--allow-remote", is_flag=True, help="Drive a broker that is not on this machine.")
+@click.option("--tls", is_flag=True, help="Speak TLS.")
+@click.option(
+    "--tls-ca", type=click.Path(path_type=Path, dir_okay=False), help="Certificates to trust, for --tls."
+)
+@click.option("--scenes", is_flag=True, help="List the scenes.")
+@output_options
+def command(
+    broker: str | None,
+    declare: str,
+    only: tuple[str, ...],
+    seconds: float,
+    seed: int | None,
+    trace: Path | None,
+    second: str | None,
+    second_pid: int | None,
+    stop_command: str | None,
+    continue_command: str | None,
+    pid: int | None,
+    allow_remote: bool,
+    tls: bool,
+    tls_ca: Path | None,
+    scenes: bool,
+    output: CheckOutput,
+) -> None:
+    """Judge the broker at HOST:PORT by what it promises to requests that wait."""
+    if scenes:
+        for one in SCENES.values():
+            echo_line(f"{one.name:18} {one.area:12} {', '.join(one.clauses):16} {one.promise}", 49)
+        return
+    if broker is None:
+        raise click.UsageError("name a broker, as localhost:9092")
+    try:
+        declared = declared_of(declare)
+        wanted = chosen([word for part in only for word in part.split(",") if word])
+    except ValueError as wrong:
+        raise click.UsageError(str(wrong)) from None
+    except KeyError as unknown:
+        raise click.UsageError(
+            f"{unknown} is no area, scene or clause: `purgatorio wire --scenes` lists them"
+        ) from None
+    context = _tls(tls, tls_ca)
+    asked = Asked(
+        address=_address(broker, allow_remote, context),
+        shown=broker,
+        scenes=tuple(wanted),
+        declared=declared,
+        seconds=seconds,
+        seed=time.time_ns() % 1_000_000 if seed is None else seed,
+        second=_second(second, second_pid, stop_command, continue_command, allow_remote, context),
+        pid=pid,
+    )
+    path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
+
+    def told(line: str) -> None:
+        if output.verbose:
+            click.echo(line, err=True)
+
+    if not output.json:
+        click.echo(f"driving {broker}: {len(wanted)} scenes, trace in {path}", err=True)
+    try:
+        asyncio.run(record(asked, path, told))
+    except NoBroker as nobody:
+        raise click.UsageError(
+            f"{nobody}\nNothing there speaks the Kafka protocol in the clear: look at the address; for a listener "
+            "with TLS use --tls; listeners with SASL are not spoken to."
+        ) from None
+    except KeyboardInterrupt:
+        click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
+        if not path.exists():
+            raise
+    judged = judge_wire([path])
+    status = show(judged, Focus(), output)
+    if not output.json:
+        click.echo(f"trace: {path}")
+    sys.exit(status)
+
+
+def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> Address:
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise click.UsageError(f"{text!r} is no HOST:PORT, as localhost:9092")
+    try:
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    except OSError as unknown:
+        raise click.UsageError(f"{host}: {unknown}") from None
+    # What was looked at is what is connected to: a name can mean another address a moment later.
+    numbers = [str(one[4][0]).partition("%")[0] for one in found]
+    if not allow_remote and not all(ipaddress.ip_address(number).is_loopback for number in numbers):
+        raise click.UsageError(
+            f"{host} is {numbers[0]}, not this machine: scenes make and delete topics and cut up to 400 connections; "
+            "if that broker is yours to test, say --allow-remote"
+        )
+    reachable = next((number for number in numbers if _listens(number, int(port))), numbers[0])
+    return Address(reachable, int(port), context, host if context is not None else None)
+
+
+def _listens(number: str, port: int) -> bool:
+    """Whether this one of a name's addresses takes connections: localhost is two, and a broker may know one."""
+    try:
+        socket.create_connection((number, port), timeout=3).close()
+    except OSError:
+        return False
+    return True
+
+
+def _tls(tls: bool, ca: Path | None) -> ssl.SSLContext | None:
+    if not tls:
+        return None
+    return ssl.create_default_context(cafile=None if ca is None else str(ca))
+
+
+def _second(
+    address: str | None,
+    pid: int | None,
+    stop: str | None,
+    go_on: str | None,
+    allow_remote: bool,
+    context: ssl.SSLContext | None,
+) -> Second | None:
+    if address is None:
+        if pid is not None or stop is not None or go_on is not None:
+            raise click.UsageError("--second says which broker is stopped: give its HOST:PORT")
+        return None
+    where = _address(address, allow_remote, context)
+    if pid is not None:
+        return Second(where, pid, pid)
+    if stop is None or go_on is None:
+        raise click.UsageError("--second needs --second-pid, or both --stop-command and --continue-command")
+    return Second(where, shlex.split(stop), shlex.split(go_on))
