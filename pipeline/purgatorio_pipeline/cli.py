@@ -92,7 +92,6 @@ COMMANDS: dict[str, Command] = {
         "Our own broker behind a socket, to test clients with.",
         "wire",
     ),
-    "bench": Command("purgatorio_pipeline.command.bench", "Benchmarks, peers side by side.", "stress"),
 }
 
 

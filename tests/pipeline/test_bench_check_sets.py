@@ -1,4 +1,4 @@
-"""`purgatorio bench forms | skew`: the sets that they check, in small, and what they say of them."""
+"""`python -m benchmarks forms | skew`: the sets that they check, in small, and what they say of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from purgatorio_pipeline.bench import forms, skew
-from purgatorio_pipeline.bench.check_peer import check_in_process
-from purgatorio_pipeline.bench.event_log import Stage, read_stages
-from purgatorio_pipeline.bench.process_tree import Cost
-from purgatorio_pipeline.bench.trace_set import violations_of
+from benchmarks import forms, skew
+from benchmarks.check_peer import check_in_process
+from benchmarks.event_log import Stage, read_stages
+from benchmarks.process_tree import Cost
+from benchmarks.trace_set import violations_of
 from purgatorio_pipeline.sources import find_traces
 
 

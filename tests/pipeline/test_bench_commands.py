@@ -1,4 +1,4 @@
-"""`purgatorio bench timer | purgatory`: what they print, in small."""
+"""`python -m benchmarks timer | purgatory`: what they print, in small."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from purgatorio_pipeline.bench import purgatory, timer
-from purgatorio_pipeline.bench.performance_page import Run, page
-from purgatorio_pipeline.bench.plot import draw
-from purgatorio_pipeline.bench.tables import WIDTH, Table, markdown
+from benchmarks import purgatory, purgatory_request, timer
+from benchmarks.builds import Build
+from benchmarks.empty_wheel import measure_empty
+from benchmarks.guard import GUARDS, Guarded
+from benchmarks.performance_page import Run, page
+from benchmarks.plot import draw
+from benchmarks.purgatory_bench import run_purgatory_bench
+from benchmarks.purgatory_profile import profile_purgatory
+from benchmarks.registry import ENTRIES, steps_of_cost, wheel_sizes
+from benchmarks.tables import WIDTH, Table, markdown
+from benchmarks.timer_bench import run_timer_bench
+from benchmarks.workload import Disagreement
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.bench import purgatory_request
-from purgatorio_stress.bench.builds import Build
-from purgatorio_stress.bench.empty_wheel import measure_empty
-from purgatorio_stress.bench.guard import GUARDS, Guarded
-from purgatorio_stress.bench.purgatory_bench import run_purgatory_bench
-from purgatorio_stress.bench.purgatory_profile import profile_purgatory
-from purgatorio_stress.bench.registry import ENTRIES, steps_of_cost, wheel_sizes
-from purgatorio_stress.bench.timer_bench import run_timer_bench
-from purgatorio_stress.bench.workload import Disagreement
 
 FEW = [entry for entry in ENTRIES if entry.ours or entry.name in ("heapq", "heapq-int")]
 

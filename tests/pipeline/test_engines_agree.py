@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from benchmarks.trace_set import write_traces
 from pipeline.broken_run import spoil
 from pipeline.test_screen_soundness import CUT, DROPPED, Generated, sampled
-from purgatorio_pipeline.bench.trace_set import write_traces
 from purgatorio_pipeline.engine import check_traces, unmarked_violations
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.process import check_files

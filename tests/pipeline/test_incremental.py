@@ -13,6 +13,8 @@ from typing import ClassVar
 
 import pytest
 
+from benchmarks.incremental import Measured, wrong
+from benchmarks.process_tree import Cost
 from pipeline.lake_reader import (
     CHECKER,
     Killed,
@@ -27,8 +29,6 @@ from pipeline.lake_reader import (
     some_of_all,
 )
 from purgatorio_pipeline import examples, gauges
-from purgatorio_pipeline.bench.incremental import Measured, wrong
-from purgatorio_pipeline.bench.process_tree import Cost
 from purgatorio_pipeline.incremental import kept
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.trace_set import header_of
 from purgatorio_pipeline import engine
-from purgatorio_pipeline.bench.trace_set import header_of
 from purgatorio_pipeline.readings import Block, count_beyond
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import run_of

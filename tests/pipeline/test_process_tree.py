@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from purgatorio_pipeline.bench.process_tree import Failed, Process, resident_bytes, run_measured
+from benchmarks.process_tree import Failed, Process, resident_bytes, run_measured
 
 JVM = Process(parent=1, cpu_s=9.0, space_bytes=8 << 30, resident_bytes=2 << 30)
 

@@ -1,10 +1,10 @@
-"""The memory experiment at a size that is quick; `purgatorio bench purgatory` runs the million."""
+"""The memory experiment at a size that is quick; `python -m benchmarks purgatory` runs the million."""
 
 import pytest
 
+from benchmarks.purgatory_memory import bench_purgatory
 from purgatorio import DelayedOperation
 from purgatorio.delayed.pending_flag import PendingFlag
-from purgatorio_stress.bench.purgatory_memory import bench_purgatory
 
 
 def test_memory_comes_back() -> None:

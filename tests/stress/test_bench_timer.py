@@ -8,23 +8,23 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.candidate import Candidate, Entry
+from benchmarks.delays import DISTRIBUTIONS, delays
+from benchmarks.edges import HerdWorkload, SparseWorkload
+from benchmarks.figures import figures
+from benchmarks.grid import GridWorkload
+from benchmarks.guard import GUARDS, Guard, bootstrap, check_guard
+from benchmarks.heap_peers import IntHeap, TupleHeap
+from benchmarks.instructions import count_instructions, no_valgrind
+from benchmarks.observe import Play, bytes_per_timer, tick_values
+from benchmarks.registry import ENTRIES, HONEST_BASELINE
+from benchmarks.request import RequestRate, RequestWorkload, request_plan
+from benchmarks.rounds import eligible, measure, rotated
+from benchmarks.suite import IDS, suite
+from benchmarks.timer_bench import run_timer_bench
+from benchmarks.witness import Collector, agree, comparable
+from benchmarks.workload import Disagreement, Stopwatch, Workload
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.bench.candidate import Candidate, Entry
-from purgatorio_stress.bench.delays import DISTRIBUTIONS, delays
-from purgatorio_stress.bench.edges import HerdWorkload, SparseWorkload
-from purgatorio_stress.bench.figures import figures
-from purgatorio_stress.bench.grid import GridWorkload
-from purgatorio_stress.bench.guard import GUARDS, Guard, bootstrap, check_guard
-from purgatorio_stress.bench.heap_peers import IntHeap, TupleHeap
-from purgatorio_stress.bench.instructions import count_instructions, no_valgrind
-from purgatorio_stress.bench.observe import Play, bytes_per_timer, tick_values
-from purgatorio_stress.bench.registry import ENTRIES, HONEST_BASELINE
-from purgatorio_stress.bench.request import RequestRate, RequestWorkload, request_plan
-from purgatorio_stress.bench.rounds import eligible, measure, rotated
-from purgatorio_stress.bench.suite import IDS, suite
-from purgatorio_stress.bench.timer_bench import run_timer_bench
-from purgatorio_stress.bench.witness import Collector, agree, comparable
-from purgatorio_stress.bench.workload import Disagreement, Stopwatch, Workload
 
 HERE = [entry for entry in ENTRIES if entry.outside is None and entry.missing() is None]
 

@@ -1,4 +1,4 @@
-"""`purgatorio stress` and `purgatorio bench stress`: what they print, and with which status they end."""
+"""`purgatorio stress` and `python -m benchmarks stress`: what they print, and with which status they end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from purgatorio_pipeline.bench.stress import command as bench
+from benchmarks.stress import command as bench
+from benchmarks.stress_cost import StressCost, measure_stress_cost
 from purgatorio_pipeline.command.stress import command, show_stress
 from purgatorio_stress.harness.campaign import SEVERAL, StressPlan, run_stress, why_not_raced
-from purgatorio_stress.harness.cost import StressCost, measure_stress_cost
 
 
 def invoke(*words: str) -> Result:

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from purgatorio_pipeline.bench.machine import machine
+from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.report.subject_page import subject_page
 from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.verdict import EXIT_STATUS, worst

@@ -21,6 +21,17 @@ def tool_version() -> str:
         return "0"
 
 
+def machine() -> dict[str, object]:
+    """Interpreter, system and processors: what `--json` says of the machine. Nothing that names this very one."""
+    return {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Four texts; `made` is in UTC, to the second. The seeds of driven runs stand beside the runs."""
@@ -41,10 +52,10 @@ class Provenance:
 def provenance_here() -> Provenance:
     """Of this process, now."""
     program = Path(sys.argv[0]).name.removesuffix(".py")
-    system = f"{platform.system()} {platform.machine()}"
+    here = machine()
     return Provenance(
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
         version=tool_version(),
         command=shlex.join([program, *sys.argv[1:]]),
-        machine=f"{system}, {os.cpu_count()} processors, Python {platform.python_version()}",
+        machine=f"{here['system']}, {here['processors']} processors, Python {here['python']}",
     )

@@ -1,0 +1,118 @@
+"""`python -m benchmarks check`: the check on Spark beside the same rules in DuckDB and the process engine, in one run.
+
+Each peer checks the same files in a process of its own; what it costs is measured over its whole tree, start included:
+the JVM's start and warm-up are some 10 to 20 CPU seconds, which is most of what Spark needs for a million events.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+import pyarrow.parquet as pq
+
+from benchmarks.check_peer import Counts
+from benchmarks.process_tree import Cost, Failed, run_measured
+from benchmarks.trace_set import INJECTED, injected, violations_of, write_traces
+
+MIB: Final = 1 << 20
+NAMES: Final = {"spark": "purgatorio", "duckdb": "duckdb", "process": "process"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One peer over one set: what it cost, what it found, and whether that is what had been injected."""
+
+    peer: str
+    events: int
+    cost: Cost
+    found: Counts
+    right: bool
+
+    @property
+    def cpu_ns(self) -> float:
+        """CPU nanoseconds an event."""
+        return self.cost.cpu_s * 1e9 / self.events
+
+
+def measure(events: int, folder: Path, peers: tuple[str, ...]) -> list[Measured]:
+    """Generate a set and check it with each peer. Raises `Failed`."""
+    paths = write_traces(folder, events)
+    rows = sum(pq.read_metadata(path).num_rows for path in paths) - 2 * len(paths)
+    wanted = violations_of(injected(events))
+    results = []
+    for peer in peers:
+        click.echo(f"checking {rows:,} events with {peer} ...", err=True)
+        cost = run_measured([sys.executable, "-m", "benchmarks.check_peer", peer, str(folder)])
+        found: Counts = json.loads(cost.output.splitlines()[-1])
+        # The screen may mark more than is broken, never less.
+        least = len(INJECTED) * injected(events)
+        right = found["marked"] >= least if peer == "duckdb" else found == wanted
+        results.append(Measured(peer, rows, cost, found, right))
+    return results
+
+
+def as_json(results: list[Measured]) -> dict[str, object]:
+    """The public shape: `ns` is CPU time an event, a ratio is peer / subject."""
+    rows = []
+    for one in results:
+        others = [o for o in results if o.events == one.events and o.peer != one.peer]
+        rows.append(
+            {
+                "bench": "check", "workload": "clean-with-known-violations", "size": one.events,
+                "subject": NAMES[one.peer], "operation": "check", "ns": one.cpu_ns,
+                "ratio": {NAMES[other.peer]: other.cpu_ns / one.cpu_ns for other in others},
+                "cpu_s": one.cost.cpu_s, "wall_s": one.cost.wall_s, "peak_bytes": one.cost.peak_bytes,
+                "events_per_wall_s": one.events / one.cost.wall_s,
+                "events_per_cpu_s": one.events / one.cost.cpu_s, "found": one.found, "right": one.right,
+            }
+        )  # fmt: skip
+    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+    return {"machine": machine, "results": rows}
+
+
+def table(results: list[Measured]) -> str:
+    """The figures for people."""
+    lines = [
+        f"{'events':>12} {'':10} {'events/s':>10} {'CPU s':>8} {'k ev/CPU s':>11} {'peak MiB':>9} {'x DuckDB':>9}"
+    ]
+    for one in results:
+        duck = next((o for o in results if o.peer == "duckdb" and o.events == one.events), None)
+        ratio = "" if duck is None else f"{one.cost.cpu_s / duck.cost.cpu_s:.1f}"
+        lines.append(
+            f"{one.events:>12,} {one.peer:10} {one.events / one.cost.wall_s:>10,.0f} {one.cost.cpu_s:>8.1f} "
+            f"{one.events / one.cost.cpu_s / 1000:>11,.0f} {one.cost.peak_bytes // MIB:>9,} {ratio:>9}"
+            + ("" if one.right else f"  WRONG: {one.found}")
+        )
+    return "\n".join(lines)
+
+
+@click.command()
+@click.option("--events", default=1_000_000, show_default=True, help="Size of the generated set.")
+@click.option("--scale", is_flag=True, help="Check a tenth of it first, to show how the cost grows.")
+@click.option(
+    "--peer", "peers", multiple=True, type=click.Choice(list(NAMES)), help="Only these [default: all]."
+)
+@click.option("--json", "as_text", is_flag=True, help="One JSON object on standard output.")
+def command(events: int, scale: bool, peers: tuple[str, ...], as_text: bool) -> None:
+    """Check a generated trace set with Spark, DuckDB and the process engine, side by side.
+
+    DuckDB runs the screen only, the same SQL: it marks what might be broken and does not judge. Exit status 1 if a
+    peer does not find exactly what was put in (DuckDB: marks less).
+    """
+    results: list[Measured] = []
+    for size in (events // 10, events) if scale else (events,):
+        with tempfile.TemporaryDirectory(prefix="purgatorio-bench-") as folder:
+            try:
+                results += measure(size, Path(folder), peers or tuple(NAMES))
+            except Failed as failed:
+                raise click.ClickException(str(failed)) from None
+    click.echo(json.dumps(as_json(results)) if as_text else table(results))
+    sys.exit(0 if all(one.right for one in results) else 1)

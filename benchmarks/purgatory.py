@@ -1,0 +1,145 @@
+"""`python -m benchmarks purgatory`: what an operation costs, by threads, at a rate; and a million of them pending."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Final, cast, get_args
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.builds import compile_now, why_not_compiled
+from benchmarks.purgatory_bench import PurgatoryFigures, PurgatoryScale, run_purgatory_bench
+from benchmarks.purgatory_memory import PurgatoryBench, bench_purgatory
+from benchmarks.purgatory_request import PURGATORY_IDS
+from benchmarks.tables import WIDTH, Table, rich_table
+from benchmarks.timer_tables import single
+from benchmarks.workload import Disagreement
+from purgatorio_pipeline.report.provenance import machine
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+
+MEMORY: Final = "memory"
+
+
+def tables(found: PurgatoryFigures) -> list[Table]:
+    """P1-P4 a table each, P5 by threads, P6 by latency."""
+    made = [
+        single(name, "request", figures)
+        for name in PURGATORY_IDS
+        if (figures := [figure for figure in found.figures if figure.id == name])
+    ]
+    if found.threaded:
+        rows: list[tuple[str, ...]] = [
+            (play.subject, str(play.threads), f"{play.ns:,.0f}", f"{play.wall_ops_per_s:,.0f}")
+            for play in found.threaded
+        ]
+        made.append(Table(f"P5 {PURGATORY_IDS['P5']}", ("subject", "threads", "CPU ns", "wall ops/s"), rows))
+    for p50_ms, p75_ms in dict.fromkeys((point.p50_ms, point.p75_ms) for point in found.achieved):
+        points: list[tuple[str, ...]] = [
+            (
+                point.subject,
+                f"{point.asked_per_s:,}",
+                f"{point.achieved_per_s:,.0f}",
+                f"{point.cpu_ns:,.0f}",
+                f"{point.expired:.0%}",
+            )
+            for point in found.achieved
+            if (point.p50_ms, point.p75_ms) == (p50_ms, p75_ms)
+        ]
+        head = ("subject", "asked/s", "achieved/s", "CPU ns", "expired")
+        made.append(Table(f"P6 completion after {p50_ms} / {p75_ms} ms (p50 / p75)", head, points))
+    return made
+
+
+def rows(found: PurgatoryFigures) -> list[dict[str, object]]:
+    """For the field `results`."""
+    threaded: list[dict[str, object]] = [
+        {
+            "bench": "purgatory", "workload": "P5", "id": "P5", "size": play.threads, "threads": play.threads,
+            "subject": play.subject, "operation": "request", "ns": round(play.ns, 1), "ratio": {},
+            "wall_ops_per_s": round(play.wall_ops_per_s),
+        }
+        for play in found.threaded
+    ]  # fmt: skip
+    achieved: list[dict[str, object]] = [
+        {
+            "bench": "purgatory", "workload": "P6", "id": "P6", "size": point.asked_per_s,
+            "subject": point.subject, "operation": "request", "ns": round(point.cpu_ns, 1), "ratio": {},
+            "p50_ms": point.p50_ms, "p75_ms": point.p75_ms, "asked_per_s": point.asked_per_s,
+            "achieved_per_s": round(point.achieved_per_s, 1), "expired": round(point.expired, 4),
+        }
+        for point in found.achieved
+    ]  # fmt: skip
+    return [figure.row() for figure in found.figures] + threaded + achieved
+
+
+@click.command()
+@click.option(
+    "--workload",
+    "ids",
+    multiple=True,
+    type=click.Choice([*PURGATORY_IDS, MEMORY]),
+    help="Only these [default: all].",
+)
+@click.option(
+    "--scale", type=click.Choice(get_args(PurgatoryScale)), default="standard", show_default=True,
+    help="quick: a second, to see that it works; it leaves out the memory.",
+)  # fmt: skip
+@click.option("--operations", default=1_000_000, show_default=True, help="Pending at once, for the memory.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+def command(ids: tuple[str, ...], scale: str, operations: int, as_json: bool) -> None:
+    """What an operation costs the purgatory from its making to its completion, and what a million take.
+
+    P1 to P4: CPU time in virtual time, one or three keys, completed by an event or by force. P5: by 1 to 8 threads.
+    P6: Kafka's own performance test in real time. memory: a million pending, 99 % completed by events, the rest
+    expires; memory must return to where it started (a minute and a half; exit status 1 if not).
+    """
+    if scale != "quick":
+        compile_now()
+    wanted = set(ids) or {*PURGATORY_IDS, *([MEMORY] if scale == "standard" else [])}
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        try:
+            found = run_purgatory_bench(
+                cast(PurgatoryScale, scale), wanted, lambda what: bar.update(task, description=what)
+            )
+        except Disagreement as odd:
+            click.echo(f"not every operation was completed, so no figure means anything: {odd}", err=True)
+            sys.exit(EXIT_STATUS[Verdict.VIOLATED])
+        memory = (
+            bench_purgatory(
+                operations,
+                progress=lambda what, done, planned: bar.update(
+                    task, description=what, completed=done, total=planned
+                ),
+            )
+            if MEMORY in wanted
+            else None
+        )
+    _show(found, memory, as_json)
+    passed = memory is None or memory.passed
+    sys.exit(EXIT_STATUS[Verdict.PASS if passed else Verdict.VIOLATED])
+
+
+def _show(found: PurgatoryFigures, memory: PurgatoryBench | None, as_json: bool) -> None:
+    if as_json:
+        results = rows(found) + ([] if memory is None else memory.results())
+        shown: dict[str, object] = {
+            "machine": machine(),
+            "compiled": why_not_compiled() is None,
+            "results": results,
+        }
+        click.echo(json.dumps(shown if memory is None else {**shown, "memory": memory.memory()}))
+        return
+    console = Console(width=WIDTH, highlight=False)
+    for table in tables(found):
+        console.print(rich_table(table))
+    console.print(
+        "compiled: mypyc; interpreted and faithful: the source."
+        if why_not_compiled() is None
+        else f"SKIPPED compiled: {why_not_compiled()}; all of this is interpreted."
+    )
+    if memory is not None:
+        console.print(memory.text())

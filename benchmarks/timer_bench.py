@@ -1,0 +1,83 @@
+"""The whole of `python -m benchmarks timer`: play a scale, look at what is no mean, and keep both together."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from benchmarks.candidate import Entry
+from benchmarks.edges import SparseWorkload
+from benchmarks.figures import Figure, figures
+from benchmarks.observe import (
+    Observation,
+    bytes_per_timer,
+    observe_collector,
+    observe_ticks,
+    observe_wakes,
+)
+from benchmarks.rounds import Measured, measure
+from benchmarks.suite import IDS, Scale, suite
+
+__all__ = ["TimerBench", "run_timer_bench"]
+
+_TICKED: Final = frozenset({"K1", "K2", "U3"})
+_COLLECTED: Final[dict[Scale, int]] = {"quick": 2_000, "standard": 200_000, "full": 1_000_000}
+_WEIGHED: Final[dict[Scale, int]] = {"quick": 0, "standard": 200_000, "full": 500_000}
+
+Tell = Callable[[str, int, int], None]
+"""Told the workload, the rounds done, and those planned."""
+
+
+@dataclass(slots=True)
+class TimerBench:
+    """What a run came to. `skipped`: candidate to reason to the workloads that it was left out of for it.
+    `compared`: firings that every candidate with a virtual clock agreed on."""
+
+    scale: Scale
+    figures: list[Figure] = field(default_factory=list)
+    observed: list[Observation] = field(default_factory=list)
+    skipped: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    compared: int = 0
+    shortest_batch_ns: int = 0
+
+    def take(self, one: Measured) -> None:
+        """Keep the figures of a workload, and let go of its inputs."""
+        self.figures += figures(one)
+        self.compared += one.compared
+        self.shortest_batch_ns = min(self.shortest_batch_ns or one.shortest_batch_ns, one.shortest_batch_ns)
+        for name, reason in one.skipped.items():
+            where = f"{one.workload.id} {one.workload.size:,}"
+            self.skipped.setdefault(name, {}).setdefault(reason, []).append(where)
+
+
+def run_timer_bench(
+    scale: Scale, entries: Sequence[Entry], ids: Collection[str] = (), tell: Tell | None = None
+) -> TimerBench:
+    """Play the workloads of `ids` (all, if empty). ValueError for an unknown id; `Disagreement` as `measure`."""
+    wanted = set(ids) or set(IDS)
+    if not wanted <= set(IDS):
+        raise ValueError(
+            f"no such workload: {', '.join(sorted(wanted - set(IDS)))}; there are {', '.join(IDS)}"
+        )
+    result = TimerBench(scale)
+    for planned in suite(scale):
+        ticked = "X4" in wanted and not _TICKED.isdisjoint(planned.ids)
+        if wanted.isdisjoint(planned.ids) and not ticked:
+            continue
+        workload = planned.make()
+        name = f"{workload.id} {workload.name} {workload.size:,}"
+        if not wanted.isdisjoint(planned.ids):
+            told = None if tell is None else _teller(tell, name)
+            result.take(measure(workload, entries, planned.rounds, long=planned.long, tell=told))
+        if ticked:
+            result.observed += observe_ticks(workload, entries)
+        if isinstance(workload, SparseWorkload) and "X1" in wanted:
+            result.observed += observe_wakes(workload, entries)
+    if "X5" in wanted:
+        result.observed += observe_collector(_COLLECTED[scale], entries)
+    if "U1" in wanted and _WEIGHED[scale]:
+        result.observed += bytes_per_timer(_WEIGHED[scale], entries)
+    return result
+
+
+def _teller(tell: Tell, name: str) -> Callable[[int, int], None]:
+    return lambda done, planned: tell(name, done, planned)

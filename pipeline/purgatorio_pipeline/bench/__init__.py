@@ -1,1 +1,0 @@
-"""The benchmarks of `purgatorio bench`: one module each, exposing `command`."""
