@@ -126,7 +126,7 @@ class TimerTaskList:
             if entry.bucket.get() is self:
                 self._unlink(entry)
 
-    def flush(self, reinsert: Callable[[TimerTaskEntry], None]) -> None:
+    def flush(self, reinsert: Callable[[TimerTaskEntry], object]) -> None:
         """Empty the bucket: unlink each entry and give it to `reinsert`, then forget the expiration.
 
         The lock is held all the time, so that no adder gets between. `reinsert` must drop what is cancelled: a

@@ -1,7 +1,7 @@
 """A queue whose head may be taken once its time has come (`java.util.concurrent.DelayQueue`).
 
-Promises: `poll` never returns what is not due, returns a due item with the least expiration, and wakes up within
-one clock unit of the time when the head becomes due, also when an earlier item arrives while it sleeps.
+Promises: `poll` never returns what is not due, and returns a due item with the least expiration; `await_due` wakes up
+within one clock unit of the time when the head becomes due, also when an earlier item arrives while it sleeps [T2].
 
 The order is that of the items' *live* expirations, so an item's expiration must not change while it is inside.
 The wheel keeps that rule: a bucket's expiration is set before it is offered and reset after it was polled.
@@ -55,19 +55,24 @@ class DelayQueue(Generic[D]):
             if heap[0] is item:
                 self._available.notify_all()
 
-    def poll(self, timeout_ms: int) -> D | None:
-        """Take the head once it is due, waiting at most `timeout_ms` for that; None where it did not come."""
+    def await_due(self, timeout_ms: int) -> bool:
+        """Wait at most `timeout_ms` until the head is due; False where it did not come to that."""
         with self._lock:
             end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
             while True:
                 now_ms = self._clock.now_ms()
-                item = self._take_due(now_ms)
-                if item is not None or end_ms is None or now_ms >= end_ms:
-                    return item
+                due = self._has_due(now_ms)
+                if due or end_ms is None or now_ms >= end_ms:
+                    return due
                 wait_ms = self._wait_ms(now_ms, end_ms)
                 if not self._available.wait(wait_ms) and now_ms + wait_ms == end_ms:
                     # Slept through to the end. The clock need not agree (a manual one stands still).
-                    return self._take_due(self._clock.now_ms())
+                    return self._has_due(self._clock.now_ms())
+
+    def poll(self) -> D | None:
+        """Take the head if it is due."""
+        with self._lock:
+            return heapq.heappop(self._heap.mutate()) if self._has_due(self._clock.now_ms()) else None
 
     def remove(self, item: D) -> bool:
         """Take `item` out, due or not; False where it is not inside. Costs time proportional to the size."""
@@ -99,11 +104,9 @@ class DelayQueue(Generic[D]):
                 f"heap order: {heap[index].expiration_ms()} ms is below {parent.expiration_ms()} ms",
             )
 
-    def _take_due(self, now_ms: int) -> D | None:
+    def _has_due(self, now_ms: int) -> bool:
         heap = self._heap.get()
-        if not heap or not is_due(heap[0].expiration_ms(), now_ms):
-            return None
-        return heapq.heappop(self._heap.mutate())
+        return bool(heap) and is_due(heap[0].expiration_ms(), now_ms)
 
     def _wait_ms(self, now_ms: int, end_ms: int) -> int:
         """How long to sleep: until the head is due, but not beyond `end_ms`. Never 0: that would be a busy loop."""

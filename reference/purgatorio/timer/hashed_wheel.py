@@ -18,7 +18,7 @@ the monitor, is made before the lock is taken; a cancel that comes between finds
 The lock is held while handing over to the executor, never while a task runs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
 from purgatorio.clock import Clock, MonotonicClock
@@ -26,14 +26,37 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Executor, Lock, Sync, Worker
 from purgatorio.threads import THREADS
-from purgatorio.timer.hashed_entry import HashedEntry
+from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.interface import TimerClosed
-from purgatorio.timer.system_timer import close_executor, contained
 from purgatorio.timer.task import TimerTask
 
 __all__ = ["HashedWheel"]
 
 _POLL_MS = 200
+
+
+class HashedEntry:
+    """A task's place in the wheel, with the number of its tick; `rounds` and `gone` are guarded by the wheel's lock.
+
+    `gone` is set once, when the entry fires or is removed. A removal that comes before the insertion sets it too,
+    and the insertion then does nothing.
+    """
+
+    __slots__ = ("_unlink", "deadline_tick", "gone", "rounds", "task")
+
+    def __init__(
+        self, task: TimerTask, deadline_tick: int, unlink: "Callable[[HashedEntry], None]", sync: Sync
+    ) -> None:
+        self.task = task
+        self.deadline_tick = deadline_tick
+        self._unlink = unlink
+        self.rounds: Cell[int] = sync.cell(0, "hashed.rounds")
+        self.gone: Cell[bool] = sync.cell(False, "hashed.gone")
+        task.set_entry(self)
+
+    def remove(self) -> None:
+        """Leave the wheel."""
+        self._unlink(self)
 
 
 class HashedWheel:
@@ -51,6 +74,7 @@ class HashedWheel:
         "_faults",
         "_lock",
         "_own_worker",
+        "_refused",
         "_size",
         "_slots",
         "_sync",
@@ -85,6 +109,7 @@ class HashedWheel:
         self._lock: Lock = sync.lock("hashed-wheel")
         self._changed = sync.condition(self._lock, "hashed-wheel.changed")
         self._closed: Cell[bool] = sync.cell(False, "hashed-wheel.closed")
+        self._refused: Cell[dict[HashedEntry, None]] = sync.cell({}, "hashed-wheel.refused")
         self._cursor: Cell[int | None] = sync.cell(None, "hashed-wheel.cursor")
         self._size: Cell[int] = sync.cell(0, "hashed-wheel.size")
         self._worker: Cell[Worker | None] = sync.cell(None, "hashed-wheel.worker")
@@ -93,7 +118,8 @@ class HashedWheel:
         )
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`; a task whose tick has been visited runs at once. TimerClosed after a stop."""
+        """See `Timer.add`; a task whose tick has been visited is handed over at once, and waits nowhere where it is
+        refused. TimerClosed after a stop."""
         deadline_ms = self._clock.now_ms() + task.delay_ms
         entry = HashedEntry(task, virtual_id(deadline_ms, self.tick_ms), self.unlink, self._sync)
         with self._lock:
@@ -108,7 +134,8 @@ class HashedWheel:
         task.cancel()
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over."""
+        """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over. What the executor
+        refuses waits, and the next drain offers it again."""
         with self._lock:
             end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
             while True:
@@ -170,7 +197,7 @@ class HashedWheel:
 
     def check(self) -> None:
         """Invariants: slot and rounds name each task's tick; size and slots agree; the cursor is behind them."""
-        entries = 0
+        entries = len(self._refused.get())
         cursor = self._cursor.get()
         for slot, cell in enumerate(self._slots):
             for entry in cell.get():
@@ -196,7 +223,10 @@ class HashedWheel:
         if cursor is None or entry.gone.get() or entry.task.entry() is not entry:
             return
         if entry.deadline_tick <= cursor:
-            self._fire(entry)
+            self._take(entry)
+            refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+            if refused is not None:
+                raise refused
             return
         entry.rounds.set(rounds_left(entry.deadline_tick, cursor, self.wheel_size))
         self._slot_of(entry).mutate()[entry] = None
@@ -205,23 +235,27 @@ class HashedWheel:
     def _take(self, entry: HashedEntry) -> None:
         if not entry.gone.get():
             entry.gone.set(True)
-            if entry in self._slot_of(entry).get():
-                del self._slot_of(entry).mutate()[entry]
-                self._size.set(self._size.get() - 1)
+            for place in (self._slot_of(entry), self._refused):
+                if entry in place.get():
+                    del place.mutate()[entry]
+                    self._size.set(self._size.get() - 1)
 
-    def _fire(self, entry: HashedEntry) -> None:
-        self._take(entry)
-        self._executor.submit(contained(entry.task, self._faults))
+    def _keep(self, entry: HashedEntry) -> None:
+        """It was refused: it waits beside the slots."""
+        entry.gone.set(False)
+        self._refused.mutate()[entry] = None
+        self._size.set(self._size.get() + 1)
 
     def _visit_until(self, now_tick: int) -> int:
         """Visit every tick up to and with `now_tick`; returns how many tasks were handed over."""
         cursor = self._cursor.get()
+        fired = self._fire_all(list(self._refused.get()))
         if cursor is None or now_tick <= cursor:
-            return 0
+            return fired
         if self._size.get() == 0:
             self._cursor.set(now_tick)
-            return 0
-        fired = self._leap((now_tick - cursor) // self.wheel_size)
+            return fired
+        fired += self._leap((now_tick - cursor) // self.wheel_size)
         for tick in range(cursor + (now_tick - cursor) // self.wheel_size * self.wheel_size, now_tick):
             fired += self._visit(tick + 1)
         if fired:
@@ -247,7 +281,7 @@ class HashedWheel:
             return 0
         self._cursor.set(cursor + revolutions * self.wheel_size)
         due = []
-        for entry in self._entries():
+        for entry in [entry for slot in self._slots for entry in slot.get()]:
             rounds = entry.rounds.get()
             if rounds < revolutions:
                 due.append(entry)
@@ -255,15 +289,24 @@ class HashedWheel:
                 entry.rounds.set(rounds - revolutions)
         return self._fire_all(sorted(due, key=lambda entry: entry.deadline_tick))
 
-    def _fire_all(self, due: Iterable[HashedEntry]) -> int:
-        fired = 0
-        for entry in due:
-            self._fire(entry)
-            fired += 1
-        return fired
+    def _fire_all(self, due: list[HashedEntry]) -> int:
+        """Hand over; where the executor refuses one, that and all behind it are kept, and its exception is raised."""
+        left = iter(due)
+        try:
+            for entry in left:
+                self._take(entry)
+                refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+                if refused is not None:
+                    self._keep(entry)
+                    raise refused
+        finally:
+            for entry in left:
+                self._take(entry)
+                self._keep(entry)
+        return len(due)
 
     def _entries(self) -> list[HashedEntry]:
-        return [entry for slot in self._slots for entry in slot.get()]
+        return [entry for place in (self._refused, *self._slots) for entry in place.get()]
 
     def _slot_of(self, entry: HashedEntry) -> Cell[dict[HashedEntry, None]]:
         return self._slots[entry.deadline_tick % self.wheel_size]

@@ -11,7 +11,7 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.delay_queue import DelayQueue
-from purgatorio.timer.system_timer import close_executor, contained
+from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.task import TimerTask
 
 __all__ = ["HeapTimer"]
@@ -70,25 +70,26 @@ class HeapTimer:
         """See `Timer.add`; every task waits for a drain, an expired one too."""
         deadline_ms = task.delay_ms + self._clock.now_ms()
         entry = _HeapEntry(task, bucket_expiration(deadline_ms, self.tick_ms), self._queue)
-        self._queue.offer(entry)
-        if entry.cancelled():
-            # Cancelled before it was inside, when there was nothing to take out.
-            entry.remove()
+        self._offer(entry)
 
     def cancel(self, task: TimerTask) -> None:
         """The same as `task.cancel()`."""
         task.cancel()
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`."""
-        entry = self._queue.poll(timeout_ms)
-        if entry is None:
+        """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
+        so does all behind it."""
+        if not self._queue.await_due(timeout_ms):
             return False
+        first = entry = self._queue.poll()
         while entry is not None:
             if not entry.cancelled():
-                self._executor.submit(contained(entry.task, self._faults))
-            entry = self._queue.poll(0)
-        return True
+                refused = hand_over(entry.task, self._executor, self._faults, self._sync)
+                if refused is not None:
+                    self._offer(entry)
+                    raise refused
+            entry = self._queue.poll()
+        return first is not None
 
     def size(self) -> int:
         """How many tasks are in the heap."""
@@ -101,3 +102,9 @@ class HeapTimer:
     def check(self) -> None:
         """Invariant: heap order."""
         self._queue.check()
+
+    def _offer(self, entry: _HeapEntry) -> None:
+        self._queue.offer(entry)
+        if entry.cancelled():
+            # Cancelled before it was inside, when there was nothing to take out.
+            entry.remove()

@@ -3,16 +3,22 @@
 With d the deadline that `add` computed (the clock's reading + `delay_ms`), T the tick of the timer, and `now` the
 time of the drain that fires the task:
 
-    not early:  floor(d / T) * T <= now
-    not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T
+    not early:  floor(d / T) * T <= now                                                          [T1]
+    not late:   it is handed to the executor in the first drain with now >= floor(d / T) * T   [T2]
 
 So a task may run up to T - 1 ms before its deadline, and never before it at T = 1. A *drain* is a call of
 `advance_clock`; without somebody who makes these calls (a reaper) nothing runs, with the exception that `add` may
 hand over a task whose deadline has passed.
 
 Within one drain tasks are handed over in the order of floor(d / T); nothing is said about equals, about the
-thread, or about the time between handing over and running. A task runs at most once for each time it is added.
-`size()` counts the tasks that wait; a task that was handed over is no longer counted.
+thread, or about the time between handing over and running. A task runs at most once for each time it is added [T3].
+`size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
+
+All of this holds for any number of threads, two drains at once too [T1]; but in the order in which two drains hand over
+there is none.
+
+An executor that refuses [T3]: a drain that hands over to one that raises loses nothing. What was refused waits again
+and is counted, the exception goes to the caller of the drain, and the next drain offers it anew.
 """
 
 from typing import Protocol

@@ -12,12 +12,18 @@ What surprises.
 * There is no largest delay. Levels are made on demand, one for each factor of `wheel_size`, and stay: `2**63 - 1`
   ms at size 20 takes 15 levels.
 
-Lock order: read or write side of the timer's lock, then task, bucket, entry. Adders share the read side; a drain
-has the write side from its first bucket to its last, so an adder never computes a place from a clock that is
-being moved. Cancels take neither side.
-"""
+* [T3] A task that the executor refuses goes to one more bucket, which is in no level and due at once. The drain ends
+  with the bucket that it was at and raises, and the next one offers the task again.
 
-from collections.abc import Callable
+Lock order: read or write side of the timer's lock, then bucket, entry. Adders share the read side; a drain has the
+write side from its first bucket to its last, so an adder never computes a place from a clock that is being moved.
+Cancels take neither side.
+
+Lock rule: a drain takes buckets off the queue under the write lock only [T1]. Kafka polls before it takes the lock, and
+lives with one reaper a timer: (1) drain A polls the bucket of 3 ms; (2) drain B polls that of 4, moves the clock and
+ends; (3) an add for 6 finds A's bucket, where 6 belongs by now, and changes its expiration; (4) A takes the lock and
+moves the clock to what the bucket says: it is 6 at 4 ms, and what waits there fires early.
+"""
 
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, FaultPolicy
@@ -26,12 +32,11 @@ from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
+from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.wheel import TimingWheel
 
-__all__ = ["SystemTimer", "close_executor", "contained"]
-
-_CLOSE_TIMEOUT_MS = 5_000
+__all__ = ["SystemTimer"]
 
 
 class SystemTimer:
@@ -46,6 +51,7 @@ class SystemTimer:
         "_faults",
         "_gate",
         "_queue",
+        "_refused",
         "_sync",
         "_task_counter",
         "_wheel",
@@ -71,31 +77,49 @@ class SystemTimer:
         self._gate = sync.read_write_lock("timer")
         self._task_counter = sync.atomic_int(0, "timer.tasks")
         self._queue: DelayQueue[TimerTaskList] = DelayQueue(self._clock, sync)
+        self._refused = TimerTaskList(self._task_counter, sync)
         self._wheel = TimingWheel(
             tick_ms, wheel_size, self._clock.now_ms(), self._task_counter, self._queue, sync
         )
 
     def add(self, task: TimerTask) -> None:
-        """See `Timer.add`. ExecutorClosed after `close` where the task has expired already; any other one waits
-        for ever then."""
+        """See `Timer.add`. A task that has expired already is handed over; where the executor refuses it, its exception
+        is raised (ExecutorClosed after `close`), and the task waits nowhere. Any other one waits for ever then."""
         with self._gate.read:
-            self._add_entry(TimerTaskEntry(task, task.delay_ms + self._clock.now_ms(), self._sync))
+            refused = self._add_entry(TimerTaskEntry(task, task.delay_ms + self._clock.now_ms(), self._sync))
+        if refused is not None:
+            raise refused
 
     def cancel(self, task: TimerTask) -> None:
         """The same as `task.cancel()`."""
         task.cancel()
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        """See `Timer.advance_clock`: all buckets that are due are drained under one write lock."""
-        bucket = self._queue.poll(timeout_ms)
-        if bucket is None:
+        """See `Timer.advance_clock`: all buckets that are due are drained under one write lock. False, too, where
+        another drain was faster."""
+        if not self._queue.await_due(timeout_ms):
             return False
+        errors: list[BaseException] = []
+        refused: list[TimerTaskEntry] = []
+
+        def reinsert(entry: TimerTaskEntry) -> None:
+            error = self._add_entry(entry)
+            if error is not None:
+                errors.append(error)
+                refused.append(entry)
+
         with self._gate.write:
-            while bucket is not None:
-                self._wheel.advance_clock(bucket.expiration_ms())
-                bucket.flush(self._add_entry)
-                bucket = self._queue.poll(0)
-        return True
+            first = bucket = self._queue.poll()
+            try:
+                while bucket is not None:
+                    self._wheel.advance_clock(bucket.expiration_ms())
+                    bucket.flush(reinsert)
+                    bucket = None if errors else self._queue.poll()
+            finally:
+                self._keep(refused, bucket)
+        if errors:
+            raise errors[0]
+        return first is not None
 
     def size(self) -> int:
         """How many entries are linked."""
@@ -118,7 +142,8 @@ class SystemTimer:
         self._queue.check()
         self._wheel.check()
         queued = {id(bucket) for bucket in self._queue.items()}
-        linked = 0
+        linked = len(self._refused.entries())
+        require(linked == 0 or id(self._refused) in queued, "what was refused is in no queue")
         wheel: TimingWheel | None = self._wheel
         while wheel is not None:
             for bucket in wheel.buckets():
@@ -128,29 +153,27 @@ class SystemTimer:
             wheel = wheel.overflow()
         require(linked == self.size(), f"size() is {self.size()}, linked are {linked}")
 
-    def _add_entry(self, entry: TimerTaskEntry) -> None:
-        """Into the wheel, or to the executor where its time has come; nowhere where it is cancelled."""
-        if not self._wheel.add(entry) and not entry.cancelled():
-            self._executor.submit(contained(entry.task, self._faults))
+    def _add_entry(self, entry: TimerTaskEntry) -> BaseException | None:
+        """Into the wheel, or to the executor where its time has come; nowhere where it is cancelled. What the executor
+        raised instead of taking it."""
+        if self._wheel.add(entry) or entry.cancelled():
+            return None
+        return hand_over(entry.task, self._executor, self._faults, self._sync)
 
+    def _keep(self, refused: list[TimerTaskEntry], half: TimerTaskList | None) -> None:
+        """The next drain, which may come at once, finds what was refused, and what is left in a bucket that the
+        exception of a task has left half flushed."""
+        for entry in refused:
+            self._keep_one(entry)
+        if half is not None and half is not self._refused:
+            half.flush(self._keep_one)
+        if self._refused.entries():
+            changed = self._refused.set_expiration(self._wheel.clock_ms())
+            if changed or half is self._refused:
+                self._queue.offer(self._refused)
 
-def contained(task: TimerTask, faults: FaultPolicy) -> Callable[[], None]:
-    """`task.run` as an executor's action that hands exceptions to `faults`."""
-
-    def run() -> None:
-        try:
-            task.run()
-        except Exception as error:
-            faults.caught(error, "run", task)
-
-    return run
-
-
-def close_executor(executor: Executor) -> None:
-    """Shut down in two steps, as above. From a task itself it only asks: a thread cannot wait for its own end
-    (netty #365)."""
-    executor.shutdown()
-    if executor.is_current() or executor.await_termination(_CLOSE_TIMEOUT_MS):
-        return
-    executor.shutdown_now()
-    executor.await_termination(_CLOSE_TIMEOUT_MS)
+    def _keep_one(self, entry: TimerTaskEntry) -> None:
+        self._refused.add(entry)
+        if entry.cancelled():
+            # As in `TimingWheel.add`.
+            entry.remove()

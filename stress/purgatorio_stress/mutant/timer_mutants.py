@@ -9,7 +9,7 @@ from purgatorio.arithmetic import bucket_expiration, is_expired, is_within_level
 from purgatorio.clock import Clock
 from purgatorio.reaper import Reaper
 from purgatorio.sync import Executor, Sync
-from purgatorio.timer import delay_queue, hashed_wheel, system_timer, wheel
+from purgatorio.timer import delay_queue, hand_over, hashed_wheel, system_timer, wheel
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio.timer.wheel import TimingWheel
@@ -57,9 +57,25 @@ def _relative_slot(self: TimingWheel, entry: TimerTaskEntry) -> bool:
     return True
 
 
-def _submit_whatever(self: SystemTimer, entry: TimerTaskEntry) -> None:
-    if not self._wheel.add(entry):
-        self._executor.submit(system_timer.contained(entry.task, self._faults))
+def _drained(
+    self: SystemTimer, timeout_ms: int, insert: Callable[[TimerTaskEntry], object], *, to_now: bool
+) -> bool:
+    """`SystemTimer.advance_clock` with `insert` for what is flushed, to the time of the bucket or to now."""
+    if not self._queue.await_due(timeout_ms):
+        return False
+    with self._gate.write:
+        bucket = self._queue.poll()
+        while bucket is not None:
+            self._wheel.advance_clock(self._clock.now_ms() if to_now else bucket.expiration_ms())
+            bucket.flush(insert)
+            bucket = self._queue.poll()
+    return True
+
+
+def _submit_whatever(self: SystemTimer, entry: TimerTaskEntry) -> BaseException | None:
+    if self._wheel.add(entry):
+        return None
+    return hand_over.hand_over(entry.task, self._executor, self._faults, self._sync)
 
 
 def _overflow_without_lock(self: TimingWheel) -> TimingWheel:
@@ -77,7 +93,7 @@ def _overflow_without_lock(self: TimingWheel) -> TimingWheel:
     return overflow
 
 
-def _flush_resetting_late(self: TimerTaskList, reinsert: Callable[[TimerTaskEntry], None]) -> None:
+def _flush_resetting_late(self: TimerTaskList, reinsert: Callable[[TimerTaskEntry], object]) -> None:
     with self._lock:
         head = self._head()
         while head is not None:
@@ -87,7 +103,7 @@ def _flush_resetting_late(self: TimerTaskList, reinsert: Callable[[TimerTaskEntr
     self._expiration_ms.set(None)
 
 
-def _flush_next_after_unlink(self: TimerTaskList, reinsert: Callable[[TimerTaskEntry], None]) -> None:
+def _flush_next_after_unlink(self: TimerTaskList, reinsert: Callable[[TimerTaskEntry], object]) -> None:
     with self._lock:
         entry = self._head()
         while entry is not None:
@@ -115,41 +131,41 @@ def _bucket_with_plain_lock(self: TimerTaskList, task_counter: Any, sync: Sync) 
     _BUCKET_INIT(self, task_counter, _NotReentrant(sync))
 
 
-def _poll_letting_go(self: DelayQueue[Any], timeout_ms: int) -> Any:
+def _await_letting_go(self: DelayQueue[Any], timeout_ms: int) -> bool:
     """Look, let go of the lock, and then sleep on what was seen."""
     end_ms = self._clock.now_ms() + max(timeout_ms, 0)
     while True:
         with self._lock:
             now_ms = self._clock.now_ms()
-            item = self._take_due(now_ms)
-            if item is not None or now_ms >= end_ms:
-                return item
+            due = self._has_due(now_ms)
+            if due or now_ms >= end_ms:
+                return due
             wait_ms = self._wait_ms(now_ms, end_ms)
         with self._lock:
             if not self._available.wait(wait_ms) and now_ms + wait_ms >= end_ms:
-                return self._take_due(self._clock.now_ms())
+                return self._has_due(self._clock.now_ms())
 
 
 _NEXT_WAKE: Final[dict[int, int]] = {}
 """What each queue has published as its next wake-up; by queue, for one run."""
 
 
-def _poll_publishing_late(self: DelayQueue[Any], timeout_ms: int) -> Any:
+def _await_publishing_late(self: DelayQueue[Any], timeout_ms: int) -> bool:
     """The wake-up time is published after the lock is given back; offers compare with what is published."""
     end_ms = self._clock.now_ms() + max(timeout_ms, 0)
     while True:
         with self._lock:
             now_ms = self._clock.now_ms()
-            item = self._take_due(now_ms)
-            if item is not None or now_ms >= end_ms:
-                return item
+            due = self._has_due(now_ms)
+            if due or now_ms >= end_ms:
+                return due
             wait_ms = self._wait_ms(now_ms, end_ms)
         with self._lock:
             _NEXT_WAKE[id(self)] = now_ms + wait_ms
             in_time = self._available.wait(wait_ms)
             _NEXT_WAKE.pop(id(self), None)
             if not in_time and now_ms + wait_ms >= end_ms:
-                return self._take_due(self._clock.now_ms())
+                return self._has_due(self._clock.now_ms())
 
 
 def _offer_comparing_published(self: DelayQueue[Any], item: Any) -> None:
@@ -186,29 +202,13 @@ def _advance_this_level_only(self: TimingWheel, time_ms: int) -> None:
 def _fire_on_flush(self: SystemTimer, timeout_ms: int) -> bool:
     def fire(entry: TimerTaskEntry) -> None:
         if not entry.cancelled():
-            self._executor.submit(system_timer.contained(entry.task, self._faults))
+            hand_over.hand_over(entry.task, self._executor, self._faults, self._sync)
 
-    bucket = self._queue.poll(timeout_ms)
-    if bucket is None:
-        return False
-    with self._gate.write:
-        while bucket is not None:
-            self._wheel.advance_clock(bucket.expiration_ms())
-            bucket.flush(fire)
-            bucket = self._queue.poll(0)
-    return True
+    return _drained(self, timeout_ms, fire, to_now=False)
 
 
 def _advance_to_now(self: SystemTimer, timeout_ms: int) -> bool:
-    bucket = self._queue.poll(timeout_ms)
-    if bucket is None:
-        return False
-    with self._gate.write:
-        while bucket is not None:
-            self._wheel.advance_clock(self._clock.now_ms())
-            bucket.flush(self._add_entry)
-            bucket = self._queue.poll(0)
-    return True
+    return _drained(self, timeout_ms, self._add_entry, to_now=True)
 
 
 def _deadline_from_cursor(self: SystemTimer, task: TimerTask) -> None:
@@ -287,8 +287,8 @@ def _turn_without_guard(self: Reaper) -> None:
     self._work()
 
 
-def _uncontained(task: TimerTask, faults: Any) -> Callable[[], None]:
-    return task.run
+def _uncontained(self: hand_over._Run) -> None:
+    self._task.run()
 
 
 def _close_waiting(executor: Executor) -> None:
@@ -323,7 +323,7 @@ def _one(
 TIMER_MUTANTS: Final = (
     _one(34, "exception-kills-reaper", "KAFKA-14601", "an exception leaves the reaper's loop",
          "reaper-survives", ("O8",), Patch(Reaper, "_turn", _turn_without_guard),
-         Patch(system_timer, "contained", _uncontained)),
+         Patch(hand_over._Run, "run", _uncontained)),
     _one(49, "remove-wrong-list", "KAFKA-2226", "remove trusts that the entry is in some list",
          "remove-against-move", ("T5", "CHECK", "O8", "P3"),
          Patch(TimerTaskList, "remove", _remove_from_wrong_list), interleaving=True),
@@ -343,9 +343,9 @@ TIMER_MUTANTS: Final = (
     _one(57, "nonreentrant-bucket-lock", "Go timingwheel #25", "a bucket's lock is not re-entrant",
          "wheel-walk", ("P3",), Patch(TimerTaskList, "__init__", _bucket_with_plain_lock)),
     _one(58, "sleep-flag-outside-lock", "Go timingwheel #5", "the look and the sleep are two critical sections",
-         "add-against-sleep", ("T2", "P3"), Patch(DelayQueue, "poll", _poll_letting_go), interleaving=True),
+         "add-against-sleep", ("T2", "P3"), Patch(DelayQueue, "await_due", _await_letting_go), interleaving=True),
     _one(60, "next-wake-published-late", "tokio #6682", "the wake-up time is published after unlocking",
-         "earlier-against-sleep", ("T2", "P3"), Patch(DelayQueue, "poll", _poll_publishing_late),
+         "earlier-against-sleep", ("T2", "P3"), Patch(DelayQueue, "await_due", _await_publishing_late),
          Patch(DelayQueue, "offer", _offer_comparing_published), interleaving=True),
     _one(61, "no-reoffer-on-reuse", "hierarchical wheel", "a bucket is offered the first time only",
          "wheel-walk", ("T3", "T2", "CHECK"), Patch(TimerTaskList, "set_expiration", _only_the_first_time)),

@@ -7,6 +7,7 @@ from purgatorio_stress.scenario.broker_group import BROKER_GROUP
 from purgatorio_stress.scenario.broker_share import BROKER_SHARE
 from purgatorio_stress.scenario.completion import COMPLETION
 from purgatorio_stress.scenario.contract import Scenario
+from purgatorio_stress.scenario.every_timer import EVERY_TIMER
 from purgatorio_stress.scenario.intrusive import INTRUSIVE
 from purgatorio_stress.scenario.locking import LOCKING
 from purgatorio_stress.scenario.sequences import SEQUENCES
@@ -23,6 +24,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         *TIMING,
         *WALKS,
         *INTRUSIVE,
+        *EVERY_TIMER,
         *SEQUENCES,
         *BROKER,
         *BROKER_GROUP,

@@ -78,7 +78,7 @@ def _failing_operation_first(world: World) -> Final_:
 
 
 def _reaper_survives(world: World) -> Final_:
-    """The executor has been closed behind the reaper's back, or a callback raises: the thread must go on."""
+    """A task raises on the drainer's own thread: the reaper must go on."""
 
     class Failing(Task):
         def run(self) -> None:

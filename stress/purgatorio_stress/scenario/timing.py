@@ -249,7 +249,7 @@ def _polled(world: World, waiting_ms: tuple[int, ...]) -> Final_:
         queue.offer(bucket(expiration_ms))
     due = bucket(world.clock.now_ms())
     polled: list[TimerTaskList | None] = []
-    world.task("poll", lambda: polled.append(queue.poll(FOREVER_MS)))
+    world.task("poll", lambda: polled.append(queue.poll() if queue.await_due(FOREVER_MS) else None))
     world.task("offer", lambda: queue.offer(due))
 
     def final() -> Iterator[Broken]:

@@ -32,9 +32,9 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.lock import COMPILED
 from purgatorio.sync import Executor, ExecutorClosed, Lock, Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.hand_over import close_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.wheel import Due, Wheel
-from purgatorio.timer.system_timer import close_executor
 from purgatorio.timer.task import TimerTask
 
 __all__ = ["DEFAULT_WHEEL_SIZE", "CallNode", "Handle", "IntrusiveTimer", "TaskNode"]

@@ -1,0 +1,51 @@
+"""What every timer does with its executor: hand tasks over, and close it."""
+
+from purgatorio.faults import FaultPolicy
+from purgatorio.sync import Cell, Executor, Sync
+from purgatorio.timer.task import TimerTask
+
+__all__ = ["close_executor", "hand_over"]
+
+_CLOSE_TIMEOUT_MS = 5_000
+
+
+class _Run:
+    """`task.run` as an executor's action that hands exceptions to `faults`."""
+
+    __slots__ = ("_faults", "_task", "started")
+
+    def __init__(self, task: TimerTask, faults: FaultPolicy, sync: Sync) -> None:
+        self._task = task
+        self._faults = faults
+        self.started: Cell[bool] = sync.cell(False, "run.started")
+
+    def run(self) -> None:
+        self.started.set(True)
+        try:
+            self._task.run()
+        except Exception as error:
+            self._faults.caught(error, "run", self._task)
+
+
+def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sync) -> BaseException | None:
+    """Let `executor` run `task`. What it raised instead of taking it, or None; the task is then the caller's to keep
+    [T3]. What an executor lets through that runs actions at once is the task's own exception, and is raised here."""
+    action = _Run(task, faults, sync)
+    try:
+        executor.submit(action.run)
+    except BaseException as error:
+        # Looked at here only: the action has run on this thread, or nowhere.
+        if action.started.get():
+            raise
+        return error
+    return None
+
+
+def close_executor(executor: Executor) -> None:
+    """Shut it down and give it 5 s to finish, then 5 s more without what has not started. From a task itself it only
+    asks: a thread cannot wait for its own end (netty #365)."""
+    executor.shutdown()
+    if executor.is_current() or executor.await_termination(_CLOSE_TIMEOUT_MS):
+        return
+    executor.shutdown_now()
+    executor.await_termination(_CLOSE_TIMEOUT_MS)

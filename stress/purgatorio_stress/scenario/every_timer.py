@@ -1,0 +1,171 @@
+"""What each of the timers promises under threads, in one text for all: two drains at once, a refusing executor."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from purgatorio import HashedWheel, HeapTimer, QueuedExecutor
+from purgatorio.timer import IntrusiveTimer
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.parts import CheckedTimer
+from purgatorio_stress.scenario.timing import walk
+from purgatorio_stress.scenario.world import Task, World
+
+__all__ = ["EVERY_TIMER", "Refused", "RefusingExecutor"]
+
+
+class Refused(Exception):
+    """What `RefusingExecutor` raises."""
+
+
+class RefusingExecutor(QueuedExecutor):
+    """Takes `taken` actions, then refuses one, and takes all others."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, world: World, taken: int) -> None:
+        super().__init__(sync=world.sync)
+        self._left = world.sync.atomic_int(taken, "executor.left")
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        if self._left.add(-1) == -1:
+            raise Refused("the queue is full")
+        super().submit(action)
+
+
+_Make = Callable[[World, QueuedExecutor], CheckedTimer]
+
+
+def _of_the_world(world: World, executor: QueuedExecutor) -> CheckedTimer:
+    return world.timer(wheel_size=3, executor=executor)
+
+
+def _hashed(world: World, executor: QueuedExecutor) -> CheckedTimer:
+    return HashedWheel(
+        "timer", wheel_size=3, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync
+    )
+
+
+def _heap(world: World, executor: QueuedExecutor) -> CheckedTimer:
+    return HeapTimer("timer", clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
+
+
+def _intrusive(world: World, executor: QueuedExecutor) -> CheckedTimer:
+    return IntrusiveTimer(
+        "timer", wheel_size=2, levels=1, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync
+    )  # fmt: skip
+
+
+def _early_or_lost(tasks: list[tuple[Task, int]]) -> Iterator[Broken]:
+    for task, deadline_ms in tasks:
+        if len(task.fired_at_ms) != 1:
+            yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
+        elif task.fired_at_ms[0] < deadline_ms:
+            yield Broken("T1", task.id, f"due at {deadline_ms} ms, fired at {task.fired_at_ms[0]} ms")
+
+
+def _two_drains(make: _Make, world: World) -> Final_:
+    """At 4 ms two threads drain what is due at 3 and 4, while a third adds what is due at 6, a round of the wheel after
+    3."""
+    executor = QueuedExecutor(sync=world.sync)
+    timer = make(world, executor)
+    first = Task(world, "due-2", 2)
+    timer.add(first)
+    for _ in range(2):
+        world.virtual.advance(1)
+        timer.advance_clock(0)
+    tasks = [(Task(world, f"due-{2 + delay_ms}", delay_ms), 2 + delay_ms) for delay_ms in (1, 2)]
+    for task, _ in tasks:
+        timer.add(task)
+    world.virtual.advance(2)
+    later = Task(world, "due-6", 2)
+    drained: list[bool] = []
+    for name in ("one", "two"):
+        world.task(name, lambda: drained.append(timer.advance_clock(0)))
+    world.task("add", lambda: timer.add(later))
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        executor.run_all()
+        world.mark("one drain found all", drained.count(True) == 1)
+        walk(world, timer, executor, 12)
+        yield from _early_or_lost([(first, 2), *tasks, (later, 6)])
+        if timer.size():
+            yield Broken("T5", "timer", f"size() is {timer.size()}, and nothing waits")
+
+    return final
+
+
+def _refused(make: _Make, world: World) -> Final_:
+    """Three tasks of one tick, of which the executor refuses the second (a batch: all three); one is cancelled
+    meanwhile."""
+    executor = RefusingExecutor(world, 0 if make is _intrusive else 1)
+    timer = make(world, executor)
+    tasks = [Task(world, f"task-{n}", 2) for n in range(3)]
+    for task in tasks:
+        timer.add(task)
+    world.virtual.advance(2)
+    refused: list[str] = []
+
+    def drain() -> None:
+        try:
+            timer.advance_clock(0)
+        except Refused as error:
+            refused.append(str(error))
+
+    world.task("drain", drain)
+    world.task("cancel", tasks[2].cancel)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        left = timer.size()
+        world.mark("refused", bool(refused))
+        walk(world, timer, executor, 8)
+        yield from _early_or_lost([(task, 2) for task in tasks[:2]])
+        if len(tasks[2].fired_at_ms) > 1:
+            yield Broken("T3", "task-2", f"fired at {tasks[2].fired_at_ms}")
+        if refused and not left:
+            yield Broken("T5", "timer", "what was refused is not counted")
+        if timer.size():
+            yield Broken("T5", "timer", f"size() is {timer.size()}, and nothing waits")
+
+    return final
+
+
+def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
+    plain = make is _intrusive
+    return (
+        Scenario(
+            f"{prefix}two-drains",
+            f"{about}: two threads drain, a third adds a round ahead",
+            3,
+            ("T1", "T3", "T5"),
+            partial(_two_drains, make),
+            dialects=("pending-flag",),
+            marks=("one drain found all",),
+            strategy="bounded",
+            horizon_ms=12,
+            plain=plain,
+        ),
+        Scenario(
+            f"{prefix}refused",
+            f"{about}: the executor refuses in the middle of a drain",
+            2,
+            ("T3", "T5"),
+            partial(_refused, make),
+            dialects=("pending-flag",),
+            marks=("refused",),
+            horizon_ms=8,
+            plain=plain,
+        ),
+    )
+
+
+EVERY_TIMER: Final = (
+    *_of("", "wheel", _of_the_world),
+    *_of("heap-", "heap", _heap),
+    *_of("hashed-", "hashed wheel", _hashed),
+    *_of("intrusive-", "wheel for use", _intrusive),
+)
+"""Scenarios that every timer passes."""

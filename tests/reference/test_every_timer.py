@@ -1,0 +1,215 @@
+"""What an executor refuses is not lost, and two drains at once are as good as one: every timer, and twins that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from purgatorio import (
+    PROPAGATE,
+    ActionTask,
+    HashedWheel,
+    HeapTimer,
+    ManualClock,
+    QueuedExecutor,
+    SystemTimer,
+)
+from purgatorio.faults import CONTAIN, FaultPolicy
+from purgatorio.sync import Executor
+from purgatorio.timer import IntrusiveTimer
+from purgatorio.timer.bucket import TimerTaskEntry
+from purgatorio.timer.hand_over import hand_over
+from purgatorio.timer.intrusive.wheel import Due, Wheel
+from purgatorio_stress.mutant.hunt import hunt
+from purgatorio_stress.mutant.patch import Mutant, Patch
+
+AnyTimer = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
+Make = Callable[[ManualClock, Executor, FaultPolicy], AnyTimer]
+KINDS: dict[str, Make] = {
+    "wheel": lambda clock, executor, faults: SystemTimer(
+        "t", wheel_size=4, clock=clock, executor=executor, faults=faults
+    ),
+    "heap": lambda clock, executor, faults: HeapTimer("t", clock=clock, executor=executor, faults=faults),
+    "hashed": lambda clock, executor, faults: HashedWheel(
+        "t", wheel_size=4, clock=clock, executor=executor, faults=faults
+    ),
+    "intrusive": lambda clock, executor, faults: IntrusiveTimer(
+        "t", wheel_size=4, levels=1, clock=clock, executor=executor, faults=faults
+    ),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+class Full(Exception):
+    """An executor that takes no more for now."""
+
+
+class Refusing(QueuedExecutor):
+    """Refuses the calls of `submit` with these numbers, from 0."""
+
+    def __init__(self, *numbers: int) -> None:
+        super().__init__()
+        self.refused = numbers
+        self._asked = 0
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        number, self._asked = self._asked, self._asked + 1
+        if number in self.refused:
+            raise Full(number)
+        super().submit(action)
+
+
+class OnCaller(QueuedExecutor):
+    """Runs an action at once, and lets its exception through."""
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        action()
+
+
+def drain(timer: AnyTimer) -> int:
+    """Until nothing is due; returns how often the executor refused."""
+    refused = 0
+    while True:
+        try:
+            if not timer.advance_clock(0):
+                return refused
+        except Full:
+            refused += 1
+            timer.check()
+
+
+@every_kind
+@pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (4,), (0, 1, 2), (1, 3)])
+def test_what_is_refused_runs_in_a_later_drain(kind: str, numbers: tuple[int, ...]) -> None:
+    """T3, T5: wherever in a drain, and however often; nothing twice, in the order of the ticks, and a cancel counts."""
+    clock, executor = ManualClock(), Refusing(*numbers)
+    timer = KINDS[kind](clock, executor, CONTAIN)
+    ran: list[int] = []
+    cancelled = ActionTask(3, lambda: ran.append(-1))
+    for delay_ms in (3, 1, 3, 30, 2, 3):
+        timer.add(ActionTask(delay_ms, lambda delay_ms=delay_ms: ran.append(delay_ms)))  # type: ignore[misc]  # a default
+    timer.add(cancelled)
+    clock.advance(3)
+    for _ in range(2):
+        refused = 0
+        try:
+            timer.advance_clock(0)
+        except Full:
+            refused = 1
+        timer.check()
+        assert timer.size() >= 1 + refused
+    cancelled.cancel()
+    refused = drain(timer)
+    executor.run_all()
+    assert sorted(ran)[-5:] == [1, 2, 3, 3, 3]
+    assert (timer.size(), len([name for name in ran if name > 0])) == (1, 5)
+    clock.advance(27)
+    drain(timer)
+    executor.run_all()
+    assert ran[-1] == 30
+    assert timer.size() == 0
+    timer.check()
+
+
+@every_kind
+def test_what_was_refused_can_be_cancelled_and_moved(kind: str) -> None:
+    """T4: it waits, as every other."""
+    clock, executor = ManualClock(), Refusing(0, 1)
+    timer = KINDS[kind](clock, executor, CONTAIN)
+    ran: list[str] = []
+    gone, moved = ActionTask(1, lambda: ran.append("gone")), ActionTask(1, lambda: ran.append("moved"))
+    timer.add(gone)
+    timer.add(moved)
+    clock.advance(1)
+    with pytest.raises(Full):
+        timer.advance_clock(0)
+    assert timer.size() == 2
+    executor.refused = ()
+    gone.cancel()
+    timer.add(moved)
+    timer.check()
+    assert timer.size() == 1
+    assert drain(timer) == 0
+    assert executor.run_all() == 0
+    clock.advance(1)
+    assert drain(timer) == 0
+    executor.run_all()
+    assert ran == ["moved"]
+
+
+@every_kind
+def test_a_task_that_raises_through_the_executor_was_not_refused(kind: str) -> None:
+    """An executor on the caller, and a policy that raises: it ran, and runs no more; those behind it are not lost."""
+    clock = ManualClock()
+    timer = KINDS[kind](clock, OnCaller(), PROPAGATE)
+    ran: list[str] = []
+
+    def broken() -> None:
+        ran.append("broken")
+        raise LookupError("the task's own bug")
+
+    timer.add(ActionTask(1, broken))
+    for name in ("one", "two"):
+        timer.add(ActionTask(1, lambda name=name: ran.append(name)))  # type: ignore[misc]  # a default
+    clock.advance(1)
+    with pytest.raises(LookupError):
+        timer.advance_clock(0)
+    timer.check()
+    drain(timer)
+    assert sorted(ran) == ["broken", "one", "two"]
+    assert timer.size() == 0
+
+
+def _poll_before_the_lock(self: SystemTimer, timeout_ms: int) -> bool:
+    if not self._queue.await_due(timeout_ms):
+        return False
+    bucket = self._queue.poll()
+    with self._gate.write:
+        while bucket is not None:
+            self._wheel.advance_clock(bucket.expiration_ms())
+            bucket.flush(self._add_entry)
+            bucket = self._queue.poll()
+    return True
+
+
+def _lose_what_is_refused(self: SystemTimer, refused: list[TimerTaskEntry], half: object) -> None:
+    """Kafka's, but for the bucket itself."""
+
+
+def _lose_the_one(self: HashedWheel, entry: object) -> None:
+    """Those behind it stay in their slot, and are late by a revolution at best."""
+
+
+def _drain_of_a_heap(self: HeapTimer, timeout_ms: int) -> bool:
+    entry = self._queue.poll()
+    while entry is not None:
+        if not entry.cancelled() and (
+            error := hand_over(entry.task, self._executor, self._faults, self._sync)
+        ):
+            raise error
+        entry = self._queue.poll()
+    return True
+
+
+def _put_nothing_back(self: Wheel, dues: list[Due]) -> None:
+    """A batch is lost whole."""
+
+
+def _twin(scenario: str, clauses: str, *patches: Patch, threads: bool = False) -> Mutant:
+    return Mutant(0, scenario, "", "", scenario, tuple(clauses.split()), patches, interleaving=threads)
+
+
+TWINS = (
+    _twin("two-drains", "T1", Patch(SystemTimer, "advance_clock", _poll_before_the_lock), threads=True),
+    _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", _lose_what_is_refused)),
+    _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", _lose_the_one)),
+    _twin("heap-refused", "T3 T5", Patch(HeapTimer, "advance_clock", _drain_of_a_heap)),
+    _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", _put_nothing_back)),
+)
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_the_scenarios_find_it(twin: Mutant) -> None:
+    """The twins of the scenarios that every timer passes (`purgatorio_stress.scenario.every_timer`)."""
+    assert hunt(twin).killed
