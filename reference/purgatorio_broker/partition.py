@@ -126,12 +126,16 @@ class Partition:
                 if truncate_to < self._high_watermark.get().offset:
                     self._high_watermark.set(self._log.place(self._log.end()))
 
-    def replicate(self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int) -> None:
-        """A follower's part: append what was fetched, and take over the high watermark as a bare offset."""
+    def replicate(
+        self, new: Sequence[NewRecord], epoch: int, leader_high_watermark: int, leader_start: int = 0
+    ) -> None:
+        """A follower's part: append what was fetched, take over the high watermark as a bare offset, and delete what
+        the leader has deleted."""
         with self._lock:
             require(not self._role.get().leads, "a leader does not replicate")
             self._log.append(new, epoch)
             self._high_watermark.set(OffsetMetadata(min(leader_high_watermark, self._log.end())))
+            self._log.raise_start(min(leader_start, self._log.end()))
 
     def append(
         self, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""

@@ -20,6 +20,15 @@ _DEFAULT = Settings()
     "--port", type=click.IntRange(0, 65535), default=_DEFAULT.port, show_default=True, help="0: any."
 )
 @click.option("--host", default=_DEFAULT.host, show_default=True, help="The address to listen on.")
+@click.option("--follow", metavar="HOST:PORT", help="Be a second broker, which replicates from this one.")
+@click.option("--node-id", type=click.IntRange(0, 7), help="Of this broker; 0, or 1 where it follows.")
+@click.option(
+    "--replica-lag-ms",
+    type=click.IntRange(100),
+    default=_DEFAULT.replica_lag_ms,
+    show_default=True,
+    help="After so long without a fetch a follower is out of sync.",
+)
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that is not this machine's own.")
 @click.option(
     "--initial-delay-ms", type=click.IntRange(0), default=_DEFAULT.initial_delay_ms, show_default=True,
@@ -52,6 +61,9 @@ _DEFAULT = Settings()
 def command(
     port: int,
     host: str,
+    follow: str | None,
+    node_id: int | None,
+    replica_lag_ms: int,
     allow_remote: bool,
     initial_delay_ms: int,
     session_bounds_ms: tuple[int, int],
@@ -68,6 +80,7 @@ def command(
     \b
     purgatorio broker                               # 127.0.0.1:9092
     purgatorio broker --port 0 --initial-delay-ms 0 # any port; groups begin at once
+    purgatorio broker --port 9093 --follow 127.0.0.1:9092   # a second one, for topics of two replicas
     """
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError(
@@ -76,11 +89,19 @@ def command(
     settings = Settings(
         host=host, port=port, initial_delay_ms=initial_delay_ms, session_bounds_ms=session_bounds_ms,
         min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, dialect=dialect,
+        replica_lag_ms=replica_lag_ms, node_id=node_id if node_id is not None else int(follow is not None),
     )  # fmt: skip
-    _serve(settings)
+    _serve(settings, None if follow is None else _address(follow))
 
 
-def _serve(settings: Settings) -> None:
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise click.UsageError(f"--follow {text}: HOST:PORT is wanted")
+    return host, int(port)
+
+
+def _serve(settings: Settings, follow: tuple[str, int] | None) -> None:
     stop = threading.Event()
 
     def stopped(number: int, frame: FrameType | None) -> None:
@@ -89,11 +110,16 @@ def _serve(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stopped)
     try:
-        running = Running(settings)
+        running = Running(settings, follow)
     except OSError as error:
-        raise click.UsageError(f"{settings.host}:{settings.port}: {error.strerror}") from error
+        about = f"{settings.host}:{settings.port}" + (
+            f", following {follow[0]}:{follow[1]}" if follow else ""
+        )
+        raise click.UsageError(f"{about}: {error.strerror or error}") from error
     with running:
-        click.echo(f"broker 0 listens on {settings.host}:{running.port}; nothing is kept on disk")
+        click.echo(
+            f"broker {settings.node_id} listens on {settings.host}:{running.port}; nothing is kept on disk"
+        )
         sys.stdout.flush()
         stop.wait()
         click.echo("stopping", err=True)

@@ -69,6 +69,7 @@ APIS: Final[Mapping[int, Api]] = {
         Api(37, "CreatePartitions", 0, 3, topic_requests.create_partitions),
         Api(42, "DeleteGroups", 0, 2, group_requests.delete_groups),
         Api(43, "ElectLeaders", 0, 2, topic_requests.elect_leaders),
+        Api(62, "BrokerRegistration", 0, 0, topic_requests.register_broker),
         Api(60, "DescribeCluster", 0, 1, topic_requests.describe_cluster),
     )
 }

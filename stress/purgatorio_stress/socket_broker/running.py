@@ -5,6 +5,7 @@ from types import TracebackType
 from uuid import uuid4
 
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster
+from purgatorio_stress.socket_broker.follower import Follower
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.socket_broker.settings import Settings
@@ -13,19 +14,30 @@ __all__ = ["Running"]
 
 
 class Running:
-    """Serves from the beginning, on threads of its own. OSError where the address cannot be had."""
+    """Serves from the beginning, on threads of its own. `follow`: the host and port of the broker that leads.
 
-    def __init__(self, settings: Settings) -> None:
+    OSError where the address cannot be had, or the leader cannot be reached.
+    """
+
+    def __init__(self, settings: Settings, follow: tuple[str, int] | None = None) -> None:
         cluster = Cluster(f"purgatorio-{uuid4().hex[:8]}", [])
-        self.node = Node(settings, cluster)
+        self.node = Node(settings, cluster, leads=follow is None)
         try:
             self._server = Server(self.node)
         except BaseException:
             self.node.close()
             raise
-        cluster.register(Broker(settings.node_id, settings.host, self._server.port))
+        own = Broker(settings.node_id, settings.host, self._server.port)
+        cluster.register(own)
         self._acceptor = threading.Thread(target=self._server.serve, name="acceptor", daemon=True)
         self._acceptor.start()
+        self._follower: Follower | None = None
+        if follow is not None:
+            try:
+                self._follower = Follower(self.node, own, *follow)
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def port(self) -> int:
@@ -42,6 +54,12 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer what waits, close all connections, end the threads."""
+        if self._follower is not None:
+            self._follower.close()
         self._server.close()
         self._acceptor.join()
         self.node.close()

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
-from purgatorio_stress.socket_broker.cluster import Topic
+from purgatorio_stress.socket_broker.cluster import Broker, Topic
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
@@ -22,11 +22,13 @@ __all__ = [
     "describe_configs",
     "elect_leaders",
     "metadata",
+    "register_broker",
 ]
 
 _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
 _TOPIC_RESOURCE: Final = 2
 _BROKER_RESOURCE: Final = 4
+_MAX_BROKERS: Final = 8
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
@@ -301,6 +303,23 @@ def describe_cluster(node: Node, request: Request) -> None:
             "endpoint_type": 1,
         }
     )
+
+
+def register_broker(node: Node, request: Request) -> None:
+    """Kafka's BrokerRegistration, 0, which there goes to the controller alone: a follower is there."""
+    listener = next(iter(request.fields.entries("listeners")), Fields(None))
+    broker = Broker(request.fields.number("broker_id", -1), listener.text("host"), listener.number("port"))
+    code = ErrorCode.none
+    if not node.leads:
+        code = ErrorCode.not_controller
+    elif broker.node_id == node.settings.node_id:
+        code = ErrorCode.duplicate_broker_registration
+    elif not 0 <= broker.node_id < _MAX_BROKERS or not broker.host:
+        code = ErrorCode.invalid_request
+    else:
+        node.cluster.register(broker)
+        node.heard_of(broker.node_id)
+    request.reply.send(lambda: {"error_code": code.value})
 
 
 def _codes(results: Mapping[str, Error]) -> dict[str, int]:
