@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from contextlib import nullcontext
 from types import FrameType
 
 import click
 
+from purgatorio_pipeline.command.line import echo_line
+from purgatorio_stress.socket_broker.mutants import FELT
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 
@@ -55,6 +58,10 @@ _DEFAULT = Settings()
     show_default=True,
     help="Make a topic that a client asks about.",
 )
+@click.option("--mutant", metavar="NAME", help="Put this known bug into the broker first.")
+@click.option(
+    "--list-mutants", is_flag=True, help="List the bugs, and the clause of the wire that each breaks."
+)
 @click.option(
     "--dialect", type=click.Choice(["locked", "pending-flag"]), default=_DEFAULT.dialect, show_default=True
 )
@@ -70,6 +77,8 @@ def command(
     min_in_sync: int,
     partitions: int,
     auto_create: bool,
+    mutant: str | None,
+    list_mutants: bool,
     dialect: str,
 ) -> None:
     """Serve clients of Kafka's protocol from the reference's broker and group coordinator.
@@ -82,6 +91,12 @@ def command(
     purgatorio broker --port 0 --initial-delay-ms 0 # any port; groups begin at once
     purgatorio broker --port 9093 --follow 127.0.0.1:9092   # a second one, for topics of two replicas
     """
+    if list_mutants:
+        for felt in FELT.values():
+            echo_line(f"{felt.name:23} {' '.join(felt.clauses):14} {felt.what}", 39)
+        return
+    if mutant is not None and mutant not in FELT:
+        raise click.UsageError(f"no mutant {mutant}; see --list-mutants")
     if not allow_remote and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError(
             f"{host} may be reached from other machines; --allow-remote where that is meant"
@@ -91,7 +106,8 @@ def command(
         min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, dialect=dialect,
         replica_lag_ms=replica_lag_ms, node_id=node_id if node_id is not None else int(follow is not None),
     )  # fmt: skip
-    _serve(settings, None if follow is None else _address(follow))
+    with FELT[mutant].applied() if mutant is not None else nullcontext():
+        _serve(settings, None if follow is None else _address(follow), mutant)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -101,7 +117,7 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _serve(settings: Settings, follow: tuple[str, int] | None) -> None:
+def _serve(settings: Settings, follow: tuple[str, int] | None, mutant: str | None) -> None:
     stop = threading.Event()
 
     def stopped(number: int, frame: FrameType | None) -> None:
@@ -116,9 +132,10 @@ def _serve(settings: Settings, follow: tuple[str, int] | None) -> None:
             f", following {follow[0]}:{follow[1]}" if follow else ""
         )
         raise click.UsageError(f"{about}: {error.strerror or error}") from error
+    bug = f"; it has the bug {mutant}" if mutant is not None else ""
     with running:
         click.echo(
-            f"broker {settings.node_id} listens on {settings.host}:{running.port}; nothing is kept on disk"
+            f"broker {settings.node_id} listens on {settings.host}:{running.port}; nothing is kept on disk{bug}"
         )
         sys.stdout.flush()
         stop.wait()

@@ -1,13 +1,13 @@
 """A mutant: a patch of one function or class of the reference, applied in memory, for as long as a `with` lasts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from purgatorio.sync import Lock
 from purgatorio.timer.bucket import TimerTaskList
 
-__all__ = ["Mutant", "Patch"]
+__all__ = ["Mutant", "Patch", "patched"]
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,26 @@ class Mutant:
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The reference has the bug inside."""
-        kept = [(patch, _own(patch.owner, patch.attribute)) for patch in self.patches]
-        try:
-            for patch in self.patches:
-                setattr(patch.owner, patch.attribute, patch.replacement)
+        with patched(self.patches):
             for container in self.memory:
                 container.clear()
             yield
-        finally:
-            for patch, before in reversed(kept):
-                if before is _ABSENT:
-                    delattr(patch.owner, patch.attribute)
-                else:
-                    setattr(patch.owner, patch.attribute, before)
+
+
+@contextmanager
+def patched(patches: Sequence[Patch]) -> Iterator[None]:
+    """All of them are in, for as long as the `with` lasts."""
+    kept = [(patch, _own(patch.owner, patch.attribute)) for patch in patches]
+    try:
+        for patch in patches:
+            setattr(patch.owner, patch.attribute, patch.replacement)
+        yield
+    finally:
+        for patch, before in reversed(kept):
+            if before is _ABSENT:
+                delattr(patch.owner, patch.attribute)
+            else:
+                setattr(patch.owner, patch.attribute, before)
 
 
 _ABSENT = object()

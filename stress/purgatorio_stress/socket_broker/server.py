@@ -114,13 +114,20 @@ class Server:
         except (FrameBroken, MessageBroken) as broken:
             _log.info("a connection is closed: %s", broken)
         except OSError as gone:
-            _log.debug("a connection ended: %s", gone)
+            self._gone(gone)
         except Exception:
             _log.exception("a connection is closed by an error of ours")
         finally:
-            with self._lock:
-                self._open.pop(connection, None)
-            connection.close()
+            self._end(connection)
+
+    def _gone(self, gone: OSError) -> None:
+        """A peer has cut its connection, or was silent for the idle time."""
+        _log.debug("a connection ended: %s", gone)
+
+    def _end(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._open.pop(connection, None)
+        connection.close()
 
     def _answer(self, connection: socket.socket, frame: bytes) -> bool:
         """Handle one request and send its answer; False where the connection ends."""

@@ -1,0 +1,858 @@
+"""Bugs that a client can feel, to be put into the broker behind the socket: what `purgatorio wire` must convict.
+
+Each names the clause (or one of the clauses) of the wire that must be the one to convict it. A bug is a patch of one
+function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from socket import socket
+from time import sleep
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.delayed.purgatory import Purgatory
+from purgatorio_broker import group_coordinator
+from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
+from purgatorio_broker.delayed_join import DelayedJoin
+from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
+from purgatorio_broker.delayed_topics import DelayedCreateTopics
+from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.group import (
+    Group,
+    GroupState,
+    JoinCallback,
+    JoinResult,
+    Member,
+    SyncCallback,
+    SyncResult,
+)
+from purgatorio_broker.group_coordinator import GroupCoordinator
+from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import Log, NewRecord
+from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.partition import Appended, Isolation, Partition
+from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
+from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.socket_broker import api, data_requests, server, topic_requests
+from purgatorio_stress.socket_broker.cluster import Topic
+from purgatorio_stress.socket_broker.data_requests import _Produced
+from purgatorio_stress.socket_broker.fields import Values
+from purgatorio_stress.socket_broker.node import Node
+from purgatorio_stress.socket_broker.reply import Request
+from purgatorio_stress.socket_broker.server import Server
+from purgatorio_stress.wire.frame import Frames
+
+__all__ = ["FELT", "FeltMutant"]
+
+_LATE_MS: Final = 1000
+_FETCH, _JOIN, _HEARTBEAT = 1, 11, 12
+
+
+@dataclass(frozen=True, slots=True)
+class FeltMutant:
+    """A bug. `clauses`: of the wire; one of them must convict it. `brokers`: how many it takes to feel it."""
+
+    name: str
+    what: str
+    clauses: tuple[str, ...]
+    patches: tuple[Patch, ...]
+    brokers: int = 1
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The broker has the bug inside."""
+        with patched(self.patches):
+            yield
+
+
+# X: answers.
+
+_ENCODED: Final = server._encoded
+
+
+def _encoded_twice(key: int, version: int, correlation: int, values: Values) -> bytes:
+    return _ENCODED(key, version, correlation, values) * (2 if key == _FETCH else 1)
+
+
+def _encoded_older(key: int, version: int, correlation: int, values: Values) -> bytes:
+    return _ENCODED(key, 11 if key == _FETCH and version == 12 else version, correlation, values)
+
+
+def _heartbeat_unanswered(node: Node, request: Request) -> None:
+    request.reply.nothing()
+
+
+class _LastFirst(Frames):
+    def feed(self, piece: bytes) -> list[bytes]:
+        return super().feed(piece)[::-1]
+
+
+# P: produce.
+
+_APPEND_RECORDS: Final = ReplicaManager.append_records
+_APPEND: Final = Partition.append
+
+
+def _acks_0_answered(self: _Produced) -> None:
+    self._reply.send(lambda: {"responses": []})
+
+
+def _acks_0_closes(self: _Produced) -> None:
+    self._reply.close()
+
+
+def _with_acks(change: Callable[[int], int]) -> Callable[..., None]:
+    def append_records(
+        self: ReplicaManager,
+        timeout_ms: int,
+        acks: int,
+        batches: Mapping[TopicPartition, Sequence[NewRecord]],
+        callback: ProduceCallback,
+        producer: str = "",
+        marker: str = "",
+    ) -> None:
+        _APPEND_RECORDS(self, timeout_ms, change(acks), batches, callback, producer, marker)
+
+    return append_records
+
+
+def _offset_0(
+    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
+) -> Appended:
+    return replace(_APPEND(self, new, acks=acks, producer=producer, marker=marker), first_offset=0)
+
+
+def _append_unreadable(
+    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
+) -> Appended:
+    """The high watermark stays until the next append with acks -1."""
+    with self._lock:
+        role = self._leading()
+        first = self._log.append(new, role.epoch, producer, marker)
+        return Appended(first, self._log.end(), acks == -1 and self._raise_high_watermark())
+
+
+def _append_below_min(
+    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
+) -> Appended:
+    return _APPEND(self, new, acks=1, producer=producer, marker=marker)
+
+
+def _refused_with_acks_1(
+    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
+) -> Appended:
+    return _APPEND(self, new, acks=-1, producer=producer, marker=marker)
+
+
+def _produce_times_out_well(self: DelayedProduce) -> None:
+    results = self.results()
+    timed_out = Error.REQUEST_TIMED_OUT
+    self._callback(
+        {p: replace(r, error=Error.NONE) if r.error is timed_out else r for p, r in results.items()}
+    )
+
+
+# Time-outs.
+
+
+_ADD_TO_TIMER: Final = Purgatory._add_to_timer
+
+
+def _add_with(
+    change_ms: Callable[[int], int],
+) -> Callable[[Purgatory[DelayedOperation], DelayedOperation], None]:
+    def add_to_timer(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
+        operation.delay_ms = change_ms(operation.delay_ms)
+        _ADD_TO_TIMER(self, operation)
+
+    return add_to_timer
+
+
+def _unarmed(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
+    return None
+
+
+# F: fetch.
+
+_HAS_TO_WAIT: Final = ReplicaManager._has_to_wait
+_ANSWER_FETCH: Final = ReplicaManager._answer_fetch
+_FETCH_RECORDS: Final = ReplicaManager.fetch_records
+_BYTES_AVAILABLE: Final = DelayedFetch._bytes_available
+_TRY_FETCH: Final = DelayedFetch.try_complete
+_WATCH: Final = Purgatory.try_complete_else_watch
+
+Partitions = Mapping[TopicPartition, FetchPartition]
+Results = Mapping[TopicPartition, FetchResult]
+
+
+def _never_waits(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
+    return False
+
+
+def _errors_wait(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
+    return (
+        params.max_wait_ms > 0 and bool(results) and any(r.error is not Error.NONE for r in results.values())
+    )
+
+
+def _waits_for_a_byte(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
+    return _HAS_TO_WAIT(self, replace(params, min_bytes=max(params.min_bytes, 1)), results)
+
+
+def _emptied(results: Results) -> Results:
+    return {p: replace(r, data=replace(r.data, records=())) for p, r in results.items()}
+
+
+def _fetch_at_once_is_empty(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+) -> None:
+    at_once = params.max_wait_ms <= 0
+    _FETCH_RECORDS(
+        self, params, partitions, (lambda found: callback(_emptied(found))) if at_once else callback
+    )
+
+
+def _answered_empty(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+) -> None:
+    _ANSWER_FETCH(self, params, partitions, lambda found: callback(_emptied(found)))
+
+
+def _any_byte(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
+    more_bytes = _BYTES_AVAILABLE(self, status, start)
+    return None if more_bytes else more_bytes
+
+
+def _by_partition(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
+    more_bytes = _BYTES_AVAILABLE(self, status, start)
+    return 0 if more_bytes is not None and more_bytes < self._params.min_bytes else more_bytes
+
+
+_TRIES: Final[dict[int, int]] = {}
+
+
+def _tried_once(self: DelayedFetch) -> bool:
+    """Twice at its registration, once at an event, and no more."""
+    tries = _TRIES[id(self)] = _TRIES.get(id(self), 0) + 1
+    if self.is_completed() or tries > 3:
+        _TRIES.pop(id(self), None) if self.is_completed() else None
+        return False
+    return _TRY_FETCH(self)
+
+
+def _under_first_key(
+    self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
+) -> bool:
+    return _WATCH(self, operation, keys[:1])
+
+
+def _append_wakes_nobody(
+    self: ReplicaManager,
+    partition: TopicPartition,
+    acks: int,
+    new: Sequence[NewRecord],
+    producer: str,
+    marker: str,
+) -> ProduceResult:
+    try:
+        appended = self.partition_or_raise(partition).append(new, acks=acks)
+    except BrokerError as refused:
+        return ProduceResult(refused.error)
+    return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
+
+
+def _epoch_unchecked(self: Partition, current_epoch: int | None, leader_only: bool) -> None:
+    if leader_only and not self._role.get().leads:
+        raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)
+
+
+def _server_error(error: Error) -> int:
+    wrong = Error.UNKNOWN_SERVER_ERROR if error is Error.OFFSET_OUT_OF_RANGE else error
+    return ErrorCode[wrong.value.lower()].value
+
+
+def _stop_silently(self: ReplicaManager, partition: TopicPartition, *, deleted: bool = False) -> None:
+    self.replicas.stop(partition, deleted=deleted)
+
+
+def _to_log_end(replica: int, level: int) -> Isolation:
+    return Isolation.LOG_END
+
+
+# A, D: topics, deletion of records.
+
+_CREATED: Final = topic_requests._created
+_LEAD_ALL: Final = Node._lead_all
+
+
+def _create_at_once(self: DelayedCreateTopics) -> bool:
+    return self.force_complete()
+
+
+def _create_well(self: DelayedCreateTopics, topic: str, error: Error) -> Error:
+    return error
+
+
+def _lead_later(self: Node, topics: Sequence[Topic]) -> None:
+    sleep(_LATE_MS / 1000)
+    _LEAD_ALL(self, topics)
+
+
+def _created_again(name: str, code: int, topic: Topic | None) -> Values:
+    return _CREATED(name, 0 if code == ErrorCode.topic_already_exists.value else code, topic)
+
+
+def _delete_nothing(
+    self: Node, timeout_ms: int, names: Sequence[str], callback: Callable[[Mapping[str, Error]], None]
+) -> None:
+    callback(dict.fromkeys(names, Error.NONE))
+
+
+def _start_stays(self: Log, offset: int) -> None:
+    return None
+
+
+_DELETE_BEFORE: Final = Partition.delete_before
+
+
+def _delete_whatever(self: Partition, offset: int) -> int:
+    return _DELETE_BEFORE(self, min(offset, self.ends(None, leader_only=True).high_watermark.offset))
+
+
+_PLACE: Final = Log.place
+
+
+def _below_start(self: Log, offset: int) -> OffsetMetadata:
+    return _PLACE(self, max(offset, min(self.start(), self.end())) if offset >= 0 else offset)
+
+
+# G: groups.
+
+_COORDINATOR_JOIN: Final = GroupCoordinator.join
+_COORDINATOR_SYNC: Final = GroupCoordinator.sync
+_COORDINATOR_HEARTBEAT: Final = GroupCoordinator.heartbeat
+_WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
+_HEARD_OF: Final = GroupCoordinator._heard_of
+_JOINED: Final = group_coordinator._joined
+_REFUSAL: Final = group_coordinator._refusal
+
+
+def _no_id_required(
+    self: GroupCoordinator,
+    group_id: str,
+    member_id: str,
+    protocols: tuple[str, ...],
+    callback: JoinCallback,
+    *,
+    session_timeout_ms: int,
+    rebalance_timeout_ms: int,
+    instance: str,
+    id_required: bool,
+    metadata: tuple[bytes, ...],
+    protocol_type: str,
+) -> None:
+    _COORDINATOR_JOIN(
+        self, group_id, member_id, protocols, callback, session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms, instance=instance, metadata=metadata,
+        protocol_type=protocol_type,
+    )  # fmt: skip
+
+
+def _no_initial_delay(self: GroupCoordinator, group: Group, delay_ms: int, remaining_ms: int) -> None:
+    self._wait_for_joins(group, delay_ms + remaining_ms)
+
+
+def _everybody_leads(group: Group, member: Member) -> JoinResult:
+    told = group.members()
+    joined = _JOINED(group, member)
+    metadata = tuple(group.metadata(one) for one in told)
+    return replace(joined, leader=member.id, members=tuple(one.id for one in told), metadata=metadata)
+
+
+def _same_generation(self: Group) -> None:
+    self._generation.set(max(self._generation.get(), 1))
+    self._pending_sync.set({member.id for member in self.members()})
+    self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
+
+
+def _heartbeat_instead(wrong: Error, told: Error) -> Callable[..., Error]:
+    def heartbeat(
+        self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
+    ) -> Error:
+        error = _COORDINATOR_HEARTBEAT(self, group_id, generation, member_id, instance=instance)
+        return told if error is wrong else error
+
+    return heartbeat
+
+
+def _heartbeat_in_vain(
+    self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
+) -> Error:
+    group = self.group(group_id)
+    with group.lock:
+        return group_coordinator._refusal(group, group.get(member_id), generation, instance, member_id)
+
+
+def _anybody_has_joined(self: Group) -> bool:
+    return any(member.awaiting_join is not None for member in self.members())
+
+
+def _never(self: DelayedJoin) -> bool:
+    return False
+
+
+def _sync_at_once(
+    self: GroupCoordinator,
+    group_id: str,
+    generation: int,
+    member_id: str,
+    assignments: Mapping[str, bytes],
+    callback: SyncCallback,
+    *,
+    instance: str = "",
+) -> None:
+    group = self.group(group_id)
+    with group.lock:
+        waits = group.state() is GroupState.COMPLETING and group.leader() != member_id
+        if waits and group.get(member_id) is not None and generation == group.generation():
+            group.has_synced(member_id)
+            callback(SyncResult(Error.NONE))
+            return
+    _COORDINATOR_SYNC(self, group_id, generation, member_id, assignments, callback, instance=instance)
+
+
+def _assign_leader_alone(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
+    group.enter(GroupState.STABLE)
+    for member in group.members():
+        assigned = group.update(member.id, assignment=assignments.get(member.id, b""))
+        if assigned.id == group.leader():
+            self._answer_sync(group, assigned)
+
+
+_ASSIGN: Final = GroupCoordinator._assign
+
+
+def _assign_the_same(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
+    one = assignments.get(group.leader(), b"")
+    _ASSIGN(self, group, dict.fromkeys(assignments, one))
+
+
+def _end_with_all(self: GroupCoordinator, group: Group) -> None:
+    if group.state() is GroupState.DEAD:
+        return
+    group.elect_joined_leader()
+    group.next_generation()
+    for member in group.members():
+        settled = group.update(member.id, awaiting_join=None, is_new=False)
+        if member.awaiting_join is not None:
+            member.awaiting_join(group_coordinator._joined(group, settled))
+        self._heard_of(group, settled, settled.session_timeout_ms)
+
+
+def _wait_for_joins_with(change_ms: Callable[[int], int]) -> Callable[[GroupCoordinator, Group, int], None]:
+    def wait_for_joins(self: GroupCoordinator, group: Group, timeout_ms: int) -> None:
+        _WAIT_FOR_JOINS(self, group, change_ms(timeout_ms))
+
+    return wait_for_joins
+
+
+def _session_for_ever(self: GroupCoordinator, group: Group, member_id: str, pending: bool) -> None:
+    return None
+
+
+def _half_a_session(self: GroupCoordinator, group: Group, member: Member, timeout_ms: int) -> None:
+    _HEARD_OF(self, group, member, timeout_ms // 2)
+
+
+def _drop_quietly(self: GroupCoordinator, group: Group, member_id: str) -> None:
+    member = group.get(member_id)
+    if member is not None:
+        self._remove(group, member)
+    if not group.members():
+        group.enter(GroupState.EMPTY)
+
+
+def _any_generation(
+    group: Group, member: Member | None, generation: int, instance: str, member_id: str
+) -> Error:
+    return _REFUSAL(group, member, group.generation(), instance, member_id)
+
+
+def _generation_for_member(
+    group: Group, member: Member | None, generation: int, instance: str, member_id: str
+) -> Error:
+    error = _REFUSAL(group, member, generation, instance, member_id)
+    return Error.UNKNOWN_MEMBER_ID if error is Error.ILLEGAL_GENERATION else error
+
+
+# C: connections.
+
+
+def _gone_for_all(self: Server, gone: OSError) -> None:
+    server._shut(self._listener)
+
+
+_KEPT: Final[list[socket]] = []
+
+
+def _kept_open(self: Server, connection: socket) -> None:
+    _KEPT.append(connection)
+
+
+def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
+    return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
+
+
+def _known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
+    """One of the kill matrix."""
+    mutant = KILL_MATRIX[number]
+    return FeltMutant(mutant.name, mutant.what, tuple(clauses.split()), mutant.patches, brokers)
+
+
+def _apis(key: int, **changes: object) -> Patch:
+    changed = {**api.APIS, key: replace(api.APIS[key], **changes)}  # type: ignore[arg-type]  # field names
+    return Patch(server, "APIS", changed)
+
+
+_MUTANTS: Final = (
+    _one("answered-twice", "a fetch is answered twice", "X1", Patch(server, "_encoded", _encoded_twice)),
+    _one(
+        "heartbeat-unanswered",
+        "heartbeats are not answered",
+        "X1 X3",
+        _apis(_HEARTBEAT, handle=_heartbeat_unanswered),
+    ),
+    _one(
+        "last-first",
+        "of requests that come together the last is answered first",
+        "X2",
+        Patch(server, "Frames", _LastFirst),
+    ),
+    _one(
+        "older-version",
+        "a fetch of version 12 is answered in version 11",
+        "X3",
+        Patch(server, "_encoded", _encoded_older),
+    ),
+    _one(
+        "offered-not-answered",
+        "JoinGroup 6 to 9 are offered, and close the connection",
+        "X3",
+        _apis(_JOIN, newest=5),
+    ),
+    _one("acks-0-answered", "acks 0 is answered", "P2", Patch(_Produced, "none", _acks_0_answered)),
+    _one("acks-0-closes", "acks 0 closes the connection", "P2", Patch(_Produced, "none", _acks_0_closes)),
+    _one("offset-0", "every produce is told the offset 0", "P1", Patch(Partition, "append", _offset_0)),
+    _one(
+        "acknowledged-unreadable",
+        "what is acknowledged with acks 1 cannot be read yet",
+        "P1 F3",
+        Patch(Partition, "append", _append_unreadable),
+    ),
+    _one(
+        "any-acks",
+        "acks 2 is taken for 1",
+        "P3",
+        Patch(ReplicaManager, "append_records", _with_acks(lambda acks: acks if acks in (-1, 0) else 1)),
+    ),
+    _one(
+        "min-in-sync-ignored",
+        "acks -1 is appended with fewer in sync than the minimum",
+        "P4",
+        Patch(Partition, "append", _append_below_min),
+        brokers=2,
+    ),
+    _one(
+        "min-in-sync-for-all",
+        "acks 1 is refused with fewer in sync than the minimum",
+        "P4",
+        Patch(Partition, "append", _refused_with_acks_1),
+        brokers=2,
+    ),
+    _one(
+        "acks-all-as-1",
+        "acks -1 is answered as acks 1",
+        "P5",
+        Patch(ReplicaManager, "append_records", _with_acks(abs)),
+        brokers=2,
+    ),
+    _one(
+        "time-out-answered-well",
+        "a produce that timed out is answered without an error",
+        "P5",
+        Patch(DelayedProduce, "on_complete", _produce_times_out_well),
+        brokers=2,
+    ),
+    _known(31, "P6", brokers=2),
+    _known(32, "P6", brokers=2),
+    _one(
+        "late-timer",
+        "every time-out is a second late",
+        "F2 P5 G1 G6 G7",
+        Patch(Purgatory, "_add_to_timer", _add_with(lambda delay_ms: delay_ms + _LATE_MS)),
+    ),
+    _one(
+        "early-timer",
+        "every time-out comes after half its time",
+        "F1 P5 G1 G6 G7",
+        Patch(Purgatory, "_add_to_timer", _add_with(lambda delay_ms: delay_ms // 2)),
+    ),
+    _one("never-armed", "no operation has a time-out", "F2 X1", Patch(Purgatory, "_arm", _unarmed)),
+    _one(
+        "fetch-never-waits",
+        "a fetch is answered at once",
+        "F1",
+        Patch(ReplicaManager, "_has_to_wait", _never_waits),
+    ),
+    _one(
+        "min-bytes-ignored",
+        "a waiting fetch is answered at any byte",
+        "F1 F7",
+        Patch(DelayedFetch, "_bytes_available", _any_byte),
+    ),
+    _one(
+        "min-bytes-by-partition",
+        "the bytes of the partitions do not add up",
+        "F7",
+        Patch(DelayedFetch, "_bytes_available", _by_partition),
+    ),
+    _one(
+        "lost-check", "an append wakes no fetch", "F3", Patch(ReplicaManager, "_append", _append_wakes_nobody)
+    ),
+    _one(
+        "first-key-only",
+        "an operation is watched under its first key only",
+        "F3 F7",
+        Patch(Purgatory, "try_complete_else_watch", _under_first_key),
+    ),
+    _one(
+        "not-re-armed",
+        "a waiting fetch is tried at one event, and at no other",
+        "F3 F7",
+        Patch(DelayedFetch, "try_complete", _tried_once),
+    ),
+    _one(
+        "min-bytes-0-waits",
+        "min_bytes 0 is taken for 1",
+        "F4",
+        Patch(ReplicaManager, "_has_to_wait", _waits_for_a_byte),
+    ),
+    _one(
+        "max-wait-0-empty",
+        "max_wait 0 brings no data",
+        "F4",
+        Patch(ReplicaManager, "fetch_records", _fetch_at_once_is_empty),
+    ),
+    _one(
+        "waited-for-nothing",
+        "a fetch that waited is answered without data",
+        "F5 F3",
+        Patch(ReplicaManager, "_answer_fetch", _answered_empty),
+    ),
+    _one(
+        "error-waits",
+        "a fetch with an error waits, one without does not",
+        "F6",
+        Patch(ReplicaManager, "_has_to_wait", _errors_wait),
+    ),
+    _one(
+        "epoch-unchecked",
+        "a leader epoch that nobody knows is served",
+        "F6",
+        Patch(Partition, "_readable", _epoch_unchecked),
+    ),
+    _one(
+        "wrong-error",
+        "an offset out of range is UNKNOWN_SERVER_ERROR",
+        "F6 D1",
+        Patch(data_requests, "code_of", _server_error),
+    ),
+    _one(
+        "deleted-topic-silent",
+        "a deleted topic wakes no fetch",
+        "F8",
+        Patch(ReplicaManager, "stop_replica", _stop_silently),
+    ),
+    _one(
+        "unreplicated-shown",
+        "consumers read to the log's end",
+        "F9",
+        Patch(data_requests, "_isolation", _to_log_end),
+        brokers=2,
+    ),
+    _known(97, "F9 F1", brokers=2),
+    _one(
+        "created-not-there",
+        "a creation is answered a second before the topic is there",
+        "A1",
+        Patch(DelayedCreateTopics, "try_complete", _create_at_once),
+        Patch(DelayedCreateTopics, "_answer", _create_well),
+        Patch(Node, "_lead_all", _lead_later),
+    ),
+    _one(
+        "created-again",
+        "a second creation is answered without an error",
+        "A1",
+        Patch(topic_requests, "_created", _created_again),
+    ),
+    _one(
+        "deleted-still-there",
+        "a deletion is answered and not made",
+        "A2",
+        Patch(Node, "delete", _delete_nothing),
+    ),
+    _one("records-stay", "deleted records can be read", "D1", Patch(Log, "raise_start", _start_stays)),
+    _one(
+        "delete-beyond-end",
+        "a deletion beyond the end is taken for one of everything",
+        "D1",
+        Patch(Partition, "delete_before", _delete_whatever),
+    ),
+    _one(
+        "below-start-served",
+        "an offset below the low watermark is served from there",
+        "D1",
+        Patch(Log, "place", _below_start),
+    ),
+    _one(
+        "no-member-id",
+        "a join without an id is not sent one",
+        "G0",
+        Patch(GroupCoordinator, "join", _no_id_required),
+    ),
+    _one(
+        "no-initial-delay",
+        "a new group's first generation begins at once",
+        "G1",
+        Patch(GroupCoordinator, "_wait_initially", _no_initial_delay),
+    ),
+    _one(
+        "everybody-leads",
+        "every member is told that it leads, and all members",
+        "G2",
+        Patch(group_coordinator, "_joined", _everybody_leads),
+    ),
+    _one(
+        "same-generation",
+        "a rebalance does not raise the generation",
+        "G3",
+        Patch(Group, "next_generation", _same_generation),
+    ),
+    _one(
+        "heartbeat-silent",
+        "heartbeats do not tell of a rebalance",
+        "G3",
+        Patch(GroupCoordinator, "heartbeat", _heartbeat_instead(Error.REBALANCE_IN_PROGRESS, Error.NONE)),
+    ),
+    _one(
+        "join-not-waiting",
+        "a rebalance ends with the first join",
+        "G4",
+        Patch(Group, "all_have_joined", _anybody_has_joined),
+    ),
+    _one(
+        "join-waits-on",
+        "a rebalance ends at its time-out only",
+        "G4",
+        Patch(DelayedJoin, "try_complete", _never),
+    ),
+    _one(
+        "sync-not-waiting",
+        "a sync is answered before the leader's",
+        "G5",
+        Patch(GroupCoordinator, "sync", _sync_at_once),
+    ),
+    _one(
+        "sync-not-woken",
+        "the leader's sync answers nobody else's",
+        "G5",
+        Patch(GroupCoordinator, "_assign", _assign_leader_alone),
+    ),
+    _one(
+        "same-assignment",
+        "everybody gets the leader's assignment",
+        "G5",
+        Patch(GroupCoordinator, "_assign", _assign_the_same),
+    ),
+    _one(
+        "absent-member-stays",
+        "who did not rejoin stays a member",
+        "G6",
+        Patch(GroupCoordinator, "_end_rebalance", _end_with_all),
+    ),
+    _one(
+        "rebalance-late",
+        "a rebalance waits a second longer than its time-out",
+        "G6",
+        Patch(
+            GroupCoordinator,
+            "_wait_for_joins",
+            _wait_for_joins_with(lambda timeout_ms: timeout_ms + _LATE_MS),
+        ),
+    ),
+    _one(
+        "rebalance-early",
+        "a rebalance waits half its time-out",
+        "G6",
+        Patch(GroupCoordinator, "_wait_for_joins", _wait_for_joins_with(lambda timeout_ms: timeout_ms // 2)),
+    ),
+    _one(
+        "session-not-evicted",
+        "a member that is silent stays",
+        "G7",
+        Patch(GroupCoordinator, "_session_expired", _session_for_ever),
+    ),
+    _one(
+        "half-a-session",
+        "a session lasts half its time",
+        "G7 G10",
+        Patch(GroupCoordinator, "_heard_of", _half_a_session),
+    ),
+    _known(28, "G7"),
+    _one(
+        "leave-starts-nothing",
+        "a member that leaves starts no rebalance",
+        "G8",
+        Patch(GroupCoordinator, "_drop", _drop_quietly),
+    ),
+    _one(
+        "any-generation",
+        "a wrong generation is taken",
+        "G9",
+        Patch(group_coordinator, "_refusal", _any_generation),
+    ),
+    _one(
+        "stranger-heard",
+        "a heartbeat of an unknown member is taken",
+        "G9 G6 G7",
+        Patch(GroupCoordinator, "heartbeat", _heartbeat_instead(Error.UNKNOWN_MEMBER_ID, Error.NONE)),
+    ),
+    _one(
+        "generation-as-member",
+        "a wrong generation is UNKNOWN_MEMBER_ID",
+        "G9",
+        Patch(group_coordinator, "_refusal", _generation_for_member),
+    ),
+    _one(
+        "heartbeat-in-vain",
+        "a heartbeat does not keep a member",
+        "G10",
+        Patch(GroupCoordinator, "heartbeat", _heartbeat_in_vain),
+    ),
+    _one(
+        "cut-ends-all",
+        "after a cut connection no other is accepted",
+        "C1",
+        Patch(Server, "_gone", _gone_for_all),
+    ),
+    _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
+)
+
+FELT: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _MUTANTS}
+"""By name."""
