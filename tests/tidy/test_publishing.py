@@ -19,7 +19,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "examples" / "traces"
 YAML = [
-    *ROOT.glob("*.yml"),
+    ROOT / "action.yml",
     *ROOT.glob(".*.yaml"),
     *ROOT.glob(".github/**/*.yml"),
     *ROOT.glob("examples/ci/*.yml"),
