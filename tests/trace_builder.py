@@ -18,8 +18,8 @@ from typing import Final
 import pyarrow as pa
 
 from purgatorio_spec.history.run import run_of
-from purgatorio_spec.judge.process import judge_run
 from purgatorio_spec.judge.result import ClauseResult, TraceFacts, conclude
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import FUNCTIONS, End, Event, Header, Implementation, State, TimerConstants
 from purgatorio_spec.trace.writer import TraceWriter

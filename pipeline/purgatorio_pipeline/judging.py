@@ -8,17 +8,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from purgatorio_spec.history.gauge_series import GaugeSeries, gauge_series
-from purgatorio_spec.history.lateness import Lateness, lateness
-from purgatorio_spec.judge.process import judge_table
+from purgatorio_spec.history.gauge_series import GaugeSeries
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.process import fold_reader
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
-from purgatorio_spec.show.selection import CauseKey, causes, example_events
+from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, worst
 
@@ -87,7 +83,7 @@ class Focus:
         return replace(run, clauses=clauses, verdict=verdict)
 
 
-def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Judged:
+def judge_in_process(paths: Sequence[Path], operation: str | None = None, *, full: bool = False) -> Judged:
     """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
@@ -97,20 +93,17 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None) -> Jud
     gauges: list[GaugeSeries] = []
     for path in paths:
         reader = TraceReader(path)
-        table = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
-        run = judge_table(reader, table, operation)
-        absent = operation is not None and pc.index(table["id"], operation).as_py() < 0
-        if absent and run.verdict is not Verdict.INVALID_TRACE:
+        folded = fold_reader(reader, full=full, only=operation)
+        absent = operation is not None and not folded.has(operation)
+        if absent and folded.result.verdict is not Verdict.INVALID_TRACE:
             continue
-        runs.append(run)
+        runs.append(folded.result)
         broken += reader.broken
         quarantined += reader.broken_count
-        for key, _, count, violation in causes(CheckResult((run,))):
-            events = example_events(table, violation)
+        for key, count, violation, events in folded.examples():
             examples[key] = counterexample(key.file, key.run, violation, events, count)
-        measured = lateness(run.run, table)
+        measured, read = folded.lateness, folded.gauges
         late += [] if measured is None else [measured]
-        read = gauge_series(run.run, table)
         gauges += [] if read is None else [read]
     return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, gauges)
 

@@ -24,7 +24,7 @@ from purgatorio_spec.clause.registry import Clause
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, Ints, Moments, Summary, bounds
 from purgatorio_spec.judge.context import RawReading
-from purgatorio_spec.judge.process import reading
+from purgatorio_spec.judge.rowwise import reading
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.verdict import Violation

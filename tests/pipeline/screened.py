@@ -31,8 +31,7 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.stream import ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import check_context, context_batch, thread_context
-from purgatorio_spec.judge.process import sorted_rows
+from purgatorio_spec.judge.context import check_context, context_batch, sorted_rows, thread_context
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import Event

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from purgatorio_spec.history.run import run_of
-from purgatorio_spec.judge.process import judge_run
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.columns import event_batch

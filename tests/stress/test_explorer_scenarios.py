@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from purgatorio_spec.judge.process import judge_run
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_states

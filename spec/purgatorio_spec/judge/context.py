@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import CONTEXT, NEVER, Check
+from purgatorio_spec.history.stream import ROW_SCHEMA
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 
@@ -25,6 +26,8 @@ _THREAD_EVENTS: Final = (*_PURGATORY_CALLS, "try_complete")
 _READINGS: Final = ("gauge", "quiesce")
 _UNCOUNTED: Final = (*_READINGS, "advance_clock")
 """Calls that do not disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
+
+SLICE_ROWS: Final = 50_000
 
 ContextRow = tuple[str, int, str, int | None, tuple[str, ...] | None]
 """id, i, f, c, keys of a context row (`ph` is CONTEXT)."""
@@ -72,7 +75,7 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
     returned: dict[int, int] = {}
     for ph, i, c in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "c")), strict=True):
         if ph == "ret":
-            returned[c] = i
+            returned.setdefault(c, i)
     by_key: dict[str, KeyChecks] = {}
     for ph, i, keys in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "keys")), strict=True):
         if ph == "call" and i in returned:
@@ -115,57 +118,77 @@ class _Frame:
     f: str
     call_i: int
     key: str
+    operation: str | None
     completed: list[str] = field(default_factory=list)
-    had_check: bool = False
+
+
+@dataclass(slots=True)
+class Threads:
+    """Each thread's calls, followed by a stack. `checks`: those that returned an answer; `nested`: context rows of
+    tries with an open check between them and a registration of their operation."""
+
+    checks: list[CheckCall] = field(default_factory=list)
+    nested: list[ContextRow] = field(default_factory=list)
+    _stacks: dict[str, list[_Frame]] = field(default_factory=dict)
+
+    def follow(self, rows: pa.Table) -> None:
+        """Some more events (of `_THREAD_EVENTS`), in order."""
+        names = ("th", "ph", "f", "i", "c", "id", "keys", "out")
+        for th, ph, f, i, c, operation, keys, out in zip(
+            *(rows.column(name).to_pylist() for name in names), strict=True
+        ):
+            if ph == "at":
+                continue  # nothing can be made from within a point
+            stack = self._stacks.setdefault(th, [])
+            if ph == "call":
+                if f == "try_complete" and _made_by_a_check(stack, operation):
+                    self.nested.append((operation, i, "nested", None, None))
+                stack.append(_Frame(f, i, keys[0] if keys else "", operation))
+                continue
+            while stack and stack[-1].call_i > c:
+                stack.pop()
+            if not stack or stack[-1].call_i != c:
+                continue
+            frame = stack.pop()
+            if f == "try_complete" and out == 1 and stack:
+                stack[-1].completed.append(operation)
+            elif f == "check_and_complete" and out is not None:
+                self.checks.append(CheckCall(frame.key, th, c, i, out, tuple(frame.completed)))
+
+
+def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
+    """Whether a check is open that was made from within a registration of this operation."""
+    registered = False
+    for frame in stack:
+        if registered and frame.f == "check_and_complete":
+            return True
+        registered |= frame.f == "try_complete_else_watch" and frame.operation == operation
+    return False
 
 
 @dataclass(slots=True)
 class ThreadContext:
     """What following each thread's calls told."""
 
-    checks: list[CheckCall] = field(default_factory=list)
-    rows: list[ContextRow] = field(default_factory=list)
+    checks: list[CheckCall]
+    rows: list[ContextRow]
 
 
 def thread_context(table: pa.Table) -> ThreadContext:
-    """O7 and O4's guards, by a stack for each thread of a run's events."""
-    context = ThreadContext()
-    wanted = pc.is_in(table.column("f"), value_set=pa.array(_THREAD_EVENTS))
-    rows = table.filter(wanted)
-    neighbours = (column[np.asarray(wanted)].tolist() for column in _neighbours(table))
-    stacks: dict[str, list[_Frame]] = {}
-    names = ("th", "ph", "f", "i", "c", "id", "keys", "out")
-    columns = (rows.column(name).to_pylist() for name in names)
-    for (th, ph, f, i, c, operation, keys, out), before, after in zip(
-        zip(*columns, strict=True), *neighbours, strict=True
-    ):
-        if ph == "at":
-            continue  # nothing can be made from within a point
-        stack = stacks.setdefault(th, [])
+    """O7 and O4's guards: what following the threads of a run's events tells."""
+    wanted = np.asarray(pc.is_in(table.column("f"), value_set=pa.array(_THREAD_EVENTS)))
+    threads = Threads()
+    threads.follow(table.filter(pa.array(wanted)))
+    tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
+    columns = (table.filter(pa.array(tries)).column(name).to_pylist() for name in ("ph", "id", "i"))
+    neighbours = (column[tries].tolist() for column in _neighbours(table))
+    rows = threads.nested
+    for ph, operation, i, before, after in zip(*columns, *neighbours, strict=True):
         if ph == "call":
-            if f == "check_and_complete":
-                for frame in stack:
-                    frame.had_check = True
-            if f == "try_complete" and any(
-                frame.f == "try_complete_else_watch" and frame.had_check for frame in stack
-            ):
-                context.rows.append((operation, i, "nested", None, None))
-            if f == "try_complete":
-                context.rows.append((operation, i, "previous", before, None))
-            stack.append(_Frame(f, i, keys[0] if keys else ""))
-            continue
-        while stack and stack[-1].call_i > c:
-            stack.pop()
-        if not stack or stack[-1].call_i != c:
-            continue
-        frame = stack.pop()
-        if f == "try_complete":
-            context.rows.append((operation, i, "next", after, None))
-            if out == 1 and stack:
-                stack[-1].completed.append(operation)
-        elif f == "check_and_complete" and out is not None:
-            context.checks.append(CheckCall(frame.key, th, c, i, out, tuple(frame.completed)))
-    return context
+            rows.append((operation, i, "previous", before, None))
+        elif ph == "ret":
+            rows.append((operation, i, "next", after, None))
+    return ThreadContext(threads.checks, rows)
 
 
 def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
@@ -244,3 +267,18 @@ def context_batch(run_key: int, rows: list[ContextRow], schema: pa.Schema) -> pa
         ],
         schema=schema,
     )  # fmt: skip
+
+
+def sorted_rows(table: pa.Table, context: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of operations and tasks with their context, by id and `i`, in slices."""
+    of_operations = table.filter(pc.is_valid(table.column("id")))
+    keys = pa.array(np.zeros(of_operations.num_rows, np.int32))
+    columns = [keys if name == "run_key" else of_operations.column(name) for name in ROW_SCHEMA.names]
+    rows = pa.concat_tables([pa.table(columns, schema=ROW_SCHEMA), pa.Table.from_batches([context])])
+    # Which operation comes first does not matter, so its number will do; context rows sort last by a rank.
+    operations = codes(rows.column("id"))
+    is_context = np.arange(rows.num_rows) >= of_operations.num_rows
+    order = np.lexsort((rows.column("i").to_numpy(), is_context, operations))
+    for start in range(0, len(order), SLICE_ROWS):
+        part = rows.take(order[start : start + SLICE_ROWS]).combine_chunks()
+        yield from part.to_batches()

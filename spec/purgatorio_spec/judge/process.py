@@ -1,62 +1,130 @@
-"""The process engine: one trace after the other, judged in this process, every operation by the clauses themselves.
-
-For a quick look and for traces that fit: a run is held as Arrow columns (some tens of bytes an event), its histories
-are made one at a time. The pipeline gives the same answers at any size.
-"""
+"""Trace files judged in this process, one after the other: reading, folding, concluding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.fold.fold import Again, Fold, Outer
+from purgatorio_spec.fold.pictures import gauges, lateness
+from purgatorio_spec.history.gauge_series import GaugeSeries
+from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.history.run import Run, run_of
-from purgatorio_spec.history.stream import ROW_SCHEMA, histories
-from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
-from purgatorio_spec.judge.context import (
-    RawReading,
-    check_context,
-    codes,
-    context_batch,
-    raw_readings,
-    thread_context,
-)
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
-from purgatorio_spec.judge.tally import RunTally, judged_clauses
+from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.show.selection import CauseKey, causes, selection
 from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.coded import Coded, coded
 from purgatorio_spec.trace.reader import TraceReader
-
-SLICE_ROWS: Final = 50_000
-SUMMARIES: Final = 50_000
+from purgatorio_spec.verdict import Violation
 
 
-def check_files(paths: Iterable[Path]) -> CheckResult:
-    """Judge trace files, one run a file."""
+def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
+    """Judge trace files, one run a file. `full`: every operation by the clauses, without the fold's rules."""
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
     quarantined = 0
     for path in paths:
         reader = TraceReader(path)
-        runs.append(check_reader(reader))
+        runs.append(fold_reader(reader, full=full).result)
         broken += reader.broken
         quarantined += reader.broken_count
     return CheckResult(tuple(runs), quarantined, tuple(broken))
 
 
 def check_reader(reader: TraceReader) -> RunResult:
-    """Judge the one run of a reader."""
-    return judge_table(reader, pa.Table.from_batches(reader.batches(), EVENT_SCHEMA))
+    """Judge the one run of a reader, by the fold."""
+    return fold_reader(reader).result
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A run that was read and judged, and what can be shown of it. `fold` is None where the header or its profile is
+    unusable."""
+
+    result: RunResult
+    fold: Fold | None
+    again: Again
+
+    @property
+    def lateness(self) -> Lateness | None:
+        """How late its tasks fired."""
+        return None if self.fold is None else lateness(self.result.run, self.fold.operations)
+
+    @property
+    def gauges(self) -> GaugeSeries | None:
+        """What its gauges read over time."""
+        if self.fold is None:
+            return None
+        return gauges(self.result.run, self.fold.readings, self.fold.operations)
+
+    def examples(self) -> list[tuple[CauseKey, int, Violation, pa.Table]]:
+        """Each cause: its key, how often it showed, its earliest violation and the events that show it."""
+        found = [(key, count, violation) for key, _, count, violation in causes(CheckResult((self.result,)))]
+        if self.fold is None or not found:
+            return []
+        tables = self.fold.rows(self.again, [selection(violation) for _, _, violation in found])
+        return [(*one, table) for one, table in zip(found, tables, strict=True)]
+
+    def has(self, operation: str) -> bool:
+        """Whether it has events of an operation."""
+        return self.fold is not None and self.fold.number(operation) > 0
+
+
+def fold_reader(
+    reader: TraceReader, tally: RunTally | None = None, *, full: bool = False, only: str | None = None
+) -> Folded:
+    """Read a trace to its end and judge it. `full`: every operation by the clauses, and `only`: one of them alone; for
+    either the whole run is held."""
+    fold: Fold | None = None
+    for batch in coded_batches(reader):
+        fold = begin(reader, held=full or only is not None) if fold is None else fold
+        if fold is not None:
+            fold.feed(batch)
+    fold = begin(reader) if fold is None else fold
+    facts = facts_of(reader)
+
+    def again() -> Iterator[Coded]:
+        return coded_batches(TraceReader(reader.path, reader.name, segment=reader.segment))
+
+    if fold is None:
+        return Folded(conclude(facts, None, RunTally()), None, again)
+    outer = outer_of(facts)
+    run = fold.run(outer)
+    rowwise = full or only is not None
+    found = judge_run(run, fold.table(), only) if rowwise else fold.conclude(outer, again, tally)
+    return Folded(conclude(facts, run, found), fold, again)
+
+
+def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
+    """The fold of a reader's run, once its header has been read; None if that is unusable. `held`: all its events are
+    held to the end, as they are where somebody else reads the lines, which come once."""
+    header = reader.header
+    if header is None or header.profile not in PROFILES:
+        return None
+    return Fold(header, held_bytes=None) if held or reader.lines is not None else Fold(header)
+
+
+def coded_batches(reader: TraceReader) -> Iterator[Coded]:
+    """The batches of a reader as numbers."""
+    for batch in reader.batches():
+        yield coded(batch)
+
+
+def outer_of(facts: TraceFacts) -> Outer:
+    """What the end of a file tells of its run."""
+    dropped = facts.dropped > 0 or facts.broken > 0
+    return Outer(facts.has_end and not dropped and facts.cut is None, dropped)
 
 
 def judge_table(reader: TraceReader, table: pa.Table, only: str | None = None) -> RunResult:
-    """Judge the events that a reader gave, once it has come to its end; `only` as in `judge_run`."""
+    """Judge the events that a reader gave, once it has come to its end, row by row; `only` as in `judge_run`."""
     run = _run(reader, table)
     tally = RunTally() if run is None else judge_run(run, table, only)
     return conclude(facts_of(reader), run, tally)
@@ -83,100 +151,16 @@ def _cut_line(reader: TraceReader) -> bool:
 
 
 def _run(reader: TraceReader, table: pa.Table) -> Run | None:
-    header, end = reader.header, reader.end
+    header = reader.header
     if header is None or header.profile not in PROFILES:
         return None
-    facts = facts_of(reader)
-    dropped = facts.dropped > 0 or facts.broken > 0
+    outer = outer_of(facts_of(reader))
     rest = pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py()
     last = pc.max(table.column("t")).as_py()
     return run_of(
         header,
-        whole=end is not None and not dropped and reader.cut is None,
+        whole=outer.whole,
         end_t=0 if last is None else last,
         rest_t=rest,
-        dropped=dropped,
-    )
-
-
-def judge_run(run: Run, table: pa.Table, only: str | None = None) -> RunTally:
-    """All clauses over one run, given its events (`EVENT_SCHEMA`) in the order of `i`.
-
-    `only`: judge this one operation or task alone, with the context that the whole run gives it.
-    """
-    clauses = judged_clauses(run)
-    tally = RunTally()
-    threads = thread_context(table)
-    context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
-    if only is not None:
-        for _, history in histories(sorted_rows(_of(table, only), _of(context, only))):
-            tally.operation(run, history, clauses)
-        return tally
-    for check in threads.checks:
-        tally.check(run, check, clauses)
-    raw = raw_readings(table)
-    moments = _moments(raw)
-    totals = Bounds.zero(len(raw))
-    held: list[tuple[int, ...]] = []
-    for _, history in histories(sorted_rows(table, context)):
-        tally.operation(run, history, clauses)
-        if raw:
-            held.append(summary_of(history))
-            if len(held) >= SUMMARIES:
-                totals.add(bounds(moments, np.array(held, np.int64), run.tick_ns or 0))
-                held = []
-    if held:
-        totals.add(bounds(moments, np.array(held, np.int64), run.tick_ns or 0))
-    for at, one in enumerate(raw):
-        tally.reading(run, reading(one, totals, at), clauses)
-    return tally
-
-
-Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
-
-
-def _of(rows: Rows, operation: str) -> Rows:
-    return rows.filter(pc.equal(rows.column("id"), pa.scalar(operation)))
-
-
-def sorted_rows(table: pa.Table, context: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of operations and tasks with their context, by id and `i`, in slices."""
-    of_operations = table.filter(pc.is_valid(table.column("id")))
-    keys = pa.array(np.zeros(of_operations.num_rows, np.int32))
-    columns = [keys if name == "run_key" else of_operations.column(name) for name in ROW_SCHEMA.names]
-    rows = pa.concat_tables([pa.table(columns, schema=ROW_SCHEMA), pa.Table.from_batches([context])])
-    # Which operation comes first does not matter, so its number will do; context rows sort last by a rank.
-    operations = codes(rows.column("id"))
-    is_context = np.arange(rows.num_rows) >= of_operations.num_rows
-    order = np.lexsort((rows.column("i").to_numpy(), is_context, operations))
-    for start in range(0, len(order), SLICE_ROWS):
-        part = rows.take(order[start : start + SLICE_ROWS]).combine_chunks()
-        yield from part.to_batches()
-
-
-def _moments(raw: list[RawReading]) -> Moments:
-    return Moments.of(
-        np.array([one.call_i for one in raw], np.int64),
-        np.array([one.ret_i for one in raw], np.int64),
-        np.array([one.t for one in raw], np.int64),
-    )
-
-
-def reading(one: RawReading, totals: Bounds, at: int) -> Reading:
-    """A recorded reading with the bounds that the run's operations give it."""
-    return Reading(
-        call_i=one.call_i,
-        ret_i=one.ret_i,
-        t=one.t,
-        watched=one.watched,
-        delayed=one.delayed,
-        quiesce=one.quiesce,
-        bounded=one.bounded,
-        at_rest=one.at_rest,
-        live=int(totals.live[at]),
-        most_keys=totals.most_keys,
-        watched_least=int(totals.watched_least[at]),
-        watched_most=int(totals.watched_most[at]),
-        tasks_least=int(totals.tasks_least[at]),
-        tasks_most=int(totals.tasks_most[at]),
+        dropped=outer.dropped,
     )

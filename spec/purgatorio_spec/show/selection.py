@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.trace.coded import Coded, Flags
 from purgatorio_spec.verdict import Violation
 from purgatorio_spec.wire.record import PROFILE
 
@@ -89,6 +90,25 @@ def select(table: pa.Table, wanted: Selection) -> pa.Table:
     if wanted.between:
         keep |= (i >= wanted.events[0]) & before
     return table.filter(pa.array(keep))
+
+
+def selected(batch: Coded, wanted: Selection) -> Flags:
+    """The rows of a batch that the filter keeps."""
+    if not len(batch) or batch.i[0] > wanted.last_i:
+        return np.zeros(len(batch), bool)
+    before = batch.i <= wanted.last_i
+    witness = np.array(wanted.events, np.int64)
+    keep = np.isin(batch.i, witness)
+    c, given = batch.numbers("c")
+    answers = np.isin(c, witness) & before
+    keep |= answers if given is None else answers & given
+    if wanted.subject is not None:
+        code = pc.index(batch.id_texts, pa.scalar(wanted.subject)).as_py()
+        if code >= 0:
+            keep |= (batch.id == code) & before
+    if wanted.between:
+        keep |= (batch.i >= wanted.events[0]) & before
+    return keep
 
 
 def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Violation]]:

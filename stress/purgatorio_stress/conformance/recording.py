@@ -11,8 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from purgatorio_spec.history.run import Run, run_of
-from purgatorio_spec.judge.process import judge_run, judge_table
+from purgatorio_spec.judge.process import judge_table
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.reader import TraceReader

@@ -17,7 +17,7 @@ from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
 from purgatorio_spec.judge.context import RawReading
-from purgatorio_spec.judge.process import reading
+from purgatorio_spec.judge.rowwise import reading
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.verdict import Judgement
 from purgatorio_stress.explorer.history_log import LogRow

@@ -18,7 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from purgatorio_spec.judge.process import judge_run
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.model.kills import kills
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_stress.explorer.bounded import explore_bounded

@@ -12,7 +12,7 @@ from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import run_of
-from purgatorio_spec.judge.process import judge_run
+from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.oracle.purgatory_model import Act, ModelOperation, PurgatoryModel
 from purgatorio_spec.oracle.timer_set import Disagreement
 from purgatorio_spec.trace.columns import event_batch

@@ -1,0 +1,276 @@
+"""A run from its batches to its verdicts: begin, feed, conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.fold.calls import OpenCalls
+from purgatorio_spec.fold.key_checks import FirstChecks, Keys
+from purgatorio_spec.fold.look import SecondLook, Stretches, Wanted
+from purgatorio_spec.fold.numbered import Numbered
+from purgatorio_spec.fold.operations import Operations
+from purgatorio_spec.fold.readings import READING_RULES, ReadingsSoFar, Truths
+from purgatorio_spec.fold.rules import Block, marks, summaries
+from purgatorio_spec.fold.texts import Texts
+from purgatorio_spec.fold.thread_checks import ThreadChecks
+from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
+from purgatorio_spec.show.selection import Selection, selected
+from purgatorio_spec.trace.coded import AT, CALL, Coded, Ints, plain
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.record import Header
+
+SAMPLE_ONE_IN: Final = 1000
+"""Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
+BLOCK: Final = 1 << 17
+"""Operations whose rules are looked at together."""
+HELD_BYTES: Final = 256 << 20
+"""Events that are held for the second look; of a larger run they are read again."""
+
+Again = Callable[[], Iterable[Coded]]
+"""The batches of a run once more, the same as they were fed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """What the end of the file tells of a run: whether it is whole, and whether records are missing in the middle."""
+
+    whole: bool
+    dropped: bool = False
+
+
+class Fold:
+    """One run. Feed its batches in order, then `conclude` once.
+
+    Memory: about `Operations.bytes_each` bytes an operation and 100 for its name, and what is open. Batches are held up
+    to `held_bytes` (None: all of them, where they cannot be read again).
+    """
+
+    def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
+        self._header = header
+        self._may_hold = held_bytes
+        names = {clause.id for clause in judged_clauses(run_of(header, whole=False, end_t=0))}
+        self.events = 0
+        self._names, self._threads, self._key_names = Texts(), Texts(), Texts()
+        self._open = OpenCalls()
+        self.operations = Operations()
+        self._keys = Keys() if "O4" in names else None
+        self._first_checks = FirstChecks()
+        self._thread_checks = ThreadChecks()
+        self._counts_checks = "O7" in names
+        self.readings = ReadingsSoFar()
+        self._held: list[tuple[Numbered, Ints]] | None = []
+        self._held_bytes = 0
+        self.end_t: int | None = None
+        self.rest_t: int | None = None
+
+    def feed(self, batch: Coded) -> None:
+        """Add the next batch: `i` grows over all of them, and every row keeps the format's rules."""
+        if not len(batch):
+            return
+        some, keys = self._number(batch, self.events)
+        self.events += len(batch)
+        self.operations.make_room(len(self._names))
+        call_row, unpaired = self._open.pair(some)
+        self.operations.add(some, call_row)
+        self.operations.set_flag("unpaired", unpaired)
+        if self._keys is not None:
+            self._add_keys(some, keys)
+        if self._counts_checks:
+            self._thread_checks.feed(some, len(self._threads))
+        self.readings.feed(some)
+        self._add_times(some)
+        self._hold(some, keys)
+
+    def _number(self, batch: Coded, first: int) -> tuple[Numbered, Ints]:
+        operations = self._names.numbers(batch.id_texts)
+        threads = self._threads.numbers(batch.th_texts)
+        keys = self._key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
+        return Numbered.of(batch, first, operations, threads), keys
+
+    def _add_times(self, some: Numbered) -> None:
+        t = some.batch.t
+        last = int(t.max())
+        self.end_t = last if self.end_t is None else max(self.end_t, last)
+        rest = t[some.rows.of("quiesce", AT)]
+        if len(rest):
+            self.rest_t = int(rest.max()) if self.rest_t is None else max(self.rest_t, int(rest.max()))
+
+    def _add_keys(self, some: Numbered, keys: Ints) -> None:
+        """O4: who registered tells its keys; who is ready waits for a check of one of them."""
+        assert self._keys is not None
+        of, ops = some.operation, self.operations
+        self._keys.make_room(ops.count)
+        calls = some.rows.of("try_complete_else_watch", CALL)
+        calls = calls[ops.column("reg_call")[of[calls]] == some.first + calls]
+        counts = np.diff(some.batch.key_from)[calls]
+        _, at = some.keys(calls)
+        self._keys.add(of[calls].astype(np.int64), counts.astype(np.int64), keys[at])
+        ready = some.rows.of("ready", AT)
+        ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
+        became = of[ready].astype(np.int64)
+        known = became[ops.column("reg_call")[became] >= 0]
+        # Ready in an earlier batch, its checks went by: what it is an occasion of is left to the clauses.
+        before = ops.column("ready")[of[calls]]
+        ops.set_flag("late_keys", of[calls[(before >= 0) & (before < some.first)]])
+        place, key = self._keys.of(known)
+        self._first_checks.wait(known[place], key, ops.column("ready")[known][place].astype(np.int64))
+        found = self._first_checks.feed(some, keys)
+        self._settle(found.operation, found.check.ret)
+
+    def _settle(self, operations: Ints, returns: Ints) -> None:
+        """Of several keys the check that is the first to return."""
+        column = self.operations.column("check_ret")
+        order = np.argsort(-returns, kind="stable")  # the first to return is written last
+        held = column[operations]
+        better = (held < 0) | (held > returns)
+        order = order[better[order]]
+        self.operations.last("check_ret", operations[order].astype(np.int32), returns[order])
+
+    def _hold(self, some: Numbered, keys: Ints) -> None:
+        if self._held is None:
+            return
+        self._held.append((some, keys))
+        self._held_bytes += some.batch.rows.nbytes + 64 * len(some)
+        if self._may_hold is not None and self._held_bytes > self._may_hold:
+            self._held = None
+
+    def run(self, outer: Outer) -> Run:
+        """What the clauses know of the run as a whole, after its last batch."""
+        return run_of(
+            self._header,
+            whole=outer.whole,
+            end_t=0 if self.end_t is None else self.end_t,
+            rest_t=self.rest_t,
+            dropped=outer.dropped,
+        )
+
+    def conclude(self, outer: Outer, again: Again, tally: RunTally | None = None) -> RunTally:
+        """What all clauses came to. Batches that are not held any more are taken from `again`."""
+        run = self.run(outer)
+        tally = RunTally() if tally is None else tally
+        clauses = judged_clauses(run)
+        self._close_calls()
+        rules = [clause for clause in clauses if clause.of_reading is not None]
+        readings = self.readings.ordered() if rules else None
+        truths = Truths(run, readings) if readings is not None and len(readings) else None
+        wanted = self._mark(run, tally, truths)
+        if wanted.chosen.any() or len(wanted.doubtful.thread) or wanted.everything:
+            look = SecondLook(
+                run, clauses, tally, self.operations, self._keys, self._names.names(), self._key_names.names(),
+                len(self._threads), wanted, truths,
+            )  # fmt: skip
+            for some, keys in self._batches(again):
+                look.feed(some, keys)
+            look.finish()
+        if self._counts_checks and not wanted.everything:
+            _count(tally, "O7", self._thread_checks.sure)
+        if truths is not None:
+            self._judge_readings(run, tally, truths)
+        return tally
+
+    def _close_calls(self) -> None:
+        """A call that never returned makes its operation odd."""
+        self.operations.set_flag("unpaired", self._open.operation)
+
+    def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
+        if self._held is not None:
+            yield from self._held
+            return
+        first = 0
+        for batch in again():
+            if len(batch):
+                yield self._number(batch, first)
+                first += len(batch)
+
+    def table(self) -> pa.Table:
+        """All events, where they are held."""
+        held = [] if self._held is None else self._held
+        return pa.Table.from_batches([plain(some.batch.rows, EVENT_SCHEMA) for some, _ in held], EVENT_SCHEMA)
+
+    def rows(self, again: Again, wanted: Sequence[Selection]) -> list[pa.Table]:
+        """The events that show some violations, by violation."""
+        parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
+        batches = (some.batch for some, _ in self._held) if self._held is not None else iter(again())
+        for batch in batches:
+            for at, one in enumerate(wanted):
+                places = np.flatnonzero(selected(batch, one))
+                if len(places):
+                    parts[at].append(plain(batch.rows.take(places), EVENT_SCHEMA))
+        return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
+
+    def block(self, run: Run, of: slice) -> Block:
+        """The columns of some operations, by number."""
+        return Block(run, self.operations, of)
+
+    def number(self, operation: str) -> int:
+        """The number of an operation, 0 if there are no events of it."""
+        return self._names.get(operation)
+
+    def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
+        """Look at all operations by the rules; count the occasions and the summaries of those that are passed over."""
+        count = self.operations.count
+        chosen, retried, inside = (np.zeros(count, bool) for _ in range(3))
+        for start in range(1, count, BLOCK):
+            stop = min(start + BLOCK, count)
+            block = self.block(run, slice(start, stop))
+            found = marks(block)
+            look = found.marked.copy()
+            look[::SAMPLE_ONE_IN] = True
+            chosen[start:stop], retried[start:stop] = look, found.marked & found.retried
+            inside[start:stop] = found.marked & found.inside
+            for name, occasions in found.occasions.items():
+                _count(tally, name, int((occasions & ~look).sum()))
+            if truths is not None:
+                truths.add(summaries(block)[~look])
+        doubtful = self._doubtful()
+        return Wanted(
+            chosen, retried, Stretches(doubtful[0], doubtful[1], doubtful[2]), frozenset(doubtful[2].tolist()),
+            self._inside(np.flatnonzero(inside)), everything=run.dropped,
+        )  # fmt: skip
+
+    def _doubtful(self) -> tuple[Ints, Ints, Ints]:
+        parts = self._thread_checks.doubtful
+        if not parts:
+            return (np.zeros(0, np.int64),) * 3
+        return (
+            np.concatenate([part.thread for part in parts]),
+            np.concatenate([part.c for part in parts]),
+            np.concatenate([part.ret_i for part in parts]),
+        )
+
+    def _inside(self, of: Ints) -> Stretches:
+        """Where a check may have been made from within a registration: its call, or all that its operation lived."""
+        ops = self.operations
+        once = ops.column("reg_n")[of] == 1
+        ret = ops.column("reg_ret")[of].astype(np.int64)
+        last = ops.column("last")[of].astype(np.int64)
+        call = ops.column("reg_call")[of].astype(np.int64)
+        thread = ops.column("reg_th")[of].astype(np.int64)
+        end = np.where(ret >= 0, ret, last)
+        often = np.repeat(np.flatnonzero(~once), len(self._threads))
+        every = np.tile(np.arange(len(self._threads)), int((~once).sum()))
+        return Stretches(
+            np.concatenate((thread[once], every)),
+            np.concatenate((call[once], call[often])),
+            np.concatenate((end[once], last[often])),
+        )
+
+    def _judge_readings(self, run: Run, tally: RunTally, truths: Truths) -> None:
+        judged = {clause.id: clause for clause in judged_clauses(run)}
+        for name, rule in READING_RULES.items():
+            if name not in judged:
+                continue
+            occasion, suspicious = rule(truths)
+            _count(tally, name, int((occasion & ~suspicious).sum()))
+            for at in np.flatnonzero(suspicious).tolist():
+                tally.reading(run, truths.reading(at), [judged[name]])
+
+
+def _count(tally: RunTally, name: str, occasions: int) -> None:
+    tally.clauses.setdefault(name, Tally()).occasions += occasions

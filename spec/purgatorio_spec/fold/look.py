@@ -1,0 +1,257 @@
+"""The second look: the rows of the marked operations, with the context that the clauses need, judged as they end.
+
+The batches are gone over once more. Of each, the rows of marked operations and of the sample are taken, and the calls
+of threads where a count is doubtful are followed. An operation is judged when its last row has come and nothing else
+is awaited, so what is held is bounded by what is open.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.clause.registry import Clause
+from purgatorio_spec.fold.key_checks import FirstChecks, Keys
+from purgatorio_spec.fold.numbered import Numbered
+from purgatorio_spec.fold.operations import Operations
+from purgatorio_spec.fold.readings import Truths
+from purgatorio_spec.history.operation import NEVER
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.stream import ROW_SCHEMA, histories
+from purgatorio_spec.history.summary import Summary, summary_of
+from purgatorio_spec.judge.context import ContextRow, Threads, context_batch, sorted_rows
+from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, plain, where
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+
+FLUSH_ROWS: Final = 200_000
+"""Rows that are held before the operations that have ended are judged."""
+
+_THREAD_EVENTS: Final = where(
+    lambda f, ph: ph != "at" and f in ("check_and_complete", "try_complete", "try_complete_else_watch")
+)
+_ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_SCHEMA.names if name != "run_key"])
+_NOT_ROWS: Final = frozenset({"entries", "watches", "deadline_t"})
+
+
+@dataclass(slots=True)
+class Stretches:
+    """Parts of threads: thread, first and last position, both included."""
+
+    thread: Ints
+    first: Ints
+    last: Ints
+
+    def rows(self, thread: Ints, at: Ints) -> Flags:
+        """Which rows, given by thread and position in order, lie in any of them."""
+        found = np.zeros(len(at), bool)
+        if not len(at) or not len(self.thread):
+            return found
+        near = (self.first <= at[-1]) & (self.last >= at[0])
+        order = np.argsort(thread, kind="stable")
+        place = np.arange(len(at))
+        span = len(at) + 1
+        ordered = thread[order] * span + place[order]
+        low = self.thread[near] * span + np.searchsorted(at, self.first[near])
+        high = self.thread[near] * span + np.searchsorted(at, self.last[near], side="right")
+        change = np.zeros(len(at) + 1, np.int64)
+        np.add.at(change, np.searchsorted(ordered, low), 1)
+        np.subtract.at(change, np.searchsorted(ordered, high), 1)
+        found[order] = np.cumsum(change[:-1]) > 0
+        return found
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What to look at. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
+    `doubtful` by position, `inside` by row; `everything`: all threads are followed."""
+
+    chosen: Flags
+    retried: Flags
+    doubtful: Stretches
+    doubtful_ret_i: frozenset[int]
+    inside: Stretches
+    everything: bool = False
+
+
+@dataclass(slots=True)
+class _Neighbours:
+    """What a thread recorded before and after some of its rows."""
+
+    last_i: Ints
+    pending: list[tuple[int, int, int]] = field(default_factory=list)
+    """Thread, operation and `i` of returns after which nothing has come yet."""
+
+
+@dataclass(slots=True)
+class SecondLook:
+    """One look over the batches of a run: feed all of them, then finish."""
+
+    run: Run
+    clauses: list[Clause]
+    tally: RunTally
+    operations: Operations
+    keys: Keys | None
+    names: list[str]
+    key_names: list[str]
+    threads: int
+    wanted: Wanted
+    truths: Truths | None
+    _follower: Threads = field(default_factory=Threads)
+    _first_checks: FirstChecks = field(default_factory=FirstChecks)
+    _context: dict[int, list[ContextRow]] = field(default_factory=lambda: defaultdict(list))
+    _held: list[tuple[pa.RecordBatch, Ints, Ints]] = field(default_factory=list)
+    _held_rows: int = 0
+    _neighbours: _Neighbours = field(init=False)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._neighbours = _Neighbours(np.full(self.threads, -1, np.int64))
+
+    def feed(self, some: Numbered, keys: Ints) -> None:
+        """Look at a batch (`keys`: the run's numbers of the batch's keys)."""
+        places = np.flatnonzero(self.wanted.chosen[some.operation])
+        if len(places):
+            rows = some.batch.rows.select(_ROWS.names).take(places)
+            self._held.append(
+                (plain(rows, _ROWS), some.operation[places].astype(np.int64), some.first + places)
+            )
+            self._held_rows += len(places)
+            numbers = np.unique(some.operation[places]).tolist()
+            self._numbers |= {self.names[number - 1]: number for number in numbers}
+        self._follow(some)
+        self._find_checks(some, keys)
+        if self.wanted.retried.any():
+            self._find_neighbours(some)
+        if self._held_rows >= FLUSH_ROWS:
+            self._judge(some.first + len(some))
+
+    def finish(self) -> None:
+        """Judge what is left."""
+        self._judge(None)
+        for check in self._follower.checks:
+            if self.wanted.everything or check.ret_i in self.wanted.doubtful_ret_i:
+                self.tally.check(self.run, check, self.clauses)
+
+    def _follow(self, some: Numbered) -> None:
+        rows = np.flatnonzero(_THREAD_EVENTS[some.batch.code])
+        if not self.wanted.everything:
+            thread = some.thread[rows].astype(np.int64)
+            inside = self.wanted.doubtful.rows(thread, some.batch.i[rows])
+            inside |= self.wanted.inside.rows(thread, some.first + rows)
+            rows = rows[inside]
+        if not len(rows):
+            return
+        self._follower.follow(pa.Table.from_batches([some.batch.rows]).take(rows))
+        for row in self._follower.nested:
+            number = self._numbers.get(row[0], 0)
+            if self.wanted.chosen[number]:
+                self._context[number].append(row)
+        self._follower.nested.clear()
+
+    def _find_checks(self, some: Numbered, keys: Ints) -> None:
+        if self.keys is None:
+            return
+        ready = some.rows.of("ready", AT)
+        if len(ready):
+            of = some.operation[ready].astype(np.int64)
+            first = self.operations.column("ready")[of] == some.first + ready
+            of = of[first & self.wanted.chosen[of]]
+            place, key = self.keys.of(of)
+            self._first_checks.wait(
+                of[place], key, self.operations.column("ready")[of][place].astype(np.int64)
+            )
+        found = self._first_checks.feed(some, keys)
+        columns = (found.operation, found.key, found.check.call_i, found.check.ret_i)
+        for number, key, call_i, ret_i in zip(*(column.tolist() for column in columns), strict=True):
+            row = (self.names[number - 1], call_i, "check", ret_i, (self.key_names[key - 1],))
+            self._context[number].append(row)
+
+    def _find_neighbours(self, some: Numbered) -> None:
+        batch, n = some.batch, self._neighbours
+        order = np.argsort(some.thread, kind="stable")
+        thread, i = some.thread[order].astype(np.int64), batch.i[order]
+        same = thread[1:] == thread[:-1]
+        starts = np.flatnonzero(np.concatenate(([True], ~same)))
+        first_i = dict(zip(thread[starts].tolist(), i[starts].tolist(), strict=True))
+        waiting = []
+        for of, number, ret_i in n.pending:
+            if of in first_i:
+                self._context[number].append((self.names[number - 1], ret_i, "next", first_i[of], None))
+            else:
+                waiting.append((of, number, ret_i))
+        n.pending = waiting
+        before, after = n.last_i[thread], np.full(len(i), NEVER, np.int64)
+        before[1:][same], after[:-1][same] = i[:-1][same], i[1:][same]
+        place = np.empty(len(i), np.int64)
+        place[order] = np.arange(len(i))
+        for phase, f, column in ((CALL, "previous", before), (RET, "next", after)):
+            rows = some.rows.of("try_complete", phase)
+            rows = rows[self.wanted.retried[some.operation[rows]]]
+            for row, other in zip(rows.tolist(), column[place[rows]].tolist(), strict=True):
+                number = int(some.operation[row])
+                if f == "next" and other == NEVER:
+                    n.pending.append((int(some.thread[row]), number, int(batch.i[row])))
+                else:
+                    self._context[number].append((self.names[number - 1], int(batch.i[row]), f, other, None))
+        ends = np.flatnonzero(np.concatenate((~same, [True])))
+        n.last_i[thread[ends]] = i[ends]
+
+    def _judge(self, before: int | None) -> None:
+        """Judge the held operations whose last row is before this one; all of them if None."""
+        held, self._held, self._held_rows = self._held, [], 0
+        if not held:
+            return
+        table = pa.Table.from_batches([batch for batch, _, _ in held])
+        of = np.concatenate([numbers for _, numbers, _ in held])
+        rows = np.concatenate([some for _, _, some in held])
+        if before is None:
+            for _, number, ret_i in self._neighbours.pending:
+                self._context[number].append((self.names[number - 1], ret_i, "next", NEVER, None))
+        else:
+            table, of, rows = self._set_aside(table, of, rows, before)
+        if not table.num_rows:
+            return
+        context = [row for number in np.unique(of).tolist() for row in self._context.pop(number, ())]
+        matrix: list[Summary] = []
+        for _, history in histories(sorted_rows(table, context_batch(0, context, ROW_SCHEMA))):
+            self.tally.operation(self.run, history, self.clauses)
+            self._numbers.pop(history.id, None)
+            if self.truths is not None:
+                matrix.append(summary_of(history))
+        if self.truths is not None and matrix:
+            self.truths.add(_in_rows(np.array(matrix, np.int64), table.column("i").to_numpy(), rows))
+
+    def _set_aside(self, table: pa.Table, of: Ints, rows: Ints, before: int) -> tuple[pa.Table, Ints, Ints]:
+        """Keep for later what belongs to operations that have not ended, or that wait for a check or a neighbour."""
+        waits = np.zeros(self.operations.count, bool)
+        waits[self._first_checks.operation] = True
+        waits[[number for _, number, _ in self._neighbours.pending]] = True
+        later = waits[of] | (self.operations.column("last")[of] >= before)
+        if later.any():
+            kept = table.filter(pa.array(later)).combine_chunks().to_batches()
+            places = np.flatnonzero(later)
+            start = 0
+            for batch in kept:
+                part = places[start : start + batch.num_rows]
+                self._held.append((batch, of[part], rows[part]))
+                start += batch.num_rows
+            # What waits is counted apart, so that it is not gone through again with every batch.
+            self._held_rows = 0
+        return table.filter(pa.array(~later)), of[~later], rows[~later]
+
+
+def _in_rows(summaries: Ints, i: Ints, rows: Ints) -> Ints:
+    """Summaries with rows of the run for positions; each position is that of one of the given events."""
+    order = np.argsort(i)
+    i, rows = i[order], rows[order]
+    for at, name in enumerate(Summary._fields):
+        if name not in _NOT_ROWS:
+            column = summaries[:, at]
+            found = np.minimum(np.searchsorted(i, column), len(i) - 1)
+            summaries[:, at] = np.where(column == NEVER, NEVER, rows[found])
+    return summaries

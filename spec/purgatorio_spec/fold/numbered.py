@@ -1,0 +1,72 @@
+"""A batch of events in its run: rows numbered from the run's first on, texts by the run's numbers, rows by kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from purgatorio_spec.trace.coded import Coded, Codes, Flags, Ints, Kinds, code_of, where
+from purgatorio_spec.trace.record import OF_AN_OPERATION
+
+_OF_AN_OPERATION: Final = where(lambda f, ph: f in OF_AN_OPERATION)
+
+
+class Rows:
+    """The rows of each kind of event of a batch, in order."""
+
+    def __init__(self, code: Kinds) -> None:
+        self._order = np.argsort(code, kind="stable")  # of 8-bit numbers: one radix pass
+        self._ends = np.concatenate(([0], np.cumsum(np.bincount(code, minlength=256))))
+
+    def of(self, function: str, *phases: int) -> Ints:
+        """The rows of a function in some phases."""
+        parts = [self._of(code_of(function, phase)) for phase in phases]
+        some = [part for part in parts if len(part)]
+        if len(some) == 1:
+            return some[0]
+        return np.sort(np.concatenate(some)) if some else parts[0]
+
+    def _of(self, code: int) -> Ints:
+        return self._order[self._ends[code] : self._ends[code + 1]]
+
+
+@dataclass(slots=True)
+class Numbered:
+    """`operation` is 0 for events that are no part of one. `first`: the number of the first row in the run."""
+
+    batch: Coded
+    first: int
+    operation: Codes
+    thread: Codes
+    rows: Rows
+
+    @classmethod
+    def of(cls, batch: Coded, first: int, operations: Codes, threads: Codes) -> Numbered:
+        """Number a batch, given the run's numbers by the batch's codes."""
+        operation = operations[batch.id]
+        operation[~_OF_AN_OPERATION[batch.code]] = 0
+        return cls(batch, first, operation, threads[batch.th], Rows(batch.code))
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def some(self, name: str, rows: Ints) -> tuple[Ints, Ints]:
+        """Those of these rows where a column is given, and its values there."""
+        values, ok = self.batch.numbers(name)
+        kept = rows if ok is None else rows[ok[rows]]
+        return kept, values[kept]
+
+    def keys(self, rows: Ints) -> tuple[Ints, Ints]:
+        """For each key of these rows: the place in `rows`, and the place of the key in the batch's keys."""
+        start = self.batch.key_from[rows].astype(np.int64)
+        count = self.batch.key_from[rows + 1] - start
+        place = np.repeat(np.arange(len(rows)), count)
+        before = np.cumsum(count) - count
+        return place, np.arange(len(place)) - before[place] + start[place]
+
+
+def at_rows(flags: Flags) -> Ints:
+    """Where they hold."""
+    return np.flatnonzero(flags)

@@ -1,0 +1,38 @@
+"""Numbers for texts that last for a whole run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from purgatorio_spec.trace.coded import Codes
+
+
+class Texts:
+    """A number for each different text, from 1 on; 0 stands for none."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        self._last: pa.StringArray | None = None
+        self._mapped: Codes = np.zeros(1, np.int32)
+
+    def __len__(self) -> int:
+        """One more than the highest number."""
+        return len(self._known) + 1
+
+    def numbers(self, texts: pa.StringArray) -> Codes:
+        """By code in a batch the number of its text; the last one, which -1 finds, is 0."""
+        if self._last is None or not texts.equals(self._last):
+            known = self._known
+            some = [known.setdefault(text, len(known) + 1) for text in texts.to_pylist() if text is not None]
+            self._mapped = np.array([*some, 0], np.int32)
+            self._last = texts
+        return self._mapped
+
+    def names(self) -> list[str]:
+        """The texts in the order of their numbers, from 1 on."""
+        return list(self._known)
+
+    def get(self, text: str) -> int:
+        """The number of a text, 0 if it has none."""
+        return self._known.get(text, 0)

@@ -1,0 +1,225 @@
+"""Events as numbers: the columns of a batch with a code for each text, and the format's rules over whole columns.
+
+Function and phase are one 8-bit code, so that the rows of one kind are found by one radix pass and a rule over either
+is one look into a table. Threads, ids and keys get codes by their texts in this batch; who needs codes that last maps
+the (few) texts, not the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from purgatorio_spec.trace.columns import EVENT_FIELDS, Column
+from purgatorio_spec.trace.record import (
+    FUNCTIONS,
+    OF_AN_OPERATION,
+    PHASES,
+    POINTS,
+    WITH_KEYS,
+    WITH_STATE,
+)
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.uint8]
+
+CALL, RET, AT = range(3)
+UNKNOWN: Final = 255
+"""The code of a row whose function or phase the format does not know."""
+
+_FUNCTION_AT: Final = {name: at for at, name in enumerate(FUNCTIONS)}
+_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+TEXT_COLUMNS: Final = ("kind", "th", "ph", "f", "id", "keys.list.element", "err")
+"""The columns of a Parquet trace that are read as dictionaries."""
+
+
+def code_of(function: str, phase: int) -> int:
+    """The code of the rows of one function and phase."""
+    return 3 * _FUNCTION_AT[function] + phase
+
+
+def where(condition: Callable[[str, str], bool]) -> Flags:
+    """By code, whether a condition of function and phase holds."""
+    flags = np.zeros(256, bool)
+    for function in FUNCTIONS:
+        for phase, name in enumerate(PHASES):
+            flags[code_of(function, phase)] = condition(function, name)
+    return flags
+
+
+IS_CALL: Final = where(lambda f, ph: ph == "call")
+IS_RET: Final = where(lambda f, ph: ph == "ret")
+_NEEDS_ID: Final = where(lambda f, ph: f in OF_AN_OPERATION)
+_NEEDS_KEYS: Final = where(lambda f, ph: ph == "call" and f in WITH_KEYS)
+_NO_POINT: Final = where(lambda f, ph: f in POINTS and ph != "at")
+_NEEDS_STATE: Final = where(lambda f, ph: f in WITH_STATE and ph != "call")
+
+
+@dataclass(slots=True)
+class Coded:
+    """A batch of events as numbers. `id` is -1 where there is none; `c`, `out` and the like mean nothing where they
+    are null. `key[key_from[row]:key_from[row + 1]]` are the keys of a row."""
+
+    rows: pa.RecordBatch
+    i: Ints
+    t: Ints
+    c: Ints
+    code: Kinds
+    th: Codes
+    th_texts: pa.StringArray
+    id: Codes
+    id_texts: pa.StringArray
+    key: Codes
+    key_texts: pa.StringArray
+    key_from: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.i)
+
+    def numbers(self, name: str) -> tuple[Ints, Flags | None]:
+        """A column of integers and where it is given; None: everywhere."""
+        column = self.rows.column(name)
+        return values_of(column), given(column)
+
+
+def given(column: Column) -> Flags | None:
+    """Where it is not null; None: everywhere."""
+    return None if not column.null_count else np.asarray(pc.is_valid(column), np.bool_)
+
+
+def values_of(column: Column) -> Ints:
+    """Its 64-bit integers without a copy; anything where it is null."""
+    data = column.buffers()[1]
+    if data is None:
+        return np.zeros(len(column), np.int64)
+    return np.frombuffer(memoryview(data), np.int64, len(column), column.offset * 8)
+
+
+def coded(rows: pa.RecordBatch) -> Coded:
+    """A batch with the columns of events, its texts plain or as dictionaries. Its `i` and `t` hold no null."""
+    f, f_texts = _codes(rows.column("f"))
+    phase, phase_texts = _codes(rows.column("ph"))
+    first, second = _places(f_texts, FUNCTIONS)[f], _places(phase_texts, PHASES)[phase]
+    code = first * np.uint8(3) + second
+    code[(first == UNKNOWN) | (second == UNKNOWN)] = UNKNOWN
+    th, th_texts = _codes(rows.column("th"))
+    of, id_texts = _codes(rows.column("id"))
+    lists = rows.column("keys")
+    assert isinstance(lists, pa.ListArray)
+    key, key_texts = _codes(lists.values)
+    return Coded(
+        rows, values_of(rows.column("i")), values_of(rows.column("t")), values_of(rows.column("c")), code,
+        th, th_texts, of, id_texts, key, key_texts, np.asarray(lists.offsets),
+    )  # fmt: skip
+
+
+def _codes(column: Column) -> tuple[Codes, pa.StringArray]:
+    """A number for each different text (-1: null), and the texts."""
+    array = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    assert isinstance(array, pa.DictionaryArray)
+    if array.dictionary.null_count:
+        return _codes(array.dictionary_decode())
+    places, texts = array.indices, array.dictionary
+    if places.null_count:
+        places = places.fill_null(-1)
+    if not isinstance(texts, pa.StringArray):
+        texts = texts.cast(pa.string())
+    assert isinstance(texts, pa.StringArray)
+    return np.asarray(places).astype(np.int32, copy=False), texts
+
+
+def _places(texts: pa.StringArray, names: tuple[str, ...]) -> Kinds:
+    """By code of a text its place among the format's names; the last one stands for null (-1)."""
+    found = np.full(len(texts) + 1, UNKNOWN, np.uint8)
+    for at, text in enumerate(texts.to_pylist()):
+        if text in names:
+            found[at] = names.index(text)
+    return found
+
+
+def is_usual(batch: Coded) -> bool:
+    """Whether every row surely keeps every rule of `parse_line`; a batch with one that may not goes row by row.
+
+    That `i` grows is the reader's to see, since it goes over batches.
+    """
+    rows, code, i = batch.rows, batch.code, batch.i
+    if not len(i):
+        return True
+    if any(rows.column(name).null_count for name in ("i", "t", "th")) or i.min() < 0:
+        return False
+    if (code == UNKNOWN).any() or _NO_POINT[code].any() or (_NEEDS_ID[code] & (batch.id < 0)).any():
+        return False
+    returns = IS_RET[code]
+    calls = given(rows.column("c"))
+    if not (returns.all() if calls is None else np.array_equal(returns, calls)):
+        return False
+    c = batch.c[returns]
+    if ((c < 0) | (c >= i[returns])).any() or not _keys_are_usual(batch):
+        return False
+    readings = np.flatnonzero(_NEEDS_STATE[code])
+    if len(readings):
+        some = rows.select(["state", "err"]).take(readings)
+        if np.asarray(pc.and_(pc.is_null(some.column("state")), pc.is_null(some.column("err")))).any():
+            return False
+    asked = rows.column("t_call")
+    if asked.null_count == len(i):
+        return True
+    late = values_of(asked) > batch.t
+    places = given(asked)
+    return not bool(late.any() if places is None else (late & places).any())
+
+
+def _keys_are_usual(batch: Coded) -> bool:
+    lists = batch.rows.column("keys")
+    first, last = int(batch.key_from[0]), int(batch.key_from[-1])
+    if (batch.key[first:last] < 0).any():
+        return False
+    counts = np.diff(batch.key_from)
+    places = given(lists)
+    if places is not None and counts[~places].any():
+        return False
+    return not bool((counts[_NEEDS_KEYS[batch.code]] == 0).any())
+
+
+def dictionaries(schema: pa.Schema) -> pa.Schema:
+    """The same schema with its texts as dictionaries (but for the producer's own fields)."""
+    return pa.schema([_as_dictionary(field) for field in schema])
+
+
+def _as_dictionary(field: pa.Field[pa.DataType]) -> pa.Field[pa.DataType]:
+    if field.name == "x":
+        return field
+    if pa.types.is_string(field.type):
+        return pa.field(field.name, _TEXT)
+    return pa.field(field.name, pa.list_(_TEXT)) if pa.types.is_list(field.type) else field
+
+
+CODED_FIELDS: Final = tuple(dictionaries(pa.schema(list(EVENT_FIELDS))))
+"""The fields of an event with texts as dictionaries."""
+
+
+def plain(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same rows with texts as texts."""
+    columns = [_plain(rows.column(field.name), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain(column: Column, kind: pa.DataType) -> Column:
+    if column.type == kind:
+        return column
+    if isinstance(column, pa.DictionaryArray):
+        return column.dictionary_decode()
+    if isinstance(column, pa.ListArray) and isinstance(column.values, pa.DictionaryArray):
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        values = column.values.slice(first, last - first).dictionary_decode()
+        offsets = pc.subtract(column.offsets, pa.scalar(first, pa.int32()))
+        return pa.ListArray.from_arrays(offsets, values, mask=pc.is_null(column))
+    return column.cast(kind)
