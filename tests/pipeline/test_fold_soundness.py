@@ -5,8 +5,9 @@ Runs are played by threads that take turns, then spoilt by a few small changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Final
 
@@ -18,6 +19,7 @@ from pipeline.broken_run import spoil
 from pipeline.screened import Expected, differences, event_table, expect
 from pipeline.test_screen_soundness import CUT, DROPPED, NOTHING_LOST, Generated, sampled
 from purgatorio_spec.fold.fold import Fold, Outer
+from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.fold.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
@@ -25,8 +27,8 @@ from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import Coded, coded
 
-SEEDS: Final = (*range(1_200), 7_594)
-"""The last one has a time beyond the limit that makes a difference, which is rare."""
+SEEDS: Final = (*range(1_200), 1_273, 2_074, 7_594)
+"""The last ones have what is rare: calls recorded as points, a time beyond the limit that makes a difference."""
 ENDINGS: Final = (NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT, DROPPED)
 
 
@@ -34,7 +36,7 @@ def batches(table: pa.Table, cuts: int, random: Random) -> list[Coded]:
     """The events in batches, cut at drawn places."""
     count = table.num_rows
     places = sorted({0, count, *(random.randrange(count + 1) for _ in range(cuts))})
-    parts = [table.slice(low, high - low) for low, high in zip(places, places[1:], strict=False)]
+    parts = [table.slice(low, high - low) for low, high in pairwise(places)]
     return [coded(batch) for part in parts for batch in part.combine_chunks().to_batches()]
 
 
@@ -88,7 +90,7 @@ def assert_equal(seeds: Sequence[int]) -> int:
 
 def test_the_fold_says_what_the_clauses_say() -> None:
     """Occasions, causes, examples and orphans, whatever the batches."""
-    assert assert_equal(SEEDS[:600]) > 50
+    assert assert_equal(range(300)) > 30
 
 
 @pytest.mark.slow
@@ -98,34 +100,36 @@ def test_the_fold_says_what_the_clauses_say_of_twenty_thousand_runs(block: int) 
     assert_equal(range(10_000 + block * 1_000, 11_000 + block * 1_000))
 
 
+Expecting = tuple[Played, Mapping[str, Expected]]
+
+
 @pytest.fixture(scope="module")
-def many() -> list[tuple[Played, Mapping[str, Expected]]]:
+def many() -> list[Expecting]:
     """Runs that are the same each time, and what the clauses say of each operation."""
     played = [Played.of(sampled(seed), seed) for seed in SEEDS]
-    for one in played:
+    some = [one for one in played if one.table.num_rows]
+    for one in some:
         one.concluded()  # which closes what is open
-    return [(one, expect(one.run, one.table).operations) for one in played]
+    return [(one, expect(one.run, one.table).operations) for one in some]
 
 
 def missed(
-    many: Sequence[tuple[Played, Mapping[str, Expected]]],
+    many: Sequence[Expecting],
     rules: Mapping[str, Rule] = RULES,
     not_plain: Mapping[str, Condition] = NOT_PLAIN,
-) -> list[str]:
+) -> Iterator[str]:
     """Every operation of which the rules say less than the clauses."""
-    found: list[str] = []
-    for at, (played, expected) in enumerate(many):
-        if played.table.num_rows:
-            block = played.fold.block(played.run, slice(0, None))
-            told = marks(block, rules, not_plain)
-            matrix = summaries(block)
-            for name, one in expected.items():
-                number = played.fold.number(name)
-                row: dict[str, object] = {"marked": bool(told.marked[number])}
-                row |= {f"occ_{c}": int(told.occasions[c][number]) if c in told.occasions else 0 for c in RULES}
-                row |= {f"s_{n}": int(v) for n, v in zip(Summary._fields, matrix[number], strict=True)}
-                found += [f"run {at}, {name}: {what}" for what in differences(row, in_rows(one, played.table))]
-    return found
+    for played, expected in many:
+        block = played.fold.block(played.run, slice(0, None))
+        told = marks(block, rules, not_plain)
+        matrix = summaries(block)
+        for name, one in expected.items():
+            number = played.fold.number(name)
+            row: dict[str, object] = {"marked": bool(told.marked[number])}
+            row |= {f"occ_{c}": int(told.occasions[c][number]) if c in told.occasions else 0 for c in RULES}
+            row |= {f"s_{n}": int(v) for n, v in zip(Summary._fields, matrix[number], strict=True)}
+            for what in differences(row, in_rows(one, played.table)):
+                yield f"{played.run.profile.name}, {name}: {what}"
 
 
 def in_rows(one: Expected, table: pa.Table) -> Expected:
@@ -136,58 +140,49 @@ def in_rows(one: Expected, table: pa.Table) -> Expected:
     return Expected(one.marked_for, one.occasions, one.orphans, summary)
 
 
-
-def test_the_rules_never_say_less_than_the_clauses(many: list[tuple[Played, Mapping[str, Expected]]]) -> None:
+def test_the_rules_never_say_less_than_the_clauses(many: list[Expecting]) -> None:
     """An operation that the rules pass over is never judged: a miss would be a false PASS."""
-    assert not missed(many)
+    assert not list(missed(many))
     assert sum(len(expected) for _, expected in many) > 2_000
 
 
 @pytest.mark.parametrize("clause", RULES)
-def test_without_the_rule_of_a_clause_something_is_missed(
-    many: list[tuple[Played, Mapping[str, Expected]]], clause: str
-) -> None:
+def test_without_the_rule_of_a_clause_something_is_missed(many: list[Expecting], clause: str) -> None:
     """The twins: each rule is needed, and its loss is seen."""
+    broken = [one for one in many if any(clause in e.marked_for for e in one[1].values())]
     weakened = {**RULES, clause: Rule(RULES[clause].occasion, lambda b: b.always(False))}
-    assert any(what.endswith(f"{clause}: not marked") for what in missed(many, rules=weakened))
+    assert any(what.endswith(f"{clause}: not marked") for what in missed(broken, rules=weakened))
 
 
 @pytest.mark.parametrize("condition", NOT_PLAIN)
-def test_an_odd_operation_taken_for_plain_is_missed(
-    many: list[tuple[Played, Mapping[str, Expected]]], condition: str
-) -> None:
+def test_an_odd_operation_taken_for_plain_is_missed(many: list[Expecting], condition: str) -> None:
     """Each reason to mark an operation whatever the clauses say is needed, too."""
+    odd = [
+        one for one in many if NOT_PLAIN[condition](one[0].fold.block(one[0].run, slice(1, None))).yes.any()
+    ]
     weakened = {name: one for name, one in NOT_PLAIN.items() if name != condition}
-    assert missed(many, not_plain=weakened)
+    assert any(missed(odd, not_plain=weakened))
 
 
-def test_a_fold_that_carries_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin of the carry: open calls, waiting operations and threads' counts that end with their batch."""
-    seeds = range(300)
-    for name in ("_open", "_first_checks", "_thread_checks"):
-        differ = 0
-        feed = Fold.feed
-        fresh = {"_open": "OpenCalls", "_first_checks": "FirstChecks", "_thread_checks": "ThreadChecks"}
+def test_a_fold_that_forgets_who_waits_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin of the carry: operations that wait for a check wait to the end of their batch only. (Calls that are
+    forgotten only mark more, and checks that are forgotten are followed one by one.)"""
+    feed = Fold.feed
 
-        def forgetful(self: Fold, batch: Coded, name: str = name) -> None:
-            feed(self, batch)  # noqa: B023  # called within this turn of the loop
-            import purgatorio_spec.fold.fold as module
+    def forgetful(self: Fold, batch: Coded) -> None:
+        feed(self, batch)
+        self._first_checks = FirstChecks()
 
-            new = getattr(module, fresh[name])()  # noqa: B023
-            if name == "_thread_checks":
-                old = self._thread_checks
-                new.sure, new.doubtful = old.sure, old.doubtful
-            setattr(self, name, new)
+    monkeypatch.setattr(Fold, "feed", forgetful)
 
-        with monkeypatch.context() as patched:
-            patched.setattr(Fold, "feed", forgetful)
-            for seed in seeds:
-                played = Played.of(sampled(seed), seed)
-                differ += comparable(played.concluded()) != comparable(judge_run(played.run, played.table))
-        assert differ, name
+    def differs(seed: int) -> bool:
+        played = Played.of(sampled(seed), seed)
+        return comparable(played.concluded()) != comparable(judge_run(played.run, played.table))
+
+    assert any(differs(seed) for seed in range(1_200))
 
 
-def test_checks_are_mostly_counted_by_columns(many: list[tuple[Played, Mapping[str, Expected]]]) -> None:
+def test_checks_are_mostly_counted_by_columns(many: list[Expecting]) -> None:
     """The counting half has plenty that it is sure of, and some that it is not."""
     sure = sum(played.fold._thread_checks.sure for played, _ in many)
     doubtful = sum(len(part.c) for played, _ in many for part in played.fold._thread_checks.doubtful)
@@ -195,7 +190,7 @@ def test_checks_are_mostly_counted_by_columns(many: list[tuple[Played, Mapping[s
     assert doubtful > 50
 
 
-def test_flags_are_not_shared() -> None:
+def test_rows_are_the_same_in_64_bits() -> None:
     """Numbers of a run that has more rows than 32 bits hold are the same in 64."""
     played = Played.of(sampled(3), 3)
     before = {name: played.fold.operations.numbers(name, slice(None)) for name in ("reg_call", "win_first")}

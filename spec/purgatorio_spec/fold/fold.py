@@ -115,9 +115,6 @@ class Fold:
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
         became = of[ready].astype(np.int64)
         known = became[ops.column("reg_call")[became] >= 0]
-        # Ready in an earlier batch, its checks went by: what it is an occasion of is left to the clauses.
-        before = ops.column("ready")[of[calls]]
-        ops.set_flag("late_keys", of[calls[(before >= 0) & (before < some.first)]])
         place, key = self._keys.of(known)
         self._first_checks.wait(known[place], key, ops.column("ready")[known][place].astype(np.int64))
         found = self._first_checks.feed(some, keys)

@@ -39,7 +39,7 @@ _TIMES: Final = (
 )  # fmt: skip
 _LEAST_TIMES: Final = ("true_t", "deadline_least_t", "fire_least_t")
 _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th", "cancel_th")
-FLAGS: Final = ("unpaired", "errors", "wild", "points", "late_keys")
+FLAGS: Final = ("unpaired", "errors", "wild", "points")
 """Why an operation is odd whatever its numbers are."""
 
 

@@ -20,7 +20,7 @@ from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.show.selection import CauseKey, causes, selection
 from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_spec.trace.coded import Coded, coded
+from purgatorio_spec.trace.coded import Coded
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
 
@@ -83,7 +83,7 @@ def fold_reader(
     """Read a trace to its end and judge it. `full`: every operation by the clauses, and `only`: one of them alone; for
     either the whole run is held."""
     fold: Fold | None = None
-    for batch in coded_batches(reader):
+    for batch in reader.coded():
         fold = begin(reader, held=full or only is not None) if fold is None else fold
         if fold is not None:
             fold.feed(batch)
@@ -91,7 +91,7 @@ def fold_reader(
     facts = facts_of(reader)
 
     def again() -> Iterator[Coded]:
-        return coded_batches(TraceReader(reader.path, reader.name, segment=reader.segment))
+        return TraceReader(reader.path, reader.name, segment=reader.segment).coded()
 
     if fold is None:
         return Folded(conclude(facts, None, RunTally()), None, again)
@@ -109,12 +109,6 @@ def begin(reader: TraceReader, *, held: bool = False) -> Fold | None:
     if header is None or header.profile not in PROFILES:
         return None
     return Fold(header, held_bytes=None) if held or reader.lines is not None else Fold(header)
-
-
-def coded_batches(reader: TraceReader) -> Iterator[Coded]:
-    """The batches of a reader as numbers."""
-    for batch in reader.batches():
-        yield coded(batch)
 
 
 def outer_of(facts: TraceFacts) -> Outer:

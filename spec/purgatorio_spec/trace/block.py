@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from purgatorio_spec.trace.coded import Coded, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column, event_batch
 from purgatorio_spec.trace.lines import Line
 from purgatorio_spec.trace.parse import Refusal, parse_line
@@ -35,8 +36,9 @@ from purgatorio_spec.trace.record import (
 )
 
 KEPT_TEXT_BYTES: Final = 200
-_EVENT_START: Final = b'{"kind":"event"'
+EVENT_START: Final = b'{"kind":"event"'
 _JSON_SCHEMA: Final = pa.schema([pa.field("kind", pa.string()), *EVENT_FIELDS])
+_TEXTS: Final = frozenset({"th", "ph", "f", "id", "err"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,26 @@ def parse_block(file: str, lines: Sequence[Line], broken: Callable[[BrokenLine],
 
 
 def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
-    if not all(line.whole and not line.too_long and line.text.startswith(_EVENT_START) for line in lines):
+    if not all(line.whole and not line.too_long for line in lines):
         return None
-    data = b"\n".join(line.text for line in lines)
-    if not _is_utf8(data):
+    data = b"\n".join(line.text for line in lines) + b"\n"
+    numbers = np.fromiter((line.number for line in lines), np.int64, len(lines))
+    found = _read(data, numbers)
+    return None if found is None else plain(found.rows, EVENT_SCHEMA)
+
+
+def parse_events(data: bytes, number: int) -> Coded | None:
+    """The events of whole lines, of which the first has this number, or None if one of them may be something else."""
+    lines = data.count(b"\n")
+    return _read(data, np.arange(number, number + lines))
+
+
+def _read(data: bytes, numbers: Ints) -> Coded | None:
+    """Every line must begin as an event does, so that Arrow's rows are the lines, and blank ones are none."""
+    if not data.startswith(EVENT_START) or data.count(b"\n" + EVENT_START) != len(numbers) - 1:
+        return None
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    if np.diff(ends, prepend=-1).max() > MAX_LINE_BYTES + 1 or not _is_utf8(data):
         return None
     try:
         table = pj.read_json(
@@ -86,17 +104,19 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
         )
     except pa.ArrowInvalid:
         return None
-    if table.num_rows != len(lines):
+    if table.num_rows != len(numbers):
         return None
-    columns = [table.column(field.name).combine_chunks() for field in EVENT_FIELDS]
-    numbers = pa.array(np.fromiter((line.number for line in lines), np.int64, len(lines)))
-    no_own = pa.nulls(len(lines), pa.string())
-    batch = pa.RecordBatch.from_arrays([*columns, numbers, no_own], schema=EVENT_SCHEMA)
-    return None if unusual(batch).any() else batch
+    columns = {field.name: table.column(field.name).combine_chunks() for field in EVENT_FIELDS}
+    columns |= {name: columns[name].dictionary_encode() for name in _TEXTS}
+    columns |= {"line": pa.array(numbers), "x": pa.nulls(len(numbers), pa.string())}
+    batch = coded(pa.RecordBatch.from_pydict(columns))
+    return batch if is_usual(batch) else None
 
 
 def _is_utf8(data: bytes) -> bool:
     """Arrow's JSON reader does not look; what is no text would reach the columns."""
+    if data.isascii():
+        return True
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.trace.columns import EVENT_FIELDS, Column
+from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column
 from purgatorio_spec.trace.record import (
     FUNCTIONS,
     OF_AN_OPERATION,
@@ -83,6 +83,15 @@ class Coded:
 
     def __len__(self) -> int:
         return len(self.i)
+
+    @property
+    def line(self) -> Ints:
+        """The line or row of each event in its file."""
+        return values_of(self.rows.column("line"))
+
+    def take(self, places: Ints) -> Coded:
+        """Some of its rows."""
+        return coded(self.rows.take(places))
 
     def numbers(self, name: str) -> tuple[Ints, Flags | None]:
         """A column of integers and where it is given; None: everywhere."""
@@ -204,6 +213,7 @@ def _as_dictionary(field: pa.Field[pa.DataType]) -> pa.Field[pa.DataType]:
 
 CODED_FIELDS: Final = tuple(dictionaries(pa.schema(list(EVENT_FIELDS))))
 """The fields of an event with texts as dictionaries."""
+CODED_SCHEMA: Final = dictionaries(EVENT_SCHEMA)
 
 
 def plain(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

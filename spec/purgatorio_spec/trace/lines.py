@@ -139,9 +139,8 @@ class _Pieces(io.RawIOBase):
         return filled
 
 
-def split(pieces: Iterator[bytes]) -> Iterator[Line]:
-    """Lines of the joined pieces, numbered from 1, at most `MAX_LINE_BYTES` of one held at a time."""
-    number = 1
+def split(pieces: Iterator[bytes], number: int = 1) -> Iterator[Line]:
+    """Lines of the joined pieces, numbered from `number`, at most `MAX_LINE_BYTES` of one held at a time."""
     held = b""
     skipping = False
     cut: Cut | None = None

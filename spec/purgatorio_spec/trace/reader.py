@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from purgatorio_spec.trace.block import BrokenLine, parse_block, refused, unusual
-from purgatorio_spec.trace.lines import Cut, Line, lines
+from purgatorio_spec.trace.block import EVENT_START, BrokenLine, parse_block, parse_events, refused, unusual
+from purgatorio_spec.trace.coded import TEXT_COLUMNS, Coded, Flags, Ints, coded, is_usual, plain
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.lines import Cut, Line, chunks, split
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import End, Header
-from purgatorio_spec.trace.rows import as_events, misfits, record_of, row_fields, strange_own
+from purgatorio_spec.trace.rows import as_coded, as_events, misfits, record_of, row_fields, strange_own
 
 BLOCK_LINES: Final = 20_000
+BLOCK_BYTES: Final = 4 << 20
+"""Lines that are looked at together."""
+BLOCK_ROWS: Final = 1 << 17
 MAX_BROKEN_KEPT: Final = 10_000
 """Broken lines kept with their text; more are counted only."""
 
@@ -61,19 +66,75 @@ class TraceReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of `EVENT_SCHEMA` with `i` strictly increasing over the whole file."""
+        for batch in self.coded():
+            yield plain(batch.rows, EVENT_SCHEMA)
+
+    def coded(self) -> Iterator[Coded]:
+        """The same as numbers, see `Coded`; texts may be dictionaries."""
         typed = self.lines is None and is_parquet(self.path)
         source = self._parquet() if typed else self._jsonl()
         for batch in source:
             kept = self._in_order(batch)
-            self.events += kept.num_rows
-            if kept.num_rows:
+            self.events += len(kept)
+            if len(kept):
                 yield kept
         # A cut last line is met when its block is read, before the lines of that block are looked at.
         self.broken.sort(key=lambda broken: broken.line)
         self._check_count()
 
-    def _jsonl(self) -> Iterator[pa.RecordBatch]:
-        stream = self._until_cut(lines(self.path) if self.lines is None else self.lines)
+    def _jsonl(self) -> Iterator[Coded]:
+        if self.lines is not None:
+            yield from self._by_line(self.lines)
+            return
+        with self.path.open("rb") as raw:
+            number, held, pieces = 1, b"", chunks(raw)
+            try:
+                for chunk in pieces:
+                    held += chunk
+                    if len(held) < BLOCK_BYTES:
+                        continue
+                    end = held.rfind(b"\n") + 1
+                    if not end:
+                        # One line without an end in sight: only line by line it is not held.
+                        yield from self._by_line(split(chain((held,), pieces), number))
+                        return
+                    yield from self._lines(held[:end], number)
+                    number += held.count(b"\n", 0, end)
+                    held = held[end:]
+            except Cut as cut:
+                self.cut = cut.why
+            end = held.rfind(b"\n") + 1
+            yield from self._lines(held[:end], number)
+            yield from self._by_line(split(iter((held[end:],)), number + held.count(b"\n")))
+
+    def _lines(self, data: bytes, number: int) -> Iterator[Coded]:
+        """Whole lines at once where each is an event and looks right, else line by line."""
+        if not data.strip():
+            return
+        if self.header is None:
+            first = data.find(b"\n") + 1
+            yield from self._by_line(split(iter((data[:first],)), number))
+            data, number = data[first:], number + 1
+        if not self._begun():
+            yield from self._by_line(split(iter((data,)), number))
+            return
+        if not data:
+            return
+        last = data.rfind(b"\n", 0, len(data) - 1) + 1
+        whole = len(data) if data.startswith(EVENT_START, last) else last
+        fast = parse_events(data[:whole], number) if whole else None
+        if fast is None:
+            yield from self._by_line(split(iter((data,)), number))
+            return
+        yield self._before_end(fast, ())
+        yield from self._by_line(split(iter((data[whole:],)), number + len(fast)))
+
+    def _begun(self) -> bool:
+        """Whether the header has been read."""
+        return self.header is not None
+
+    def _by_line(self, some: Iterator[Line]) -> Iterator[Coded]:
+        stream = self._until_cut(some)
         while block := list(islice(stream, BLOCK_LINES)):
             yield from self._block(block)
 
@@ -91,16 +152,16 @@ class TraceReader:
         except Cut as cut:
             self.cut = cut.why
 
-    def _block(self, block: list[Line]) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[Line]) -> Iterator[Coded]:
         """The events of a block; the header must have come before, the end not yet."""
         if self.header is None:
             yield from self._first_block(block)
             return
         parsed = parse_block(self.name, block, self._refuse)
         self._others(parsed.others)
-        yield self._before_end(parsed.events, parsed.others)
+        yield self._before_end(coded(parsed.events), parsed.others)
 
-    def _first_block(self, block: list[Line]) -> Iterator[pa.RecordBatch]:
+    def _first_block(self, block: list[Line]) -> Iterator[Coded]:
         for position, line in enumerate(block):
             parsed = parse_block(self.name, [line], self._refuse)
             if parsed.others and isinstance(parsed.others[0][1], Header):
@@ -124,33 +185,40 @@ class TraceReader:
             else:
                 self.end = record
 
-    def _before_end(
-        self, batch: pa.RecordBatch, others: tuple[tuple[int, Header | End], ...]
-    ) -> pa.RecordBatch:
-        if self.end is None or not batch.num_rows:
+    def _before_end(self, batch: Coded, others: tuple[tuple[int, Header | End], ...]) -> Coded:
+        if self.end is None or not len(batch):
             return batch
         ends = [number for number, record in others if isinstance(record, End)]
         limit = ends[0] if ends else 0
-        numbers = batch.column("line").to_numpy()
-        for number in numbers[numbers > limit]:
-            self._refuse_at(int(number), "kind", "an event after the end record", "write the end record last")
-        return batch.filter(pa.array(numbers < limit))
-
-    def _in_order(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The events whose `i` is above every earlier one; the others are broken lines."""
-        if not batch.num_rows:
+        numbers = batch.line
+        if numbers[-1] < limit:
             return batch
-        order = batch.column("i").to_numpy()
+        for number in self._told(numbers[numbers > limit]):
+            self._refuse_at(number, "kind", "an event after the end record", "write the end record last")
+        return batch.take(np.flatnonzero(numbers < limit))
+
+    def _in_order(self, batch: Coded) -> Coded:
+        """The events whose `i` is above every earlier one; the others are broken lines."""
+        if not len(batch):
+            return batch
+        order = batch.i
+        if order[0] > self.last_i and (order[1:] > order[:-1]).all():
+            self.last_i = int(order[-1])
+            return batch
         before = np.maximum.accumulate(np.concatenate(([self.last_i], order)))[:-1]
         good = order > before
-        if not good.all():
-            numbers = batch.column("line").to_numpy()
-            for at in np.flatnonzero(~good):
-                why = f"{order[at]} is not above {before[at]}, which came before"
-                self._refuse_at(int(numbers[at]), "i", why, "write events in the order of i, each i once")
-            batch = batch.filter(pa.array(good))
+        numbers = batch.line
+        for at in self._told(np.flatnonzero(~good)):
+            why = f"{order[at]} is not above {before[at]}, which came before"
+            self._refuse_at(int(numbers[at]), "i", why, "write events in the order of i, each i once")
         self.last_i = max(self.last_i, int(order.max()))
-        return batch
+        return batch.take(np.flatnonzero(good))
+
+    def _told(self, broken: Ints) -> list[int]:
+        """Those broken lines that can still be kept with their reason; the others are counted."""
+        room = max(MAX_BROKEN_KEPT - len(self.broken), 0)
+        self.broken_count += max(len(broken) - room, 0)
+        return [int(one) for one in broken[:room]]
 
     def _check_count(self) -> None:
         end = self.end
@@ -171,10 +239,10 @@ class TraceReader:
         if len(self.broken) < MAX_BROKEN_KEPT:
             self.broken.append(broken)
 
-    def _parquet(self) -> Iterator[pa.RecordBatch]:
+    def _parquet(self) -> Iterator[Coded]:
         """The same from a Parquet file; a row's number stands for the line."""
         try:
-            file = pq.ParquetFile(self.path)
+            file = pq.ParquetFile(self.path, read_dictionary=list(TEXT_COLUMNS), memory_map=True)
         except (pa.ArrowException, OSError) as bad:
             self._refuse_at(0, "$", f"no readable Parquet file ({bad})", "write it again from the JSON lines")
             return
@@ -184,13 +252,15 @@ class TraceReader:
                 self._refuse_at(0, name, why, hint)
             number = 1
             try:
-                for raw in file.iter_batches(BLOCK_LINES) if not wrong else ():
-                    yield from self._rows(raw, number)
-                    number += raw.num_rows
-            except (pa.ArrowException, OSError) as bad:
+                # Group by group: Arrow does not read lists of dictionaries over several.
+                for group in range(0 if wrong else file.num_row_groups):
+                    for raw in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
+                        yield from self._rows(raw, number)
+                        number += raw.num_rows
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as bad:
                 self.cut = f"the Parquet file is damaged after row {number - 1} ({bad})"
 
-    def _rows(self, raw: pa.RecordBatch, number: int) -> Iterator[pa.RecordBatch]:
+    def _rows(self, raw: pa.RecordBatch, number: int) -> Iterator[Coded]:
         is_event = np.asarray(
             pc.fill_null(pc.equal(raw.column("kind"), pa.scalar("event")), pa.scalar(False))
         )
@@ -202,6 +272,20 @@ class TraceReader:
             elif isinstance(record, Header | End):
                 others.append((number + int(at), record))
         self._others(tuple(others))
+        events = as_coded(raw, number)
+        if events is not None and self.header is not None and number + len(is_event) > self.header_line:
+            first = max(self.header_line - number + 1, 0)
+            places = first + np.flatnonzero(is_event[first:])
+            usual = coded(events.take(places) if len(places) < len(is_event) else events)
+            if not is_event[:first].any() and is_usual(usual):
+                yield self._before_end(usual, tuple(others))
+                return
+        yield self._row_by_row(raw, is_event, number, tuple(others))
+
+    def _row_by_row(
+        self, raw: pa.RecordBatch, is_event: Flags, number: int, others: tuple[tuple[int, Header | End], ...]
+    ) -> Coded:
+        """The events of rows of which one at least may break a rule."""
         batch = as_events(raw, number)
         doubtful = unusual(batch) & is_event
         doubtful[strange_own(batch)] = True
@@ -210,9 +294,9 @@ class TraceReader:
                 doubtful[at] = False
         numbers = batch.column("line").to_numpy()
         early = is_event & ((numbers < self.header_line) | (self.header is None))
-        for at in np.flatnonzero(early):
-            self._refuse_at(int(numbers[at]), "kind", "comes before the header", _HINT_HEADER)
-        yield self._before_end(batch.filter(pa.array(is_event & ~doubtful & ~early)), tuple(others))
+        for place in self._told(np.flatnonzero(early)):
+            self._refuse_at(int(numbers[place]), "kind", "comes before the header", _HINT_HEADER)
+        return self._before_end(coded(batch.filter(pa.array(is_event & ~doubtful & ~early))), others)
 
     def _row(self, raw: pa.RecordBatch, at: int, number: int) -> object:
         """The record of one row by the authority for lines, or None when it was refused."""

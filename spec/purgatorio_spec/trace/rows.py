@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from purgatorio_spec.trace.coded import CODED_FIELDS, CODED_SCHEMA
 from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, TRACE_SCHEMA, Column, with_own
 from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import Record
@@ -60,6 +61,24 @@ def as_events(raw: pa.RecordBatch, number: int) -> pa.RecordBatch:
     columns = [_column(raw, field) for field in EVENT_FIELDS]
     numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
     return pa.RecordBatch.from_arrays([*columns, numbers, _own_column(raw)], schema=EVENT_SCHEMA)
+
+
+def as_coded(raw: pa.RecordBatch, number: int) -> pa.RecordBatch | None:
+    """The same with texts as dictionaries, as they were read; None where a column would have to be made to fit."""
+    own = raw.schema.get_field_index("x")
+    if any(name.startswith("x_") for name in raw.schema.names):
+        return None
+    if own >= 0 and raw.column(own).null_count != raw.num_rows:
+        return None
+    columns: list[Column] = []
+    for field in CODED_FIELDS:
+        at = raw.schema.get_field_index(field.name)
+        if at < 0 or raw.schema.field(at).type != field.type:
+            return None
+        columns.append(raw.column(at))
+    numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
+    no_own = pa.nulls(raw.num_rows, pa.string())
+    return pa.RecordBatch.from_arrays([*columns, numbers, no_own], schema=CODED_SCHEMA)
 
 
 def _column(raw: pa.RecordBatch, field: pa.Field[pa.DataType]) -> Column:
