@@ -88,6 +88,7 @@ class TraceReader:
             return
         with self.path.open("rb") as raw:
             number, held, pieces = 1, b"", chunks(raw)
+            cut: Cut | None = None
             try:
                 for chunk in pieces:
                     held += chunk
@@ -101,11 +102,13 @@ class TraceReader:
                     yield from self._lines(held[:end], number)
                     number += held.count(b"\n", 0, end)
                     held = held[end:]
-            except Cut as cut:
-                self.cut = cut.why
+            except Cut as end_of_stream:
+                cut = end_of_stream
             end = held.rfind(b"\n") + 1
             yield from self._lines(held[:end], number)
             yield from self._by_line(split(iter((held[end:],)), number + held.count(b"\n")))
+            if cut is not None:
+                self.cut = cut.why
 
     def _lines(self, data: bytes, number: int) -> Iterator[Coded]:
         """Whole lines at once where each is an event and looks right, else line by line."""
