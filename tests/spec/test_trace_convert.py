@@ -131,7 +131,7 @@ def test_a_conversion_holds_a_bounded_part(tmp_path: Path) -> None:
 
         assert convert(path, tmp_path / f"{groups}-copy.parquet", progress=watch).events == count
         assert len(seen) >= groups
-        assert max(np.diff(seen)) <= BLOCK_LINES
+        assert max(np.diff(seen)) <= ROW_GROUP_ROWS
         peaks.append(max(held_bytes))
     assert peaks[1] < 1.5 * peaks[0]
 
