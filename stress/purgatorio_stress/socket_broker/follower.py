@@ -166,13 +166,14 @@ class Follower:
                 cluster.add(topic)
             elif before.partitions < topic.partitions:
                 cluster.grow(topic.name, topic.partitions)
-            self._place(topic, entry.entries("partitions"), 0 if before is None else before.partitions)
+            self._place(topic, entry.entries("partitions"))
 
-    def _place(self, topic: Topic, partitions: Sequence[Fields], first: int) -> None:
+    def _place(self, topic: Topic, partitions: Sequence[Fields]) -> None:
+        """Follow the partitions that have a leader by now, and were not followed before."""
         for entry in partitions:
             partition = TopicPartition(topic.name, entry.number("partition_index"))
             leads = entry.number("leader_id", -1)
-            if partition.partition < first or leads < 0:
+            if leads < 0 or self._node.topics.metadata.leader(partition) is not None:
                 continue
             if self._own.node_id in topic.replicas:
                 self._node.manager.become_follower(partition, max(entry.number("leader_epoch"), 0))
