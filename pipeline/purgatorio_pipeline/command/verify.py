@@ -14,9 +14,9 @@ import click
 from purgatorio_pipeline.command.drive import judge_records, shortest_talks, subjects_of_commands
 from purgatorio_pipeline.command.showing import (
     CheckOutput,
+    engine_for,
     engine_options,
     note,
-    refuse_tables_of_process,
     show,
 )
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, judge_on_spark
@@ -65,7 +65,7 @@ def command(
     listing: bool,
     commands: Sequence[str],
     time: TimeChoice,
-    engine: str,
+    engine: str | None,
     master: str | None,
     memory: str | None,
     full: bool,
@@ -81,7 +81,7 @@ def command(
         for name in SUBJECTS:
             click.echo(name)
         return
-    refuse_tables_of_process(Engine(engine) is Engine.PROCESS, output)
+    engine_for(engine, (), output, master=master)  # what cannot be is said before anything is driven
     names = list(subjects) or ([] if commands else list(MAIN))
     try:
         chosen = [subject for name in names for subject in subjects_named(name)]
@@ -98,7 +98,7 @@ def command(
             records = [*failed, *record_runs(chosen, folder, seed, operations, workers=RECORDERS)]
 
         def judge(paths: Sequence[Path]) -> Judged:
-            if Engine(engine) is Engine.PROCESS:
+            if engine_for(engine, paths, output, master=master).engine is Engine.PROCESS:
                 return judge_in_process(paths)
             return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
 

@@ -1,0 +1,140 @@
+"""Every way out of `purgatorio` has its status, and 1 means violated and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline import judging
+from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
+from purgatorio_pipeline.judging import Engine, NoTables, choose_engine
+
+CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.jsonl"
+
+
+def alone(*arguments: str, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """The program in a process of its own, where the packages `without` are not installed."""
+    blocked = "".join(f"sys.modules[{name!r}] = None; " for name in without)
+    code = f"import sys; {blocked}from purgatorio_pipeline.__main__ import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def test_a_missing_package_is_one_line_that_names_the_extra() -> None:
+    """Before anything runs, and where it is missed only while the command runs."""
+    spark = alone("check", str(CLEAN), "--engine", "spark", without=("pyspark",))
+    assert (spark.returncode, spark.stdout) == (2, "")
+    assert "`purgatorio check` needs pyspark" in spark.stderr.splitlines()[-1]
+    assert "pip install 'purgatorio[spark]'" in spark.stderr.splitlines()[-1]
+    click_ = alone("check", str(CLEAN), without=("click",))
+    assert click_.returncode == 2
+    assert click_.stderr == (
+        "Error: `purgatorio` needs click, which is not installed: pip install 'purgatorio[spec]'\n"
+    )
+
+
+def test_a_check_needs_no_spark() -> None:
+    """Where PySpark is not installed, this process judges, and one line says why."""
+    done = alone("check", str(CLEAN), without=("pyspark", "greenlet", "hypothesis", "kio", "z3"))
+    assert done.returncode == 0, done.stderr
+    assert "in this process (2.5 MB; Spark from 1,074 MB)" in done.stderr
+
+
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
+def test_an_extra_that_is_named_exists(extra: str) -> None:
+    """A line that names an extra which pip does not know would send its reader nowhere."""
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
+    assert f"\n{extra} = [" in text
+
+
+def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """70, the traceback, and whom to tell."""
+
+    @click.command()
+    def broken() -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
+    done = CliRunner().invoke(purgatorio, ["check"])
+    assert done.exit_code == 70
+    assert "RuntimeError: a bug" in done.stderr
+    assert "Please report it" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("option", ["--junit", "--report", "--sarif", "--markdown"])
+def test_a_full_disk_is_said_with_status_2(option: str) -> None:
+    """A file that cannot be written is no violation."""
+    done = alone("check", str(CLEAN), option, "/dev/full")
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_an_output_that_cannot_be_written_is_said_with_status_2() -> None:
+    """Where standard output itself is full."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "purgatorio_pipeline", "check", str(CLEAN), "--json"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+
+
+def test_a_reader_that_has_gone_is_no_violation() -> None:
+    """`purgatorio check ... | head -1`: as shells say it of a program that dies of SIGPIPE."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "purgatorio_pipeline", "check", str(CLEAN), "--json"],
+        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_command_that_is_not_there_gets_a_suggestion() -> None:
+    """A slip of a finger; what resembles nothing gets none."""
+    near = CliRunner().invoke(purgatorio, ["chekc"])
+    assert near.exit_code == 2
+    assert "there is no command 'chekc'. Did you mean `check`?" in near.stderr
+    far = CliRunner().invoke(purgatorio, ["xyzzy"])
+    assert far.exit_code == 2
+    assert "Did you mean" not in far.stderr
+
+
+def test_help_has_two_headings_and_every_command_under_one() -> None:
+    """What judges others comes first."""
+    said = CliRunner().invoke(purgatorio, ["--help"]).stdout
+    first, second = (said.index(f"{title}:") for title in GROUPS)
+    assert first < second
+    places = {name: said.index(f"\n  {name} ") for name in COMMANDS}
+    own = set(list(GROUPS.values())[1])
+    assert {name for name, place in places.items() if place > second} == own
+
+
+def test_the_engine_goes_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was asked for overrides; a lake and a cluster are Spark's; a large input too, where Spark is installed."""
+    trace = tmp_path / "run.jsonl"
+    trace.write_bytes(b"x" * 100)
+    assert choose_engine(None, [trace]).engine is Engine.PROCESS
+    assert choose_engine("spark", [trace]).engine is Engine.SPARK
+    assert choose_engine(None, [trace], tables=True).engine is Engine.SPARK
+    assert choose_engine(None, [trace], spark="--master").engine is Engine.SPARK
+    with pytest.raises(NoTables):
+        choose_engine("process", [trace], tables=True)
+    monkeypatch.setattr(judging, "LARGE_BYTES", 100)
+    assert choose_engine(None, [trace]).engine is Engine.SPARK
+    monkeypatch.setattr(judging, "find_spec", lambda name: None)
+    assert str(choose_engine(None, [trace])) == "in this process (0.0 MB; purgatorio[spark] is not installed)"
