@@ -30,7 +30,7 @@ A trace is JSON lines (plain, gzip, zstd) or Parquet in the format purgatorio-tr
 or one of a broker's connections, purgatorio-wire/1, as `purgatorio wire` leaves it.
 
 \b
-  purgatorio check examples/traces             # a folder; Spark where it is large
+  purgatorio check examples/traces             # Spark where it is large
   purgatorio check run.jsonl --engine spark    # on Spark
   purgatorio check run.jsonl --operation op-7  # event by event
   purgatorio check 'runs/*.parquet' --out lake --report report.html
