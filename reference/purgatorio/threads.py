@@ -13,7 +13,7 @@ Threads are daemons: a purgatory that nobody shut down does not keep the interpr
 """
 
 import logging
-import sys
+import sysconfig
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -47,8 +47,9 @@ _log = logging.getLogger("purgatorio")
 _LOCK: Final = type(threading.Lock())
 _RLOCK: Final = type(threading.RLock())
 
-_GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Looked up once: an extension may bring the lock back into a process that started without it, never the reverse."""
+_GIL: Final[bool] = not sysconfig.get_config_var("Py_GIL_DISABLED")
+"""What the interpreter was built for, not what is on just now: the import of an extension that does not declare itself
+holds the lock for a while, and a look at that moment would take the wrong half."""
 
 _STRIPES: Final = tuple(thread_mutex() for _ in range(64))
 
@@ -167,8 +168,8 @@ class _FencedBox(_Box[T]):
             return self._value
 
     def set(self, value: T, /) -> None:
-        with _stripe(self):
-            self._value = value
+        # What was there is dropped after the stripe was given back: its finalizer may come back to this very atomic.
+        self.get_and_set(value)
 
 
 class _Condition:

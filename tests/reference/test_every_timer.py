@@ -20,6 +20,8 @@ from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.bucket import TimerTaskEntry
 from purgatorio.timer.hand_over import hand_over
+from purgatorio.timer.hashed_wheel import HashedEntry
+from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Due, Wheel
 from purgatorio_stress.mutant.hunt import hunt
 from purgatorio_stress.mutant.patch import Mutant, Patch
@@ -201,6 +203,18 @@ def _twin(scenario: str, clauses: str, *patches: Patch, threads: bool = False) -
 
 
 TWINS = (
+    _twin(
+        "intrusive-again-beside-cancel",
+        "T1 T3",
+        Patch(TaskNode, "is_wanted", lambda self: True),
+        threads=True,
+    ),
+    _twin(
+        "hashed-again-beside-cancel",
+        "T1 T3",
+        Patch(HashedEntry, "cancelled", lambda self: False),
+        threads=True,
+    ),
     _twin("two-drains", "T1", Patch(SystemTimer, "advance_clock", _poll_before_the_lock), threads=True),
     _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", _lose_what_is_refused)),
     _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", _lose_the_one)),

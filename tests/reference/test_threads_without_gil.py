@@ -3,18 +3,22 @@ one."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import sysconfig
 import threading
+from typing import cast
 
 import pytest
 
 from purgatorio import THREADS, threads
-from purgatorio.lock import Mutex
+from purgatorio.lock import Lock, Mutex
 from purgatorio.sync import AtomicFlag, AtomicInt, AtomicRef
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.campaign import StressPlan, chosen, run_stress
 
-GIL = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+"""Built so. Whether the lock is off is what a test asks: skipped where it is on, it would hide that it came back."""
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ def test_without_the_gil_every_use_of_an_atomic_is_ordered_by_its_stripe(stripes
     assert stripes_taken == [flag, number, ref] * 2
 
 
-@pytest.mark.skipif(not GIL, reason="this interpreter has no GIL")
+@pytest.mark.skipif(FREE_THREADED, reason="this interpreter was built without a GIL")
 def test_with_the_gil_reads_and_writes_take_no_lock(stripes_taken: list[object]) -> None:
     """The twin: what costs nothing here must go on costing nothing."""
     use(*atomics())
@@ -88,6 +92,41 @@ def test_without_the_gil_an_atomic_keeps_its_promises() -> None:
 
 
 @pytest.mark.usefixtures("no_gil")
+def test_a_finalizer_may_use_the_atomic_that_held_it() -> None:
+    """What is overwritten is dropped outside of the stripe, which is not re-entrant."""
+    seen: list[object] = []
+
+    class Holder:
+        def __init__(self, ref: AtomicRef[object]) -> None:
+            self.ref = ref
+
+        def __del__(self) -> None:
+            stripe = cast(Lock, threads._stripe(self.ref))
+            if stripe.acquire(blocking=False):
+                stripe.release()
+                seen.append(self.ref.get())
+
+    ref: AtomicRef[object] = THREADS.atomic_ref(None)
+    ref.set(Holder(ref))
+    ref.set("next")
+    assert seen == ["next"]
+
+
+def test_the_harness_needs_no_greenlet() -> None:
+    """It turns the GIL on again in an interpreter that has none."""
+    code = (
+        "import sys; sys.modules['greenlet'] = None\n"
+        "from purgatorio_stress.harness.campaign import StressPlan, chosen, run_stress\n"
+        "plan = StressPlan(chosen(['two-events/pending-flag']), rounds=64, yields=False)\n"
+        "print(run_stress(plan).verdict.value)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.split() == ["PASS"], done.stderr
+
+
+@pytest.mark.usefixtures("no_gil")
 @pytest.mark.parametrize("name", ["two-events/pending-flag", "cancel-against-flush/pending-flag"])
 def test_the_seam_without_the_gil_runs_the_protocols_that_need_it(name: str) -> None:
     """The two protocols that need an order across atomics, on the seam's other half; on this interpreter."""
@@ -96,7 +135,7 @@ def test_the_seam_without_the_gil_runs_the_protocols_that_need_it(name: str) -> 
 
 
 @pytest.mark.skipif(
-    GIL, reason="needs a free-threaded CPython (3.13t or later); this interpreter has its GIL"
+    not FREE_THREADED, reason="needs a free-threaded CPython (3.13t or later); this interpreter has its GIL"
 )
 @pytest.mark.parametrize(("name", "dialect"), chosen())
 def test_the_harness_runs_on_a_free_threaded_interpreter(name: str, dialect: str) -> None:
@@ -107,7 +146,7 @@ def test_the_harness_runs_on_a_free_threaded_interpreter(name: str, dialect: str
 
 
 @pytest.mark.skipif(
-    GIL, reason="needs a free-threaded CPython (3.13t or later); this interpreter has its GIL"
+    not FREE_THREADED, reason="needs a free-threaded CPython (3.13t or later); this interpreter has its GIL"
 )
 def test_the_gil_stays_off() -> None:
     """An extension that does not declare itself brings the lock back, and with it a test of nothing."""

@@ -11,6 +11,7 @@ from purgatorio_stress.harness.campaign import SEVERAL, chosen, why_not_raced
 from purgatorio_stress.harness.explored import explored_outcomes
 from purgatorio_stress.harness.outcome import Grade, OutcomeTable
 from purgatorio_stress.harness.reachable import REACHABLE
+from purgatorio_stress.harness.serial import SERIAL
 from purgatorio_stress.scenario.outcome import NO_MARK, outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -148,6 +149,16 @@ def test_the_reachable_outcomes_are_those_of_the_explorer(name: str) -> None:
 def test_the_reachable_outcomes_of_the_large_ones_too(name: str) -> None:
     """The same."""
     assert explored_outcomes(name, Limits(seconds=300)) == REACHABLE[name]
+
+
+def test_the_serial_outcomes_are_those_of_a_fresh_run() -> None:
+    """The harness looks them up, so that it needs no greenlet."""
+    fresh = {
+        f"{name}/{dialect}": tuple(sorted(serial_outcomes(scenario, dialect)))
+        for name, scenario in SCENARIOS.items()
+        for dialect in scenario.dialects
+    }
+    assert fresh == SERIAL
 
 
 def test_an_exploration_that_was_cut_tells_nothing() -> None:

@@ -54,6 +54,10 @@ class HashedEntry:
         self.gone: Cell[bool] = sync.cell(False, "hashed.gone")
         task.set_entry(self)
 
+    def cancelled(self) -> bool:
+        """Whether the task points elsewhere by now: cancelled, or added again."""
+        return self.task.entry() is not self
+
     def remove(self) -> None:
         """Leave the wheel."""
         self._unlink(self)
@@ -168,7 +172,7 @@ class HashedWheel:
                 self._take(entry)
             self._changed.notify_all()
         self._end_threads()
-        return [entry.task for entry in waiting]
+        return [entry.task for entry in waiting if not entry.cancelled()]
 
     def stop_after_pending(self, timeout_ms: int | None = None) -> bool:
         """Take no new tasks, wait until every waiting one has been handed over, then stop.
@@ -220,7 +224,7 @@ class HashedWheel:
     def _insert(self, entry: HashedEntry) -> None:
         """Into its slot, or to the executor where its tick has been visited; nowhere where it was cancelled."""
         cursor = self._cursor.get()
-        if cursor is None or entry.gone.get() or entry.task.entry() is not entry:
+        if cursor is None or entry.gone.get() or entry.cancelled():
             return
         if entry.deadline_tick <= cursor:
             self._take(entry)
@@ -292,9 +296,14 @@ class HashedWheel:
     def _fire_all(self, due: list[HashedEntry]) -> int:
         """Hand over; where the executor refuses one, that and all behind it are kept, and its exception is raised."""
         left = iter(due)
+        fired = 0
         try:
             for entry in left:
                 self._take(entry)
+                if entry.cancelled():
+                    # Whoever has cancelled it has not come to `remove` yet.
+                    continue
+                fired += 1
                 refused = hand_over(entry.task, self._executor, self._faults, self._sync)
                 if refused is not None:
                     self._keep(entry)
@@ -303,7 +312,7 @@ class HashedWheel:
             for entry in left:
                 self._take(entry)
                 self._keep(entry)
-        return len(due)
+        return fired
 
     def _entries(self) -> list[HashedEntry]:
         return [entry for place in (self._refused, *self._slots) for entry in place.get()]

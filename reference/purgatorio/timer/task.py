@@ -17,6 +17,9 @@ again afterwards (`TimingWheel.add`, `IntrusiveTimer.add`). So of a cancel and a
 Kafka unlinks first: (1) A moves the entry from bucket to bucket and looks: not cancelled; (2) B cancels: finds it in no
 bucket, clears the pointer; (3) A links it. It never runs, but `size()` counts it until its bucket is flushed.
 
+Look rule: who takes an entry out to run it looks whether it is still the task's. (1) A cancels: takes the entry off the
+task; (2) B adds the task again, with another entry, and drains: the first is still linked, for A has not come to it.
+
 Exchange rule: the old pointer is read and the new one set in one step, so each entry is taken out by exactly one.
 With two steps: (1) A and B add the task, and both read the same old entry; (2) each stores its own; (3) the one that
 was overwritten stays linked with nobody to unlink it: the task runs twice. (Kafka has a monitor around the two.)

@@ -19,14 +19,15 @@ task go on as long as it can need not be asked at every step: see `free`.
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Final, Protocol
-
-import greenlet
+from typing import TYPE_CHECKING, Final, Protocol
 
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
 
 __all__ = ["CUT", "Chooser", "Run", "Shared"]
+
+if TYPE_CHECKING:
+    import greenlet
 
 CUT: Final = -2
 """A chooser's answer: end this run here; it is redundant or beyond a bound."""
@@ -150,6 +151,9 @@ class Run:
         self.now_ms = 0
         self.horizon_ms = 0
         self.stop = _END
+        # Here and not above: it turns the GIL on again where there is none, and threads need the rest of this module.
+        import greenlet
+
         self._main = greenlet.getcurrent()
         self._idle: list[greenlet.greenlet] = []
         self._kept: tuple[int, int, int, dict[int, tuple[object, object]]] = (0, 0, 0, {})
@@ -166,7 +170,7 @@ class Run:
         self.free = False
         return task
 
-    def _worker(self) -> greenlet.greenlet:
+    def _worker(self) -> "greenlet.greenlet":
         """A greenlet for a task: to start one costs as much as twenty switches, so those that are done are kept.
 
         It takes its depth of calls from where it is started. So those that are to be kept are started here, at the
@@ -174,7 +178,7 @@ class Run:
         """
         if self._idle:
             return self._idle.pop()
-        worker = greenlet.greenlet(self._work, self._main)
+        worker = type(self._main)(self._work, self._main)
         if not self.live:
             worker.switch()
         return worker
@@ -358,6 +362,8 @@ class Run:
 
     def _work(self, *_: object) -> None:
         """The life of a greenlet: the body of one task after the other."""
+        from greenlet import GreenletExit
+
         if not self.live:
             self._main.switch()
         while True:
@@ -365,7 +371,7 @@ class Run:
             task.begun = True
             try:
                 task.body()
-            except greenlet.GreenletExit:
+            except GreenletExit:
                 return
             except KeyboardInterrupt:
                 # Whoever stops the search means the search, not the task that happens to run.

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
-import greenlet
-
 from purgatorio_stress.explorer.step import READ
 
 if TYPE_CHECKING:
+    import greenlet
+
     from purgatorio_stress.explorer.run import Shared
 
 __all__ = ["END_OF_TASK", "Gate", "Place", "Stop", "Task"]

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.outcome import outcome_of
+from purgatorio_stress.scenario.outcome import outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["explored_outcomes", "reachable_source"]
+__all__ = ["explored_outcomes", "reachable_source", "serial_source"]
 
 
 def explored_outcomes(name: str, limits: Limits) -> frozenset[str] | None:
@@ -28,6 +28,16 @@ def reachable_source(names: Iterable[str], limits: Limits) -> str:
             outcomes = "".join(f'            "{outcome}",\n' for outcome in sorted(seen))
             lines.append(f'    "{name}": frozenset(\n        {{\n{outcomes}        }}\n    ),\n')
     return "".join(lines)
+
+
+def serial_source() -> str:
+    """The lines of the table in `serial`, for all scenarios."""
+    lines = [
+        f'    "{name}/{dialect}": {tuple(sorted(serial_outcomes(scenario, dialect)))!r},'
+        for name, scenario in SCENARIOS.items()
+        for dialect in scenario.dialects
+    ]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

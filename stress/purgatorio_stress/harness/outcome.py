@@ -12,6 +12,7 @@ from typing import Final
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.harness.reachable import REACHABLE
+from purgatorio_stress.harness.serial import SERIAL
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.outcome import Grade, Outcome, outcome_of, serial_outcomes
 
@@ -53,7 +54,10 @@ class OutcomeTable:
     def of(cls, scenario: Scenario, dialect: str) -> "OutcomeTable":
         """An empty table."""
         name = f"{scenario.name}/{dialect}"
-        return cls(name, serial_outcomes(scenario, dialect), REACHABLE.get(name))
+        known = SERIAL.get(name)
+        # Looked up where it can be: to play them needs greenlet, which brings the GIL back where there was none.
+        serial = serial_outcomes(scenario, dialect) if known is None else frozenset(known)
+        return cls(name, serial, REACHABLE.get(name))
 
     def add(self, marks: set[str], broken: list[Broken], overlapped: bool, batch: int, where: str) -> None:
         """A round that came to its end, of this batch; `where` names it."""

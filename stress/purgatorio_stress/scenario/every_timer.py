@@ -133,6 +133,38 @@ def _refused(make: _Make, world: World) -> Final_:
     return final
 
 
+def _again_beside_cancel(make: _Make, world: World) -> Final_:
+    """A task is due, and is cancelled by one thread, while another adds it again, for 2 ms later, and drains."""
+    executor = QueuedExecutor(sync=world.sync)
+    timer = make(world, executor)
+    task = Task(world, "task", 2)
+    timer.add(task)
+    world.virtual.advance(2)
+
+    def again() -> None:
+        timer.add(task)
+        timer.advance_clock(0)
+
+    world.task("cancel", task.cancel)
+    world.task("again", again)
+
+    def final() -> Iterator[Broken]:
+        timer.check()
+        executor.run_all()
+        cancelled = task.is_cancelled()
+        world.mark("cancelled", cancelled)
+        world.mark("waits", not cancelled)
+        if task.fired_at_ms:
+            yield Broken("T1", "task", f"due at 4 ms, or cancelled, fired at {task.fired_at_ms}")
+        walk(world, timer, executor, 8)
+        if task.fired_at_ms != ([] if cancelled else [4]):
+            yield Broken("T3", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
+        if timer.size():
+            yield Broken("T5", "timer", f"size() is {timer.size()}, and nothing waits")
+
+    return final
+
+
 def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
     plain = make is _intrusive
     return (
@@ -156,6 +188,17 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             partial(_refused, make),
             dialects=("pending-flag",),
             marks=("refused",),
+            horizon_ms=8,
+            plain=plain,
+        ),
+        Scenario(
+            f"{prefix}again-beside-cancel",
+            f"{about}: a due task is cancelled while it is added again, and drained",
+            2,
+            ("T1", "T3", "T5"),
+            partial(_again_beside_cancel, make),
+            dialects=("pending-flag",),
+            marks=("cancelled", "waits"),
             horizon_ms=8,
             plain=plain,
         ),

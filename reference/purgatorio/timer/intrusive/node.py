@@ -49,7 +49,7 @@ class Node(Link):
         self.tick: int = tick
 
     def is_wanted(self) -> bool:
-        """Whether it was not cancelled while it was in no ring."""
+        """Whether nobody has cancelled it, who may not have come to its links yet, or found it in no ring."""
         raise NotImplementedError
 
     def run(self) -> None:

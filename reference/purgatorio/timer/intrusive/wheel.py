@@ -291,6 +291,9 @@ class Wheel:
             for node in nodes:
                 node.previous = NOWHERE
                 node.next = NOWHERE
+            # (1) A cancels: takes the node off its task; (2) B adds the task again: it has another node by now; (3) B
+            # drains, and finds the first node still linked, since A has not come to that.
+            nodes[:] = [node for node in nodes if node.is_wanted()]
         return dues
 
     def clear(self) -> list[Due]:
