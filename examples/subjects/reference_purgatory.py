@@ -1,4 +1,4 @@
-"""The reference purgatory of this project behind purgatorio-subject/1: real time, four callers, its own threads.
+"""The reference purgatory of this project behind purgatorio-subject/1: real and virtual time, four callers, gates.
 
     purgatorio verify --engine process --command 'python examples/subjects/reference_purgatory.py'
 
@@ -15,7 +15,15 @@ import sys
 import threading
 import time
 
-from purgatorio import LOCKED, PENDING_FLAG, DelayedOperation, Purgatory, SystemTimer
+from purgatorio import (
+    LOCKED,
+    PENDING_FLAG,
+    DelayedOperation,
+    ManualClock,
+    Purgatory,
+    QueuedExecutor,
+    SystemTimer,
+)
 
 PROFILE = "pending-flag" if "pending-flag" in sys.argv else "locked"
 DIALECT = {"locked": LOCKED, "pending-flag": PENDING_FLAG}[PROFILE]
@@ -140,12 +148,18 @@ class TellingTimer:
 
 
 class Subject:
-    """One run."""
+    """One run: by the machine's clock with threads of its own, or by a clock that only `advance` moves, with none."""
 
-    def __init__(self):
-        self.timer = SystemTimer("subject", tick_ms=1, wheel_size=20)
+    def __init__(self, start):
+        self.clock = ManualClock(start["now_ns"] // MS) if start["time"] == "virtual" else None
+        self.executor = QueuedExecutor() if self.clock else None
+        timer = SystemTimer("subject", tick_ms=1, wheel_size=20, clock=self.clock, executor=self.executor)
         self.purgatory = Purgatory(
-            "subject", TellingTimer(self.timer), purge_interval=PURGE_INTERVAL, complete_at_shutdown=False
+            "subject",
+            TellingTimer(timer),
+            purge_interval=PURGE_INTERVAL,
+            reaper=self.clock is None,
+            complete_at_shutdown=False,
         )
         self.ready, self.operations, self.lock = {}, {}, threading.Lock()
 
@@ -153,7 +167,22 @@ class Subject:
         with self.lock:
             return self.ready.setdefault(name, threading.Event())
 
+    def sizes(self):
+        now = self.purgatory.gauges()
+        return {"watched": now.purgatory_size, "delayed": now.num_delayed_operations}
+
     def answer(self, call):
+        result = self.made(call)
+        self.run_due()
+        return result
+
+    def run_due(self):
+        """In virtual time what a call caused happens before its answer, but not from within it."""
+        if self.executor:
+            here.call = None
+            self.executor.run_all()
+
+    def made(self, call):
         name = call["m"]
         if name == "register":
             operation = Operation(call["id"], self.flag(call["id"]), call["delay_ns"])
@@ -167,10 +196,17 @@ class Subject:
             return {"ids": [operation.name for operation in self.purgatory.cancel_for_key(call["key"])]}
         elif name == "force":
             return {"out": int(self.operations[call["id"]].force_complete())}
+        elif name == "advance":
+            self.clock.advance_to(call["now_ns"] // MS)
+            while self.purgatory.pass_time():
+                self.run_due()
+            self.purgatory.purge_if_needed()
+        elif name == "gauge":
+            return self.sizes()
         elif name == "quiesce":
-            time.sleep(0.5)  # two turns of the reaper: it purges
-            now = self.purgatory.gauges()
-            return {"watched": now.purgatory_size, "delayed": now.num_delayed_operations}
+            if not self.clock:
+                time.sleep(0.5)  # two turns of the reaper: it purges
+            return self.sizes()
         elif name == "stop":
             self.purgatory.shutdown()
         return {}
@@ -181,7 +217,7 @@ DESCRIPTION = {
     "name": "reference-purgatory",
     "language": "Python",
     "profile": PROFILE,
-    "capabilities": ["purgatory", "real-time", "cancel-key", "force", "failing"],
+    "capabilities": ["purgatory", "virtual-time", "real-time", "cancel-key", "force", "gauge", "failing"],
     "reports": [
         "try_complete",
         "force_complete",
@@ -193,8 +229,8 @@ DESCRIPTION = {
     ],
     "tick_ns": MS,
     "wheel_size": 20,
-    "early_ns": MS,
-    "late_ns": MS,
+    "early_ns": MS - 1,  # its clock counts whole milliseconds
+    "late_ns": 0,
     "unit_ns": MS,
     "purge_interval": PURGE_INTERVAL,
     "lanes": LANES,
@@ -240,7 +276,7 @@ def main():
             if runs:
                 runs[-1].purgatory.shutdown()
             gates.places = call.get("gates", ())
-            runs.append(Subject())
+            runs.append(Subject(call))
             say(m="answer", n=call["n"])
         elif call["m"] == "go":
             gates.go(call)

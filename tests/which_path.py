@@ -1,0 +1,210 @@
+"""Which path finds which bugs: the reference's mutants behind its public API, measured; writes docs/which-path.md.
+
+    python tests/which_path.py --write docs/which-path.md      # about ten minutes of a processor
+    python tests/which_path.py 11 19                            # only these, on the terminal
+
+Nothing is asked but what a stranger has: the example of the protocol, the adapters of the pytest plugin, threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.harness.hunt import stress_hunt
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.hunt import hunt
+from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
+from purgatorio_stress.subject.registry import record_runs
+
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+EXAMPLE: Final = REPOSITORY / "examples" / "subjects" / "reference_purgatory.py"
+SEEDS: Final = (1, 2, 3)
+OPERATIONS: Final = 300
+ROUNDS: Final = 1_000
+
+CLASSES: Final[Sequence[tuple[str, tuple[int, ...]]]] = (
+    ("lost completion: who finds the lock taken gives up", (11, 12, 14)),
+    ("lost completion: no second look after watching", (1, 2)),
+    ("lost completion: watched where nobody looks", (3, 4)),
+    ("lost completion: an exception ends the pass", (33,)),
+    ("double completion", (19, 21)),
+    ("completion beside an evaluation", (24,)),
+    ("expiration told though the event won", (22,)),
+    ("a completed operation stays in the timer", (39, 40)),
+    ("completed operations pile up", (41, 46)),
+    ("lost timer", (55, 56, 61)),
+    ("late timer, by its level or slot", (63, 66, 67, 69)),
+    ("early timer", (64, 65, 70)),
+    ("a cancelled timer stays or runs", (51, 52, 83)),
+    ("wrong count of timers", (49, 84)),
+    ("level above made twice", (53,)),
+    ("deadlock, livelock", (6, 7, 13, 57)),
+    ("sleeps too long, or not at all", (45, 58, 60, 79, 80, 88)),
+    ("the reaper dies", (34,)),
+)
+"""By what breaks; the numbers are those of docs/kill-matrix.md."""
+
+PATHS: Final = ("plugin", "protocol, virtual", "protocol, real", "gates", "races", "explorer")
+
+
+def driven(mutant: Mutant, modes: Callable[[CommandSubject], bool], seeds: Sequence[int]) -> str:
+    """Over the protocol: the clauses, and in how many of the runs."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--serve", str(mutant.number)]
+    broken: set[str] = set()
+    hits = 0
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            subjects = [one for one in command_subjects(command) if modes(one)]
+            found: set[str] = set()
+            for run in record_runs(subjects, Path(folder), seed=seed, ops=OPERATIONS):
+                if run.failure is not None:
+                    found.add(run.failure.kind)
+                if run.path is not None:
+                    (result,) = check_files([run.path]).runs
+                    found |= {c for c, one in result.clauses.items() if one.verdict is Verdict.VIOLATED}
+        hits += bool(found)
+        broken |= found
+    return cell(broken, hits, len(seeds))
+
+
+def cell(broken: set[str], hits: int, runs: int) -> str:
+    """`O4, 2 of 3`; only the clauses where there was one run, or all of them hit."""
+    if not hits:
+        return "-" if runs == 1 else f"- of {runs:,}"
+    said = ", ".join(sorted(broken))
+    return said if hits == runs == 1 else f"{said}: {hits:,} of {runs:,}"
+
+
+def plugged(mutant: Mutant) -> str:
+    """The plugin's cases, by the adapters of its tests."""
+    from stress.test_conformance_kills import outcomes
+
+    of_timer = any(
+        ".timer." in getattr(patch.owner, "__module__", str(patch.owner)) for patch in mutant.patches
+    )
+    names = ("wheel", "fine-wheel") if of_timer else (mutant.dialect,)
+    with mutant.applied():
+        found = {
+            case.split("/")[0]
+            for name in names
+            for case, outcome in outcomes(name).items()
+            if outcome.verdict is Verdict.VIOLATED
+        }
+    return cell(found, int(bool(found)), 1)
+
+
+def raced(mutant: Mutant) -> str:
+    """Plain threads in this process, recorded and judged: `purgatorio stress`."""
+    told = stress_hunt(mutant, ROUNDS, 1)
+    if not told.rounds:
+        return f"not raced: {told.reason}"
+    return cell({told.clause}, told.hits, told.rounds)
+
+
+def explored(mutant: Mutant) -> str:
+    """The explorer's search of the mutant's scenario."""
+    found = hunt(mutant)
+    return f"{found.clause} in {found.schedules:,}" if found.killed else "-"
+
+
+def measured(mutant: Mutant) -> dict[str, str]:
+    """All paths."""
+    return {
+        "plugin": plugged(mutant),
+        "protocol, virtual": driven(mutant, lambda one: one.mode in ("virtual-steps", "virtual-jumps"), (1,)),
+        "protocol, real": driven(mutant, lambda one: one.mode == "real", SEEDS),
+        "gates": driven(mutant, lambda one: one.mode.endswith("gates"), (1,)),
+        "races": raced(mutant),
+        "explorer": explored(mutant),
+    }
+
+
+def serve(number: int) -> None:
+    """The example with the mutant inside."""
+    mutant = MUTANTS[number]
+    sys.argv = [str(EXAMPLE), mutant.dialect]
+    with mutant.applied(), suppress(KeyboardInterrupt):
+        runpy.run_path(str(EXAMPLE), run_name="__main__")
+
+
+def measured_apart(number: int) -> dict[str, str]:
+    """In a process of its own: a race that is stuck leaves threads behind that nobody can end."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).resolve()), "--one", str(number)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=900,
+    )
+    cells: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return cells
+
+
+def table(rows: Mapping[int, Mapping[str, str]]) -> str:
+    """The classes with their mutants, as Markdown."""
+    lines = ["| bug | " + " | ".join(PATHS) + " |", "|" + "---|" * (len(PATHS) + 1)]
+    for title, numbers in CLASSES:
+        there = [number for number in numbers if number in rows]
+        if there:
+            lines.append(f"| **{title}** |" + " |" * len(PATHS))
+        for number in there:
+            cells = " | ".join(rows[number][path] for path in PATHS)
+            lines.append(f"| {number} {MUTANTS[number].name} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "numbers", nargs="*", type=int, help="mutants; all that are listed, where none is named"
+    )
+    parser.add_argument("--write", type=Path, help="put the table into this page, between its marks")
+    parser.add_argument(
+        "--kept", type=Path, help="write each row here when it is done; what is there is not run again"
+    )
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve is not None:
+        serve(options.serve)
+        return
+    if options.one is not None:
+        cells = measured(MUTANTS[options.one])
+        print(json.dumps(cells), flush=True)
+        # Threads of a stuck race would keep the process alive.
+        os._exit(0)
+    rows: dict[int, dict[str, str]] = {}
+    if options.kept is not None and options.kept.exists():
+        rows = {int(number): cells for number, cells in json.loads(options.kept.read_text()).items()}
+    for number in options.numbers or [number for _, numbers in CLASSES for number in numbers]:
+        if number not in rows:
+            rows[number] = measured_apart(number)
+            print(number, MUTANTS[number].name, rows[number], file=sys.stderr, flush=True)
+            if options.kept is not None:
+                options.kept.write_text(json.dumps(rows))
+    if options.write is None:
+        print(table(rows))
+        return
+    before, _, rest = options.write.read_text(encoding="utf-8").partition("<!-- measured -->\n")
+    _, _, after = rest.partition("<!-- /measured -->\n")
+    options.write.write_text(
+        f"{before}<!-- measured -->\n{table(rows)}<!-- /measured -->\n{after}", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()
