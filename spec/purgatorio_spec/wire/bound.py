@@ -61,7 +61,9 @@ class Bounds:
     def of(cls, declared: Declared, events: Iterable[WireEvent]) -> Bounds:
         """From the control events of a trace."""
         control = sorted(
-            (e.t, e.t_from or e.t, e.late_ns or 0, e.rtt_ns or 0) for e in events if e.ev == "control"
+            (e.t, e.t if e.t_from is None else e.t_from, e.late_ns or 0, e.rtt_ns or 0)
+            for e in events
+            if e.ev == "control"
         )
         ends, starts, lates, rtts = zip(*control, strict=True) if control else ((), (), (), ())
         return cls(declared, ends, starts, lates, rtts)

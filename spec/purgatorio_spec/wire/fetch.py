@@ -79,7 +79,7 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """All rows of the fetches of a scene."""
     spans = stopped_spans(scene.stimuli, scene.end_t)
     for one in scene.of("fetch"):
-        if integer(one.body, "session_id") or integer(one.body, "session_epoch", -1) > 0:
+        if one.behind or integer(one.body, "session_id") or integer(one.body, "session_epoch", -1) > 0:
             continue
         if integer(one.got, "throttle_time_ms") or one.error or integer(one.body, "replica_id", -1) >= 0:
             continue
@@ -241,7 +241,7 @@ class _Judge:
             return
         by = self.bounds.by(one.t, deadline, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
         yield timed("F2", "late", one, by, f"an answer at max_wait {one.wait_ms} ms,", one.t)
-        if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS:
+        if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
             yield from self._there("F5", "empty-at-max-wait", deadline - EARLY_NS)
 
     def _not_before(self, ready_from: int) -> Row:
@@ -285,10 +285,20 @@ class _Judge:
         woken = timed(clause, "not-woken", one, by, promise, one.t, *self._appends(ready_by))
         yield woken
         if one.answer_t is not None and woken.held is Held.KEPT:
-            # What comes before the acknowledgement must be ready all the same; what comes behind it has the record.
-            yield from self._there(clause, "woken-without-it", min(ready_by, one.answer_t), ready=True)
+            yield self._enough(clause)
 
-    def _there(self, clause: str, cause: str, t: int, *, ready: bool = False) -> Rows:
+    def _enough(self, clause: str) -> Row:
+        """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
+        least = integer(self.one.body, "min_bytes")
+        came = sum(integer(batch, "bytes") for a in self.asked for batch in a.batches)
+        if came >= min(least, *self._rooms(), integer(self.one.body, "max_bytes", 1 << 31)):
+            return kept(clause)
+        seen = f"{came} bytes"
+        return broken(
+            clause, "woken-without-it", self.one, f"at least {least} bytes", seen, *self._appends(END_OF_TIME)
+        )
+
+    def _there(self, clause: str, cause: str, t: int) -> Rows:
         """What was there at `t` is in the answer. No occasion where nothing was."""
         one = self.one
         missing = []
@@ -301,9 +311,6 @@ class _Judge:
         room = min(integer(one.body, "max_bytes", 1 << 31), *self._rooms())
         if sum(a.log.most(self.until, a.offset) for a in self.asked) > room:
             return
-        if ready and not there and not any(a.batches for a in self.asked):
-            missing.append("any record")
-            there = 1
         if not there:
             return
         if missing:

@@ -83,7 +83,8 @@ class _Group:
     def contacts(self, member: str) -> list[Exchange]:
         """What the coordinator heard of a member, in order of sending."""
         heard = [*self.joins, *self.syncs, *self.heartbeats]
-        return sorted((one for one in heard if _member(one) == member), key=lambda one: one.t)
+        mine = (one for one in heard if _member(one) == member or (_answered(one) and _given(one) == member))
+        return sorted(mine, key=lambda one: one.t)
 
     def issued(self) -> dict[str, Exchange]:
         """The member ids that were given out, each with the first join that was answered with it."""
@@ -336,6 +337,8 @@ def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms:
     if pending or expired or unheard:
         # A member that has its id and has not joined is waited for, and one that is not heard of for its session.
         return
+    if len(one.members) < len(one.joins):
+        return  # somebody asked twice and was told the same generation again
     first_t = min(join.t for join in one.joins)
     gap = first_t + longest_ms * MS - last_t
     waited = [join for join in one.joins if join.t < last_t]
@@ -384,7 +387,15 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
         gap = sync.t + longest * MS - due
         by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=gap, watched_t=sync.watched_t)
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
-        row = timed("G5", "waits-though-synced", sync, by, promise, sync.t, *lead.events)
+        row = timed(
+            "G5",
+            "leader-waits" if sync is lead else "waits-though-synced",
+            sync,
+            by,
+            promise,
+            sync.t,
+            *lead.events,
+        )
         if row.held is Held.KEPT and sync.error:
             row = broken("G5", "refused", sync, "its assignment", _named(sync.error))
         elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(_member(sync), ""):
@@ -625,6 +636,10 @@ def _answered(one: Exchange) -> bool:
 
 def _member(one: Exchange) -> str:
     return text(one.body, "member_id")
+
+
+def _given(join: Exchange) -> str:
+    return text(join.got, "member_id")
 
 
 def _member_of_any(one: Exchange) -> bool:

@@ -71,6 +71,8 @@ class Exchange:
     again: list[WireEvent] = field(default_factory=list)
     watched_t: int = 0
     closed: Closed | None = None
+    behind: bool = False
+    """Another of its connection was waiting when it was sent: a broker may only begin with it then."""
 
     @property
     def answer_t(self) -> int | None:
@@ -179,7 +181,11 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                 else:
                     found.again.append(event)
     for lane in lanes.values():
+        free_i = -1
         for one in lane.requests:
+            one.behind = free_i > one.i
+            if one.owed:
+                free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
             one.closed = lane.closed
             one.watched_t = end_t if lane.closed is None else min(lane.closed.t, end_t)
     return scene

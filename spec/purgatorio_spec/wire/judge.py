@@ -2,8 +2,8 @@
 
 A scene is one question, asked in many rows and, where a row was late or could not be judged, again in repetitions
 (`name#2`). A row that is broken is broken. A late row needs company: of one clause, cause and scene a single late row
-that did not come again is UNKNOWN, two or more are VIOLATED. A scene of which no row of a clause could be judged makes
-the clause UNKNOWN; undecided rows beside decided ones of the same scene are counted and told, no more.
+that did not come again is UNKNOWN, two or more are VIOLATED. What a scene asks in rows of which none could be judged
+makes the clause UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more.
 """
 
 from __future__ import annotations
@@ -76,24 +76,24 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
 
 @dataclass(slots=True)
 class Tallied:
-    """What the rows of one clause came to. `late` rows are by scene and cause; `open` names scenes without a decided
-    row, with the first reason."""
+    """What the rows of one clause came to. By scene and cause, which is what a row asks: the `late` rows, what was
+    `decided` at all, and of what could not be (`open`) the first reason."""
 
     occasions: int = 0
     undecided: int = 0
     broken: list[Row] = field(default_factory=list)
     late: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
-    decided: set[str] = field(default_factory=set)
-    open: dict[str, str] = field(default_factory=dict)
+    decided: set[tuple[str, str]] = field(default_factory=set)
+    open: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene, given by its name without the repetition."""
         self.occasions += 1
         if row.held is Held.UNDECIDED:
             self.undecided += 1
-            self.open.setdefault(scene, row.seen)
+            self.open.setdefault((scene, row.cause), row.seen)
             return
-        self.decided.add(scene)
+        self.decided.add((scene, row.cause))
         if row.held is Held.BROKEN:
             self.broken.append(row)
         elif row.held is Held.LATE:
@@ -117,10 +117,12 @@ class Tallied:
             row = alone[0]
             reason = f"one late row did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
-        waiting = {scene: why for scene, why in self.open.items() if scene not in self.decided}
+        waiting = [
+            (scene, why) for (scene, cause), why in self.open.items() if (scene, cause) not in self.decided
+        ]
         if waiting:
-            scene, why = next(iter(waiting.items()))
-            reason = f"{self.undecided} of {self.occasions} rows undecided, all of scene {scene}: {why}"
+            scene, why = waiting[0]
+            reason = f"{self.undecided} of {self.occasions} rows undecided, of one kind all of scene {scene}: {why}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions:
             return ClauseResult(clause, Verdict.SKIPPED, reason=skipped)

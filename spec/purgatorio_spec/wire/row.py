@@ -28,14 +28,14 @@ class Row:
 Rows: TypeAlias = Iterator[Row]
 
 
-def kept(clause: str) -> Row:
-    """It held."""
-    return Row(clause, Held.KEPT)
+def kept(clause: str, cause: str = "") -> Row:
+    """It held. `cause`: the way in which it could have broken, where rows of one clause ask different things."""
+    return Row(clause, Held.KEPT, cause)
 
 
-def undecided(clause: str, why: str) -> Row:
+def undecided(clause: str, why: str, cause: str = "") -> Row:
     """Nothing can be said, and why."""
-    return Row(clause, Held.UNDECIDED, seen=why)
+    return Row(clause, Held.UNDECIDED, cause, seen=why)
 
 
 def broken(
@@ -50,11 +50,11 @@ def broken(
 def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
     """A row of time. `promise` says what should have come, `t0` what its times are counted from."""
     if by.held is Held.KEPT:
-        return kept(clause)
+        return kept(clause, cause)
     seen = "never answered" if one.answer_t is None else f"answered after {after(one.answer_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
     if by.held is Held.UNDECIDED:
-        return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long")
+        return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause)
     return broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
 
 

@@ -17,16 +17,16 @@ __all__ = ["Control"]
 
 BEAT_SECONDS: Final = 0.005
 PROBE_SECONDS: Final = 0.05
+RECENT: Final = 100
+"""Records that are `recently`: five seconds of them."""
 
 
 @dataclass(slots=True)
 class Control:
-    """Measures until it is cancelled. `worst_late_ns` and `worst_rtt_ns` are those of the run so far."""
+    """Measures until it is cancelled."""
 
     address: Address
     recorder: Recorder
-    worst_late_ns: int = 0
-    worst_rtt_ns: int = 0
     _late_ns: int = 0
     _t: int = 0
 
@@ -36,6 +36,13 @@ class Control:
             group.create_task(self._beat())
             group.create_task(self._probe())
 
+    def recent_ns(self) -> int:
+        """What the machine added lately, at its worst: own lateness and a round trip."""
+        lately = self.recorder.by_scene[""][-RECENT:]
+        control = [event for event in lately if event.ev == "control"]
+        late = max((event.late_ns or 0 for event in control), default=0)
+        return late + max((event.rtt_ns or 0 for event in control), default=0)
+
     async def _beat(self) -> None:
         now = self.recorder.now
         while True:
@@ -43,7 +50,6 @@ class Control:
             await asyncio.sleep(BEAT_SECONDS)
             late = max(now() - due, 0)
             self._late_ns = max(self._late_ns, late)
-            self.worst_late_ns = max(self.worst_late_ns, late)
 
     async def _probe(self) -> None:
         # Its own recorder: probes are no requests of a scene.
@@ -67,6 +73,5 @@ class Control:
         """What was measured since the last record, without a gap between two."""
         t_from, self._t = self._t, self.recorder.now()
         late, self._late_ns = self._late_ns, 0
-        self.worst_rtt_ns = max(self.worst_rtt_ns, rtt_ns)
         t_from = min(t_from, self._t - rtt_ns)
         self.recorder.add("control", t=self._t, t_from=t_from, late_ns=late, rtt_ns=rtt_ns)

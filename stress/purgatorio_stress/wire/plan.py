@@ -29,6 +29,7 @@ __all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
 
 LANES: Final = 8
 REPETITIONS: Final = 3
+MOST_REPETITIONS: Final = 8
 CLEAN_UP_SECONDS: Final = 10.0
 WARM_UP_SECONDS: Final = 0.6
 MOST_PACE: Final = 3.0
@@ -200,14 +201,13 @@ class Run:
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.sleep(WARM_UP_SECONDS)
-                self._set_pace(control)
                 gate = asyncio.Semaphore(LANES)
                 await asyncio.gather(
-                    *(self._until_judged(one, gate) for one in scenes if one.area not in _ALONE)
+                    *(self._until_judged(one, gate, control) for one in scenes if one.area not in _ALONE)
                 )
                 for one in scenes:
                     if one.area in _ALONE:
-                        await self._until_judged(one, gate)
+                        await self._until_judged(one, gate, control)
         except TimeoutError:
             for one in scenes:
                 if one.name not in self._played:
@@ -218,19 +218,39 @@ class Run:
             await clean_up(self.broker, self.recorder, self.told)
 
     def _set_pace(self, control: Control) -> None:
-        slack_ms = 2 * (control.worst_late_ns + control.worst_rtt_ns) / MS
+        slack_ms = self.broker.declared.late_ms + 2 * control.recent_ns() / MS
         self.broker.pace = min(max(1.0, slack_ms / PACE_SLACK_MS), MOST_PACE)
 
-    async def _until_judged(self, spec: SceneSpec, gate: asyncio.Semaphore) -> None:
+    async def _until_judged(self, spec: SceneSpec, gate: asyncio.Semaphore, control: Control) -> None:
         async with gate:
             late: Counter[tuple[str, str]] = Counter()
-            decided: set[str] = set()
-            for repetition in range(1, REPETITIONS + 1):
+            decided: set[tuple[str, str]] = set()
+            repetition, left = 0, REPETITIONS
+            while left:
+                repetition, left = repetition + 1, left - 1
                 self._played[spec.name] = repetition
                 name = f"{spec.name}#{repetition}"
+                self._set_pace(control)
                 await self._once(spec, name)
-                if not self._again(name, late, decided):
+                if self._learnt(name):
+                    left = min(left + 1, MOST_REPETITIONS - repetition)
+                elif not self._again(name, late, decided):
                     return
+
+    def _learnt(self, name: str) -> bool:
+        """Whether the scene ended at versions that are offered and end the connection; they are not used again."""
+        answered = {
+            (event.api, event.version) for event in self.recorder.all_events() if event.ev == "answer"
+        }
+        scene = scene_of(name, self.recorder.by_scene[name], self.recorder.now())
+        broken = {
+            (one.api, one.version)
+            for one in scene.exchanges
+            if one.owed and one.answer is None and one.closed is not None and one.closed.by == "peer"
+            and (one.api, one.version) not in answered and "versions" not in name
+        }  # fmt: skip
+        self.broker.broken |= broken
+        return bool(broken)
 
     async def _once(self, spec: SceneSpec, name: str) -> None:
         play = Play(self.broker, self.recorder, name, random.Random(f"{self.seed} {name}"))
@@ -248,14 +268,16 @@ class Run:
         finally:
             play.close_all()
 
-    def _again(self, name: str, late: Counter[tuple[str, str]], decided: set[str]) -> bool:
+    def _again(self, name: str, late: Counter[tuple[str, str]], decided: set[tuple[str, str]]) -> bool:
         """Whether a late row is alone so far, or no row of a clause could be judged: then the scene is asked again."""
         wire = Wire.of(self.header, self.recorder.all_events())
         rows = judge_scene(wire, scene_of(name, self.recorder.by_scene[name], self.recorder.now()))
         late.update((row.clause, row.cause) for row in rows if row.held is Held.LATE)
-        decided |= {row.clause for row in rows if row.held is not Held.UNDECIDED}
+        decided |= {(row.clause, row.cause) for row in rows if row.held is not Held.UNDECIDED}
         alone = any(count < LATE_ROWS_NEEDED for count in late.values())
-        return alone or any(row.held is Held.UNDECIDED and row.clause not in decided for row in rows)
+        return alone or any(
+            row.held is Held.UNDECIDED and (row.clause, row.cause) not in decided for row in rows
+        )
 
     def _skip(self, spec: SceneSpec, why: str) -> None:
         for clause in spec.clauses:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import struct
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -79,6 +80,8 @@ class Broker:
     pid: int | None = None
     session_ms: int = 6000
     """The shortest session time-out that it takes."""
+    broken: set[tuple[str, int]] = field(default_factory=set)
+    """What is offered and ends the connection: not used again, so that the rest can be judged."""
     pace: float = 1.0
     """By how much waits are longer than usual: on a machine that is late, gaps must be wide."""
     made: Made = field(default_factory=Made)
@@ -89,7 +92,8 @@ class Broker:
         first, last = self.offered.get(api, (0, -1))
         ours = versions_of(API_KEYS[api])
         top = min(last, ours.stop - 1, MOST_VERSION.get(api, 99))
-        return top if ours and top >= max(first, ours.start) else None
+        usable = [one for one in range(max(first, ours.start), top + 1) if (api, one) not in self.broken]
+        return usable[-1] if usable else None
 
 
 @dataclass(slots=True)
@@ -217,7 +221,8 @@ class Play:
         timeout_ms: int = 10_000,
     ) -> Sent:  # fmt: skip
         """An append of `records` records of `size` bytes."""
-        data = batch_of([b"." * size] * records)
+        # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
+        data = batch_of([b"." * size] * records, int(time.time() * 1000))
         values = {
             "acks": acks,
             "timeout_ms": timeout_ms,

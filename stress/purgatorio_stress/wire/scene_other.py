@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 CUTS: Final = 100
+TAKES_TWO: Final = (
+    "it takes two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
+    "--continue-command"
+)
 SHRINKS_SECONDS: Final = 45.0
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
@@ -167,9 +171,7 @@ async def replica_stopped(play: Play) -> None:
     """Two brokers: the second is stopped while it is in sync, and goes on before the cluster gives it up."""
     second = play.broker.second
     if second is None:
-        raise SceneSkipped(
-            "it takes two brokers and a way to stop one: --second, --second-pid or --stop/--go-on"
-        )
+        raise SceneSkipped(TAKES_TWO)
     if play.broker.node is None or play.broker.second_node is None:
         raise SceneSkipped("the two brokers were not told apart: metadata names neither by its address")
     nodes = (play.broker.node, play.broker.second_node)
@@ -202,9 +204,7 @@ async def min_insync(play: Play) -> None:
     """Two brokers: the second stays away until the cluster gives it up; then acks -1 is refused at once."""
     second = play.broker.second
     if second is None or play.broker.node is None or play.broker.second_node is None:
-        raise SceneSkipped(
-            "it takes two brokers and a way to stop one: --second, --second-pid or --stop/--go-on"
-        )
+        raise SceneSkipped(TAKES_TWO)
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     writer = await play.open("writer")

@@ -1,0 +1,497 @@
+"""Every clause of the wire: a history that it keeps, with an occasion, and a twin of it that it must break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from wire_story import SIZE, Story
+
+Twin = Callable[[Story, bool], None]
+"""Tells a history; with True, the one that is broken."""
+
+
+def x1(s: Story, bad: bool) -> None:
+    s.ask(10, "api_versions", {}, 11, {}, conn="c")
+    if bad:
+        s.event(12, "answer", conn="c", corr=77)
+
+
+def x1_twice(s: Story, bad: bool) -> None:
+    s.ask(10, "api_versions", {}, 11, {}, conn="c")
+    if bad:
+        s.event(12, "answer", conn="c", corr=1)
+
+
+def x1_closed(s: Story, bad: bool) -> None:
+    s.ask(5, "api_versions", {}, 6, {})
+    s.ask(10, "api_versions", {}, None if bad else 11, {}, conn="c")
+    s.close(20, "c", "peer")
+
+
+def x1_never(s: Story, bad: bool) -> None:
+    s.ask(5, "api_versions", {}, 6, {})
+    s.ask(10, "api_versions", {}, None if bad else 2000, {})
+
+
+def x2(s: Story, bad: bool) -> None:
+    s.ask(10, "api_versions", {}, 30 if bad else 20, {}, conn="c")
+    s.ask(11, "metadata", {}, 25, {}, conn="c")
+
+
+def x3(s: Story, bad: bool) -> None:
+    s.ask(10, "api_versions", {}, 11, {}, err="undecodable: no" if bad else None)
+
+
+def x3_offered(s: Story, bad: bool) -> None:
+    s.offered = {"metadata": (0, 9)}
+    s.ask(10, "metadata", {}, None if bad else 11, {}, conn="c")
+    s.close(12, "c", "peer")
+
+
+def x3_left(s: Story, bad: bool) -> None:
+    s.ask(10, "api_versions", {}, 11, {}, left=3 if bad else None)
+
+
+def f1(s: Story, bad: bool) -> None:
+    s.topic()
+    s.fetch(10, 400 if bad else 511, [("t", 0, 0, [])])
+
+
+def f1_before_the_append(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(200, 205, 0)
+    s.fetch(10, 100 if bad else 206, [("t", 0, 0, [] if bad else [0])])
+
+
+def f1_too_little(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(100, 105, 0)
+    s.fetch(10, 106 if bad else 511, [("t", 0, 0, [0])], least=2 * SIZE)
+
+
+def f2(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (10, 3000):
+        s.fetch(at, at + (1900 if bad else 1090), [("t", 0, 0, [])], wait=1000)
+
+
+def f2_never(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (10, 3000):
+        s.fetch(at, None if bad else at + 1001, [("t", 0, 0, [])], wait=1000)
+
+
+def f3(s: Story, bad: bool) -> None:
+    s.topic()
+    for offset, at in enumerate((10, 4000)):
+        s.produce(at + 100, at + 105, offset)
+        s.fetch(at, at + (1001 if bad else 110), [("t", 0, offset, [offset])], wait=1000)
+
+
+def f3_without(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(100, 105, 0)
+    s.fetch(10, 110, [("t", 0, 0, [] if bad else [0])])
+
+
+def f4(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(5, 6, 0)
+    for at in (10, 2000):
+        s.fetch(at, at + (501 if bad else 2), [("t", 0, 0, [0])])
+
+
+def f4_empty(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(5, 6, 0)
+    s.fetch(10, 12, [("t", 0, 0, [] if bad else [0])], wait=0)
+
+
+def f5(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(100, 105, 0)
+    s.fetch(10, 511, [("t", 0, 0, [] if bad else [0])], least=1000)
+
+
+def f6(s: Story, bad: bool) -> None:
+    s.topic()
+    s.fetch(10, 12, [("t", 0, 99, 3 if bad else 1)])
+
+
+def f6_waits(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (10, 2000):
+        s.fetch(at, at + (501 if bad else 2), [("nobody", 0, 0, 3)])
+
+
+def f6_epoch(s: Story, bad: bool) -> None:
+    s.topic()
+    s.metadata(5, epoch=4)
+    s.fetch(10, 12, [("t", 0, 0, 0 if bad else 75)], epoch=1000)
+
+
+def f7(s: Story, bad: bool) -> None:
+    s.topic(partitions=2)
+    s.produce(4, 5, 0)
+    s.produce(4, 5, 0, number=1)
+    for at in (10, 2000):
+        s.fetch(at, at + (501 if bad else 2), [("t", 0, 0, [0]), ("t", 1, 0, [0])], least=2 * SIZE)
+
+
+def deleted(s: Story, t: float) -> None:
+    s.ask(t, "delete_topics", {"topic_names": ["t"]}, t + 5, {"responses": [{"name": "t", "error_code": 0}]})
+
+
+def f8(s: Story, bad: bool) -> None:
+    s.topic()
+    deleted(s, 100)
+    s.fetch(10, 200, [("t", 0, 0, [] if bad else 3)], wait=20_000)
+
+
+def f8_waits(s: Story, bad: bool) -> None:
+    s.topic()
+    deleted(s, 100)
+    for _ in range(2):
+        s.fetch(10, 20_011 if bad else 200, [("t", 0, 0, 3)], wait=20_000)
+
+
+def stopped(s: Story, begin: float, end: float) -> None:
+    s.topic(replicas=2, min_insync_replicas="2")
+    s.event(begin, "stimulus", body={"what": "stopped"})
+    s.event(end, "stimulus", body={"what": "continues"})
+    s.produce(4, 5, 0)
+    for at in (begin - 2, end - 10, end + 100):
+        s.metadata(at, in_sync=2)
+
+
+def f9(s: Story, bad: bool) -> None:
+    stopped(s, 100, 5000)
+    s.produce(200, 202, 1)
+    s.fetch(210, 1211, [("t", 0, 1, [1] if bad else [])], wait=1000)
+
+
+def p1(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0)
+    s.produce(20, 21, 0 if bad else 1)
+
+
+def p1_refused(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0, error=2 if bad else 0)
+
+
+def p1_not_fetched(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0)
+    s.fetch(20, 21, [("t", 0, 0, 1 if bad else [0])])
+
+
+def p2(s: Story, bad: bool) -> None:
+    s.produce(10, 11 if bad else None, 0, acks=0, conn="c")
+    s.ask(20, "api_versions", {}, 21, {}, conn="c")
+
+
+def p2_closed(s: Story, bad: bool) -> None:
+    s.produce(10, None, 0, acks=0, conn="c")
+    s.ask(20, "api_versions", {}, None if bad else 21, {}, conn="c")
+    s.close(30, "c", "peer")
+
+
+def p3(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0, acks=2, error=0 if bad else 21)
+
+
+def p4(s: Story, bad: bool) -> None:
+    s.topic(replicas=2, min_insync_replicas="2")
+    s.produce(4, 5, 0)
+    for at in (8, 5000):
+        s.metadata(at, in_sync=1)
+    s.produce(10, 12, 1, acks=-1, error=0 if bad else 19)
+
+
+def p5(s: Story, bad: bool) -> None:
+    stopped(s, 100, 5000)
+    for at in (200, 2000):
+        s.produce(at, at + (400 if bad else 1005), 1, acks=-1, error=7)
+
+
+def p5_late(s: Story, bad: bool) -> None:
+    stopped(s, 100, 9000)
+    for at in (200, 4000):
+        s.produce(at, at + (3000 if bad else 1005), 1, acks=-1, error=7)
+
+
+def p6(s: Story, bad: bool) -> None:
+    stopped(s, 100, 5000)
+    for at in (3000, 3001):
+        s.produce(at, 8000 if bad else 5020, 1, acks=-1, timeout=20_000)
+
+
+def a1(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (100, 40_000):
+        s.metadata(at, 3 if bad or at == 100 else 0)
+
+
+def a1_second(s: Story, bad: bool) -> None:
+    s.topic()
+    error = 0 if bad else 36
+    s.ask(
+        10, "create_topics", {"topics": [{"name": "t"}]}, 11, {"topics": [{"name": "t", "error_code": error}]}
+    )
+
+
+def a2(s: Story, bad: bool) -> None:
+    s.topic()
+    deleted(s, 100)
+    s.metadata(40_000, 0 if bad else 3)
+
+
+def delete_records(s: Story, t: float, offset: int, low: int, error: int = 0) -> None:
+    part = {"partition_index": 0, "offset": offset}
+    said = {"partition_index": 0, "low_watermark": low, "error_code": error}
+    s.ask(t, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, t + 1,
+          {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+
+
+def d1(s: Story, bad: bool) -> None:
+    s.topic()
+    for offset in range(3):
+        s.produce(10 + offset, 10.5 + offset, offset)
+    delete_records(s, 20, 2, 0 if bad else 2)
+
+
+def d1_below(s: Story, bad: bool) -> None:
+    s.topic()
+    for offset in range(3):
+        s.produce(10 + offset, 10.5 + offset, offset)
+    delete_records(s, 20, 2, 2)
+    s.fetch(30, 31, [("t", 0, 0, [0] if bad else 1)])
+
+
+def d1_beyond(s: Story, bad: bool) -> None:
+    s.topic()
+    delete_records(s, 20, 99, 99 if bad else -1, 0 if bad else 1)
+
+
+def g0(s: Story, bad: bool) -> None:
+    s.join(10, 11, "", 1 if bad else -1, error=0 if bad else 79, leader="a", told="a", given="a")
+
+
+def g1(s: Story, bad: bool) -> None:
+    s.join(10, 11, "", error=79, given="a")
+    s.join(20, 500 if bad else 1021, "a", 1, leader="a", told="a")
+
+
+def g1_late(s: Story, bad: bool) -> None:
+    for at in (10, 20_000):
+        s.scene = f"told#{at}"
+        s.join(at, at + 1, "", error=79, given="a")
+        s.join(at + 10, at + (2900 if bad else 1011), "a", 1, leader="a", told="a", rebalance=6000)
+
+
+def g2(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(5000, 5100, "a", 2, leader="a", told="ab")
+    s.join(5001, 5100, "b", 2, leader="a", told="ab" if bad else "")
+
+
+def g2_two_leaders(s: Story, bad: bool) -> None:
+    s.join(5000, 7100, "a", 1, leader="a", told="ab")
+    s.join(5001, 7100, "b", 1, leader="b" if bad else "a")
+
+
+def g3(s: Story, bad: bool) -> None:
+    s.pair()
+    number = 4 if bad else 2
+    s.join(5000, 5100, "a", number, leader="a", told="ab")
+    s.join(5099, 5100, "b", number, leader="a")
+
+
+def newcomer(s: Story, t: float, answer: float | None, generation: int = 2) -> None:
+    s.join(t, t + 1, "", error=79, given="n")
+    s.join(t + 2, answer, "n", generation, leader="a")
+
+
+def g3_told(s: Story, bad: bool) -> None:
+    s.pair()
+    newcomer(s, 3000, 5005)
+    for at in (4000, 4100):
+        s.beat(at, "a", 1, 0 if bad else 27)
+    for one in "ab":
+        s.join(5000, 5005, one, 2, leader="a", told="abn" if one == "a" else "")
+
+
+def g4(s: Story, bad: bool) -> None:
+    s.pair()
+    newcomer(s, 3000, 3500 if bad else 5005)
+    s.join(4000, 5005, "a", 3 if bad else 2, leader="a", told="abn")
+    s.join(5000, 5005, "b", 3 if bad else 2, leader="a")
+
+
+def g4_waits(s: Story, bad: bool) -> None:
+    s.pair()
+    answer = 6000 if bad else 3210
+    newcomer(s, 3000, answer)
+    s.join(3100, answer, "a", 2, leader="a", told="abn")
+    s.join(3200, answer, "b", 2, leader="a")
+
+
+def two_syncs(s: Story, early: float, share: str) -> None:
+    for one in "ab":
+        s.join(10, 2010, one, 1, leader="a", told="ab" if one == "a" else "")
+    s.sync(2020, early, "b", 1, share)
+    s.sync(2500, 2505, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+
+
+def g5(s: Story, bad: bool) -> None:
+    two_syncs(s, 2025 if bad else 2506, "sb")
+
+
+def g5_share(s: Story, bad: bool) -> None:
+    two_syncs(s, 2506, "other" if bad else "sb")
+
+
+def g5_late(s: Story, bad: bool) -> None:
+    for at in range(2):
+        s.scene = f"told#{at}"
+        two_syncs(s, 4900 if bad else 2506, "sb")
+
+
+def without_b(s: Story, answer: float, error: int) -> None:
+    s.pair()
+    newcomer(s, 3000, answer)
+    s.join(3100, answer, "a", 2, leader="a", told="an")
+    for at in range(3200, int(answer), 500):
+        s.beat(at, "b", 1, 27)
+    s.beat(answer + 200, "b", 1, error)
+
+
+def g6(s: Story, bad: bool) -> None:
+    without_b(s, 4000 if bad else 6010, 25)
+
+
+def g6_not_out(s: Story, bad: bool) -> None:
+    without_b(s, 6010, 0 if bad else 25)
+
+
+def g6_late(s: Story, bad: bool) -> None:
+    without_b(s, 7500 if bad else 6010, 25)
+
+
+def silent_b(s: Story, told: float) -> None:
+    s.pair()
+    s.beat(2100, "b", 1)
+    for at in range(2100, 12_000, 100):
+        s.beat(at, "a", 1, 27 if at >= told else 0)
+
+
+def g7(s: Story, bad: bool) -> None:
+    silent_b(s, 5000 if bad else 8110)
+
+
+def g7_late(s: Story, bad: bool) -> None:
+    for at in range(2):
+        s.scene = f"told#{at}"
+        silent_b(s, 20_000 if bad else 8110)
+
+
+def g8(s: Story, bad: bool) -> None:
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.pair()
+        s.leave(3000, "b")
+        for at in range(3002, 6000, 20):
+            s.beat(at, "a", 1, 0 if bad and at < 5500 else 27)
+
+
+def g9(s: Story, bad: bool) -> None:
+    s.pair()
+    s.beat(3000, "a", 101, 0 if bad else 22)
+
+
+def g9_unknown(s: Story, bad: bool) -> None:
+    s.pair()
+    s.beat(3000, "nobody", 1, 0 if bad else 25)
+
+
+def g10(s: Story, bad: bool) -> None:
+    s.pair()
+    for at in range(3000, 14_000, 2000):
+        s.beat(at, "a", 1)
+        s.beat(at, "b", 1, 25 if bad and at > 9000 else 0)
+
+
+def c1(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in range(12):
+        s.fetch(10, None, [("t", 0, 0, [])], wait=2000, conn=f"cut{at}")
+        s.close(100, f"cut{at}")
+    for t in (200, 300):
+        s.ask(t, "api_versions", {}, 4000 if bad else t + 1, {}, conn=f"new{t}")
+
+
+def c1_files(s: Story, bad: bool) -> None:
+    s.event(5, "stimulus", body={"what": "files", "files": 50})
+    c1(s, False)
+    s.event(9000, "stimulus", body={"what": "files", "files": 62 if bad else 51})
+
+
+TWINS: dict[str, tuple[Twin, ...]] = {
+    "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
+    "F1": (f1, f1_before_the_append, f1_too_little), "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
+    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits), "F9": (f9,),
+    "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed), "P3": (p3,), "P4": (p4,), "P5": (p5, p5_late),
+    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "D1": (d1, d1_below, d1_beyond), "G0": (g0,),
+    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_told), "G4": (g4, g4_waits),
+    "G5": (g5, g5_share, g5_late), "G6": (g6, g6_not_out, g6_late), "G7": (g7, g7_late), "G8": (g8,),
+    "G9": (g9, g9_unknown), "G10": (g10,), "C1": (c1, c1_files),
+}  # fmt: skip
+CASES = [
+    pytest.param(clause, twin, id=f"{clause}-{twin.__name__}")
+    for clause, twins in TWINS.items()
+    for twin in twins
+]
+
+
+def test_every_clause_has_twins() -> None:
+    assert list(TWINS) == list(WIRE_CLAUSES)
+
+
+@pytest.mark.parametrize(("clause", "twin"), CASES)
+def test_a_legal_history_is_kept_and_its_twin_is_not(clause: str, twin: Twin) -> None:
+    legal = Story()
+    twin(legal, False)
+    kept = legal.judged(clause)
+    assert kept.occasions, f"{clause} had no occasion: {kept.reason}"
+    assert kept.verdict is Verdict.PASS, (kept.causes, kept.reason)
+    wrong = Story()
+    twin(wrong, True)
+    assert wrong.judged(clause).verdict is Verdict.VIOLATED
+
+
+LATE = [f2, f3, f4, f6_waits, f7, f8_waits, g4_waits, g5_late, g7_late, g8, p5_late, p6, c1]
+
+
+@pytest.mark.parametrize("twin", LATE, ids=lambda one: one.__name__)
+def test_on_a_slow_machine_a_late_answer_is_unknown(twin: Twin) -> None:
+    clause = next(clause for clause, twins in TWINS.items() if twin in twins)
+    slow = Story(late_ms=5000)
+    twin(slow, True)
+    assert slow.judged(clause).verdict is Verdict.UNKNOWN
+
+
+def test_one_late_row_alone_is_unknown() -> None:
+    story = Story()
+    story.topic()
+    story.fetch(10, 1900, [("t", 0, 0, [])], wait=1000)
+    story.fetch(3000, 4001, [("t", 0, 0, [])], wait=1000)
+    result = story.judged("F2")
+    assert result.verdict is Verdict.UNKNOWN
+    assert "did not come again" in result.reason

@@ -1,0 +1,171 @@
+"""Wire histories in a few words: what is asked and answered at which millisecond, as a trace that can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.wire.bound import MS
+from purgatorio_spec.wire.file import trace_of
+from purgatorio_spec.wire.judge import judge_trace
+from purgatorio_spec.wire.record import Declared, Kind, WireEvent, WireHeader
+
+SIZE = 100
+"""Bytes of an append of one record."""
+END_MS = 60_000.0
+
+
+@dataclass
+class Story:
+    """Events in any order; `judged` puts them in the order of time."""
+
+    declared: Declared = field(default_factory=lambda: Declared(initial_delay_ms=1000))
+    offered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    late_ms: float = 0
+    scene: str = "told#1"
+    _events: list[tuple[float, int, dict[str, object]]] = field(default_factory=list)
+    _asked: int = 0
+
+    def event(self, t: float, ev: Kind, **fields: object) -> int:
+        """Any event; the number that it is told by, until all are put in order."""
+        number = len(self._events)
+        self._events.append((t, number, {"ev": ev, "scene": self.scene, **fields}))
+        return number
+
+    def ask(
+        self, t: float, api: str, body: Mapping[str, object], answer: float | None = None, got: object = None,
+        *, conn: str = "", version: int = 9, **more: object,
+    ) -> int:  # fmt: skip
+        """A request, on a connection of its own unless one is named, and its answer."""
+        self._asked += 1
+        conn = conn or f"c{self._asked}"
+        asked = self.event(t, "request", conn=conn, corr=self._asked, api=api, version=version, body=body)
+        if answer is not None:
+            self.event(
+                answer,
+                "answer",
+                conn=conn,
+                corr=self._asked,
+                c=asked,
+                api=api,
+                version=version,
+                body=got,
+                **more,
+            )
+        return asked
+
+    def topic(self, name: str = "t", partitions: int = 1, replicas: int = 1, **configs: str) -> None:
+        """A topic that was made and has been fetched: it leads."""
+        asked = {
+            "name": name, "num_partitions": partitions, "replication_factor": replicas,
+            "configs": [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()],
+        }  # fmt: skip
+        self.ask(0, "create_topics", {"topics": [asked]}, 1, {"topics": [{"name": name, "error_code": 0}]})
+        for number in range(partitions):
+            self.fetch(2, 3, [(name, number, 0, [])], wait=0, least=0)
+
+    def fetch(
+        self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
+        *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1,
+    ) -> int:  # fmt: skip
+        """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
+        topics = [
+            {"topic": name, "partitions": [
+                {"partition": number, "fetch_offset": offset, "current_leader_epoch": epoch,
+                 "partition_max_bytes": 1 << 20}]}
+            for name, number, offset, _ in parts
+        ]  # fmt: skip
+        responses = [
+            {"topic": name, "partitions": [
+                {"partition_index": number, "error_code": came if isinstance(came, int) else 0,
+                 "records": [{"base": base, "last": base, "count": 1, "bytes": SIZE}
+                             for base in ([] if isinstance(came, int) else came)]}]}
+            for name, number, _, came in parts
+        ]  # fmt: skip
+        body = {"max_wait_ms": wait, "min_bytes": least, "max_bytes": 1 << 20, "topics": topics}
+        return self.ask(t, "fetch", body, answer, {"error_code": 0, "responses": responses}, conn=conn)
+
+    def produce(
+        self, t: float, answer: float | None, base: int, *, name: str = "t", number: int = 0, acks: int = 1,
+        error: int = 0, timeout: int = 1000, conn: str = "",
+    ) -> int:  # fmt: skip
+        """An append of one record."""
+        data = [{"index": number, "records": [{"base": 0, "last": 0, "count": 1, "bytes": SIZE}]}]
+        said = {"index": number, "error_code": error, "base_offset": base}
+        return self.ask(
+            t, "produce", {"acks": acks, "timeout_ms": timeout, "topic_data": [{"name": name, "partition_data": data}]},
+            answer, {"responses": [{"name": name, "partition_responses": [said]}]}, conn=conn,
+        )  # fmt: skip
+
+    def metadata(self, t: float, error: int = 0, *, name: str = "t", in_sync: int = 1, epoch: int = 0) -> int:
+        """What the broker says of a topic, at once."""
+        part = {"partition_index": 0, "leader_epoch": epoch, "isr_nodes": list(range(in_sync))}
+        said = {"name": name, "error_code": error, "partitions": [part] if not error else []}
+        asked = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
+        return self.ask(t, "metadata", asked, t + 1, {"topics": [said]})
+
+    def join(
+        self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
+        told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000,
+    ) -> int:  # fmt: skip
+        """A join, and the generation that it is answered with."""
+        body = {
+            "group_id": "g",
+            "member_id": member,
+            "session_timeout_ms": session,
+            "rebalance_timeout_ms": rebalance,
+        }
+        got = {
+            "error_code": error, "generation_id": generation, "leader": leader, "member_id": given or member,
+            "members": [{"member_id": one} for one in told],
+        }  # fmt: skip
+        return self.ask(t, "join_group", body, answer, got)
+
+    def sync(
+        self, t: float, answer: float | None, member: str, generation: int, share: str = "", *, error: int = 0,
+        gives: Mapping[str, str] | None = None,
+    ) -> int:  # fmt: skip
+        """A sync, with what the leader gives, and the share that came back."""
+        assignments = [{"member_id": one, "assignment": given} for one, given in (gives or {}).items()]
+        body = {"group_id": "g", "member_id": member, "generation_id": generation, "assignments": assignments}
+        return self.ask(t, "sync_group", body, answer, {"error_code": error, "assignment": share})
+
+    def beat(
+        self, t: float, member: str, generation: int, error: int = 0, answer: float | None = None
+    ) -> int:
+        """A heartbeat, answered after a millisecond unless said otherwise."""
+        body = {"group_id": "g", "member_id": member, "generation_id": generation}
+        return self.ask(t, "heartbeat", body, t + 1 if answer is None else answer, {"error_code": error})
+
+    def leave(self, t: float, member: str) -> int:
+        """A member leaves."""
+        body = {"group_id": "g", "members": [{"member_id": member}]}
+        return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": []})
+
+    def pair(self, at: float = 10) -> None:
+        """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on."""
+        for one in "ab":
+            self.join(at, at + 1, "", error=79, given=one)
+            self.join(at + 5, at + 2005, one, 1, leader="a", told="ab" if one == "a" else "")
+        self.sync(at + 2006, at + 2009, "b", 1, "sb")
+        self.sync(at + 2007, at + 2008, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+
+    def close(self, t: float, conn: str, by: str = "us", err: str = "") -> int:
+        """A connection ends."""
+        return self.event(t, "close", conn=conn, by=by, err=err or None)
+
+    def judged(self, clause: str, end_ms: float = END_MS) -> ClauseResult:
+        """The verdict of one clause over the story."""
+        self.event(end_ms, "stimulus", body={"what": "the end"})
+        control = {"t_from": 0, "late_ns": int(self.late_ms * MS), "rtt_ns": MS // 10}
+        self._events.append((end_ms, len(self._events), {"ev": "control", "scene": "", **control}))
+        order = sorted(self._events, key=lambda one: (one[0], one[1]))
+        place = {number: i for i, (_, number, _) in enumerate(order)}
+        events: list[WireEvent] = []
+        for i, (t, _, fields) in enumerate(order):
+            c = fields.get("c")
+            told = {**fields, "c": place[c]} if isinstance(c, int) else fields
+            events.append(WireEvent(i=i, t=int(t * MS), **told))  # type: ignore[arg-type] # fields by name
+        header = WireHeader("story", {"address": "nowhere"}, self.offered, self.declared)
+        return judge_trace(trace_of(header, events)).clauses[clause]
