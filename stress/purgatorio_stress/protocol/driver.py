@@ -149,8 +149,10 @@ class CommandSubject:
         try:
             with LineChild(self.name, self.command, limits) as child:
                 try:
-                    with StreamedRecording(recorder, out_path, self._header(run, plan), every_s=None):
-                        self._drive(Talk(child, talked, limits, self.listener), child, clock, plan, progress)
+                    header = self._header(run, plan)
+                    with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
+                        talk = Talk(child, talked, limits, self.listener, recording.flush)
+                        self._drive(talk, child, clock, plan, progress)
                 finally:
                     _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
         except SubjectFailed as failure:
@@ -171,6 +173,7 @@ class CommandSubject:
             talk.finish()
             return
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
+        operations = plan.timers
         plan = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(plan, self.part, one_lane)
 
@@ -178,10 +181,21 @@ class CommandSubject:
             progress(self.name, min(settled, plan.timers), plan.timers)
 
         if self.mode == "real":
-            drive_real(talk, self.description, self.part, dues, self._give_up_ns(plan), report)
+            drive_real(
+                talk,
+                self.description,
+                self.part,
+                plan.seed,
+                operations,
+                dues,
+                self._give_up_ns(plan),
+                report,
+            )
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
-            drive_virtual(talk, clock, self.description, self.part, dues, manner, plan.seed, report)
+            drive_virtual(
+                talk, clock, self.description, self.part, dues, manner, plan.seed, operations, report
+            )
         talk.finish()
 
     def _header(self, run: str, plan: Plan) -> Header:
@@ -211,8 +225,10 @@ class CommandSubject:
             return self.limits
         if self.mode.endswith("-gates"):
             return ChildLimits(total_s=600.0)
-        real_s = 0.0 if self.virtual else self._give_up_ns(plan) / 1e9
-        return ChildLimits(total_s=60.0 + real_s + 0.02 * plan.timers, lines=100_000 + 100 * len(plan.steps))
+        real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
+        return ChildLimits(
+            total_s=120.0 + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
+        )
 
 
 def _called(command: Sequence[str]) -> str:

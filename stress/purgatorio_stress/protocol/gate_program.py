@@ -25,7 +25,7 @@ from purgatorio_stress.protocol.message import (
     Register,
 )
 
-__all__ = ["CLASSES", "Expiry", "GateProgram", "gate_programs", "named_in"]
+__all__ = ["CLASSES", "Expiry", "GateProgram", "Inside", "gate_programs", "named_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,21 @@ class Expiry:
     id: str
 
 
-LaneCall = Call | Expiry
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A call that a thread makes where it stands: at a gate inside a callback of this operation or task."""
+
+    id: str
+    call: Call
+
+
+LaneCall = Call | Expiry | Inside
 
 
 @dataclass(frozen=True, slots=True)
 class GateProgram:
-    """`before` and `after` the calls of the lanes nobody is stopped. `inside`: what the other lanes call is called from
-    inside the callbacks of the first. `volley`: see the module; so many times. `looks_for`: the class of bugs."""
+    """`before` and `after` the calls of the lanes nobody is stopped. A lane that calls only from `Inside` callbacks is
+    none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs."""
 
     name: str
     looks_for: str
@@ -50,7 +58,6 @@ class GateProgram:
     stops: tuple[str, ...]
     before: tuple[Call, ...] = ()
     after: tuple[Call, ...] = ()
-    inside: bool = False
     volley: int = 0
 
     def calls(self) -> tuple[LaneCall, ...]:
@@ -65,13 +72,13 @@ class GateProgram:
         """Why this subject cannot be put through it, or None."""
         if not set(self.stops) & set(description.gates):
             return f"no gate at {' or '.join(self.stops)}"
-        lanes = 1 if self.inside else len(self.lanes)
+        lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
         if description.lanes < lanes:
             return f"{description.lanes} lanes of {lanes}"
         if self.expiring() and not virtual and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
         for call in self.calls():
-            lacking = _NEEDED.get(type(call))
+            lacking = _NEEDED.get(type(call.call if isinstance(call, Inside) else call))
             if lacking is not None and lacking not in description.capabilities:
                 return f"no {lacking}"
         return None
@@ -113,6 +120,9 @@ def gate_programs(part: Part, soon_ns: int, far_ns: int) -> tuple[GateProgram, .
 
 
 def _of_purgatory(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
+    def inside(operation: str, *calls: Call) -> tuple[LaneCall, ...]:
+        return tuple(Inside(operation, call) for call in calls)
+
     def waits(keys: str, operation: str = "op", delay_ns: int = far_ns) -> Register:
         return Register(operation, tuple(keys), delay_ns)
 
@@ -124,7 +134,7 @@ def _of_purgatory(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
     return (
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
-        GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), event), (_TRY, _ARM), inside=True),
+        GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY, _ARM)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
@@ -148,12 +158,15 @@ def _of_purgatory(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("list-empties-and-fills-at-once", _LISTS, ((Check("a"),), (waits("a", "next"),)), (_TRY, _DONE),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a")), volley=_VOLLEYS),
-        GateProgram("check-inside-completion", _CALLBACK, ((Check("a"),), (Check("b"), Check("a"))), (_DONE,),
-                    (waits("ab"), waits("b", "other"), Ready("op"), Ready("other")), inside=True),
-        GateProgram("sizes-inside-callbacks", _CALLBACK, ((Check("a"),), (Gauge(), Gauge())), (_TRY, _DONE),
-                    (waits("ab"), Ready("op")), inside=True),
-        GateProgram("registration-inside-completion", _CALLBACK, ((Check("a"),), (waits("a", "next"),)), (_DONE,),
-                    (waits("a"), Ready("op")), (Ready("next"), Check("a")), inside=True),
+        GateProgram("check-inside-completion", _CALLBACK, ((Check("a"),), inside("op", Check("b"), Check("a"))),
+                    (_DONE,), (waits("ab"), waits("b", "other"), Ready("op"), Ready("other"))),
+        GateProgram("completions-that-check-each-other", _CALLBACK,
+                    ((Check("a"),), (Check("b"),), inside("op", Check("b")), inside("other", Check("a"))), (_DONE,),
+                    (waits("a"), waits("b", "other"), Ready("op"), Ready("other"))),
+        GateProgram("sizes-inside-callbacks", _CALLBACK, ((Check("a"),), inside("op", Gauge(), Gauge())),
+                    (_TRY, _DONE), (waits("ab"), Ready("op"))),
+        GateProgram("registration-inside-completion", _CALLBACK, ((Check("a"),), inside("op", waits("a", "next"))),
+                    (_DONE,), (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
     )  # fmt: skip
 
 
@@ -165,10 +178,10 @@ def _of_timer(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
         GateProgram("fire-cancel", _TIMER, (fires, (Cancel("t"), Cancel("t"))), (_FIRE,), (soon,)),
         GateProgram("fire-add", _TIMER, (fires, (other, Cancel("v"))), (_FIRE, _ARM), (soon, Add("v", far_ns))),
         GateProgram("slow-task", _SLOW, (fires, (other, Gauge())), (_FIRE,), (soon, Add("v", soon_ns))),
-        GateProgram("add-inside-task", _CALLBACK, (fires, (other, Cancel("v"))), (_FIRE,), (soon, Add("v", far_ns)),
-                    inside=True),
-        GateProgram("cancel-inside-its-task", _CALLBACK, (fires, (Cancel("t"), Gauge())), (_FIRE,), (soon,),
-                    inside=True),
+        GateProgram("add-inside-task", _CALLBACK, (fires, (Inside("t", other), Inside("t", Cancel("v")))), (_FIRE,),
+                    (soon, Add("v", far_ns))),
+        GateProgram("cancel-inside-its-task", _CALLBACK, (fires, (Inside("t", Cancel("t")),)), (_FIRE,), (soon,)),
+        GateProgram("size-inside-task", _CALLBACK, (fires, (Inside("t", Gauge()),)), (_FIRE,), (soon,)),
         GateProgram("adds-at-once", _LEVEL, adds, (_ARM,), volley=_VOLLEYS),
     )  # fmt: skip
 
@@ -179,6 +192,10 @@ def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
 
 
 def _named(call: LaneCall, mark: str) -> LaneCall:
+    if isinstance(call, Inside):
+        made = _named(call.call, mark)
+        assert not isinstance(made, Expiry | Inside), "a call stays one"
+        return Inside(mark + call.id, made)
     if isinstance(call, Register):
         return replace(call, id=mark + call.id, keys=tuple(mark + key for key in call.keys))
     if isinstance(call, Check | CancelKey):

@@ -19,7 +19,14 @@ from typing import Final
 
 from purgatorio_stress.protocol.conversation import Hold
 from purgatorio_stress.protocol.describe import Part
-from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, LaneCall, gate_programs, named_in
+from purgatorio_stress.protocol.gate_program import (
+    Expiry,
+    GateProgram,
+    Inside,
+    LaneCall,
+    gate_programs,
+    named_in,
+)
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -166,7 +173,7 @@ class GatedRun:
         """Let all threads go on until they have returned; then make the calls one by one, stopping nobody."""
         self._drain()
         for call in calls:
-            assert not isinstance(call, Expiry), "those are the lanes'"
+            assert not isinstance(call, Expiry | Inside), "those are the lanes'"
             if self._talk.conversation.makes_sense(call):
                 self.ask(call)
             self._drain()
@@ -299,7 +306,7 @@ class _Play:
         """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
         talked = self.run.talk.conversation
         standing = [hold for hold in talked.standing() if not self._early(hold)]
-        calls = [self._call(lane) for lane in range(len(self.lanes)) if self._can_call(lane, standing)]
+        calls = [self._call(lane) for lane in range(len(self.lanes)) if self._can_call(lane)]
         if self.program.volley:
             if calls:
                 return calls[:1]
@@ -310,7 +317,7 @@ class _Play:
     def _go(self, hold: Hold) -> Act:
         return lambda: self.run.go([hold])
 
-    def _can_call(self, lane: int, standing: Sequence[Hold]) -> bool:
+    def _can_call(self, lane: int) -> bool:
         if not self.lanes[lane]:
             return False
         talked = self.run.talk.conversation
@@ -320,9 +327,14 @@ class _Play:
             begun = any(hold.id == call.id for hold in talked.holds.values())
             if not begun:
                 return False
-        if self.program.inside and lane:
-            return bool(standing)
+        if isinstance(call, Inside):
+            return self._place(call) is not None
         return talked.free(lane)
+
+    def _place(self, call: Inside) -> Hold | None:
+        """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""
+        standing = self.run.talk.conversation.standing()
+        return next((hold for hold in reversed(standing) if hold.id == call.id), None)
 
     def _call(self, lane: int) -> Act:
         def make() -> None:
@@ -330,8 +342,10 @@ class _Play:
             if isinstance(call, Expiry):
                 self.run.expire(call.id, lane, self.delays[call.id], self.begun_s)
                 self.held_back.discard(call.id)
-            elif self.program.inside and lane:
-                self.run.ask(call, hold=self.run.talk.conversation.standing()[-1].number)
+            elif isinstance(call, Inside):
+                place = self._place(call)
+                assert place is not None, "it could be made"
+                self.run.ask(call.call, hold=place.number)
             else:
                 self.run.ask(call, lane)
 

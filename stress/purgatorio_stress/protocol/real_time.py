@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from purgatorio_stress.protocol.message import Description, Gauge, Quiesce, Start
+from purgatorio_stress.protocol.describe import Part
+from purgatorio_stress.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_stress.protocol.reach import REACHES_FROM, Reach
 from purgatorio_stress.protocol.talk import Talk
 from purgatorio_stress.protocol.timeline import Due
 
@@ -18,12 +20,14 @@ _GAUGE_EVERY = 50
 def drive_real(
     talk: Talk,
     description: Description,
-    part: str,
+    part: Part,
+    seed: int,
+    operations: int,
     dues: Sequence[Due],
     give_up_ns: int,
     progress: Callable[[int], None],
 ) -> None:
-    """Carry out the calls, then wait until all is over, or until `give_up_ns` after the start.
+    """Carry out the calls and what is beyond a plan, then wait until all is over, or until `give_up_ns` after that.
 
     A run in which something is still pending has come to rest only by a late bound that the subject declared: what has
     not happened by then is lost. Raises SubjectFailed.
@@ -43,10 +47,57 @@ def drive_real(
             talk.ask(Gauge(), due.lane)
         if number % report == 0:
             progress(len(settled.known) - len(settled.pending))
-    for lane in range(description.lanes):
-        talk.wait_for_lane(lane)
-    give_up_s = start_s + give_up_ns / 1e9
-    while settled.pending and time.monotonic() < give_up_s:
-        talk.listen(min(give_up_s, time.monotonic() + _LOOK_S))
+    run = _RealRun(talk, description, give_up_ns)
+    run.settle()
+    if operations >= REACHES_FROM:
+        reach = Reach(run, description, part, seed)
+        reach.in_real_time()
+        if part == "purgatory":
+            reach.garbage(8)
+        run.settle()
     if not settled.pending or description.late_ns is not None:
         talk.call(Quiesce())
+
+
+class _RealRun:
+    """See `ReachingRun`. What is added or registered goes to one lane after the other, and what follows to the same."""
+
+    def __init__(self, talk: Talk, description: Description, give_up_ns: int) -> None:
+        self._talk = talk
+        self._lanes = description.lanes
+        self._lane = 0
+        self._lost: set[str] = set()
+        self._give_up_ns = give_up_ns
+
+    @property
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        if isinstance(call, Add | Register):
+            self._lane = (self._lane + 1) % self._lanes
+        if isinstance(call, Quiesce):
+            self._wait_for_lanes()
+        self._talk.wait_for_lane(self._lane)
+        if self._talk.conversation.makes_sense(call):
+            self._talk.ask(call, self._lane)
+
+    def advance_through(self, until_ns: int) -> None:
+        self._talk.listen(until_ns / 1e9)
+
+    def leap(self, by_ns: int) -> None:
+        self._wait_for_lanes()
+        self._talk.listen(time.monotonic() + by_ns / 1e9)
+
+    def settle(self) -> None:
+        self._wait_for_lanes()
+        settled = self._talk.conversation.settled
+        give_up_s = time.monotonic() + self._give_up_ns / 1e9
+        while settled.pending - self._lost and time.monotonic() < give_up_s:
+            self._talk.listen(min(give_up_s, time.monotonic() + _LOOK_S))
+        # Nobody waits for these again.
+        self._lost |= settled.pending
+
+    def _wait_for_lanes(self) -> None:
+        for lane in range(self._lanes):
+            self._talk.wait_for_lane(lane)

@@ -7,6 +7,7 @@ of the program. The result is a trace like any other, and a talk that can be typ
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -45,7 +46,8 @@ _FEWER: Final = (20, 100)
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
 MAX_PLAYS: Final = 400
-"""So many scripts are played at most; what is found by then is short, if not the shortest."""
+MAX_SECONDS: Final = 30.0
+"""So many scripts are played at most, and for so long; what is found by then is short, if not the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ class _Search:
         self._player = player
         self._clause = clause
         self._most = plays
+        self._until_s = time.monotonic() + MAX_SECONDS
 
     def reduced(self, script: Script, operation: str) -> Script | None:
         """The script without all that it does not need; None if it does not break the clause (any more)."""
@@ -173,7 +176,7 @@ class _Search:
         return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
 
     def _broken(self, script: Script) -> bool:
-        if self.plays >= self._most:
+        if self.plays >= self._most or time.monotonic() > self._until_s:
             return False
         self.plays += 1
         return _played(self._player, script, self._clause, self.plays) is not None
@@ -181,7 +184,7 @@ class _Search:
     def _without_pieces(self, script: Script) -> Script:
         """Delta debugging: leave out pieces of half the calls, a quarter, ..., one."""
         piece = max(1, len(script.calls) // 2)
-        while self.plays < self._most:
+        while self.plays < self._most and time.monotonic() < self._until_s:
             kept, place, left_out = script.calls, 0, False
             while place < len(kept):
                 fewer = kept[:place] + kept[place + piece :]

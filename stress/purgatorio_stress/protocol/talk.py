@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
@@ -12,6 +13,9 @@ from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
 __all__ = ["Listener", "Talk", "checked_description"]
+
+_FLUSH_EVERY: Final = 20_000
+"""Lines from the subject."""
 
 Listener = Callable[[str, bytes], None]
 """Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
@@ -30,7 +34,8 @@ def checked_description(child: LineChild, said: Answer | Description) -> Descrip
 class Talk:
     """Calls to one child, one at a time by `call`, or with several under way by `ask` and `listen`.
 
-    Everything raises SubjectFailed where the child misbehaves.
+    Everything raises SubjectFailed where the child misbehaves. `flush` is called now and then, to write what was
+    recorded: a long run must not be held in memory.
     """
 
     def __init__(
@@ -39,11 +44,14 @@ class Talk:
         conversation: Conversation,
         limits: ChildLimits,
         listener: Listener | None = None,
+        flush: Callable[[], None] | None = None,
     ) -> None:
         self.conversation = conversation
         self._child = child
         self._limits = limits
         self._listener = listener
+        self._flush = flush
+        self._heard = 0
         self._quiet_since_s = time.monotonic()
 
     def ask(
@@ -143,6 +151,9 @@ class Talk:
     def _take(self, line: bytes) -> Said:
         self._quiet_since_s = time.monotonic()
         self._note("<", line)
+        self._heard += 1
+        if self._flush is not None and self._heard % _FLUSH_EVERY == 0:
+            self._flush()
         try:
             return self.conversation.hear(line)
         except Misbehaved as misbehaved:

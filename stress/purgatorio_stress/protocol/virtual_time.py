@@ -13,16 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.message import (
     MAX_TIME_NS,
     Add,
     Advance,
+    Call,
     Description,
     Gauge,
     Quiesce,
     Register,
     Start,
 )
+from purgatorio_stress.protocol.reach import REACHES_FROM, Reach
 from purgatorio_stress.protocol.talk import Talk
 from purgatorio_stress.protocol.timeline import Due
 from purgatorio_stress.subject.plan import HUGE_NS, MS
@@ -41,6 +44,9 @@ _AFTERWARDS_NS: Final = 400 * MS
 """Time after the last deadline, for a purgatory that purges now and then."""
 
 _GAUGE_EVERY: Final = 50
+
+_CLOSELY: Final = 4_000
+"""So many deadlines are looked at from all sides; around later ones the clock stops at ticks only."""
 
 
 @dataclass
@@ -80,14 +86,15 @@ def drive_virtual(
     talk: Talk,
     clock: VirtualClock,
     description: Description,
-    part: str,
+    part: Part,
     dues: Sequence[Due],
     manner: Manner,
     seed: int,
+    operations: int,
     progress: Callable[[int], None],
-) -> None:
-    """Carry out the calls. Raises SubjectFailed."""
-    run = _VirtualRun(talk, clock, description, random.Random(f"jumps/{seed}"))
+) -> str:
+    """Carry out the calls, and then what is beyond a plan; what of that was left out, and why. Raises SubjectFailed."""
+    run = _VirtualRun(talk, clock, description, random.Random(f"jumps/{seed}"), manner)
     talk.call(Start(part, "virtual", clock.now_ns))
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
@@ -95,19 +102,29 @@ def drive_virtual(
             run.advance_through(run.moment_of(due))
         elif run.dice.random() < 0.2:
             run.jump()
-        run.make(due)
+        run.call(due.call)
         if number % _GAUGE_EVERY == 0:
             run.gauge()
         if number % report == 0:
             progress(len(talk.conversation.settled.known) - len(talk.conversation.settled.pending))
     run.come_to_rest(manner)
     talk.call(Quiesce())
+    reach = Reach(run, description, part, seed)
+    if operations < REACHES_FROM:
+        return f"levels, days and purges: only from {REACHES_FROM} operations on"
+    reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
+    if part == "purgatory" and manner == "steps":
+        reach.garbage(100)
+    run.come_to_rest(manner)
+    talk.call(Quiesce())
+    return reach.left_out
 
 
 class _VirtualRun:
     def __init__(
-        self, talk: Talk, clock: VirtualClock, description: Description, dice: random.Random
+        self, talk: Talk, clock: VirtualClock, description: Description, dice: random.Random, manner: Manner
     ) -> None:
+        self._manner = manner
         self.start_ns = clock.now_ns
         self.dice = dice
         self._talk = talk
@@ -115,10 +132,11 @@ class _VirtualRun:
         self._unit_ns = description.unit_ns
         self._tick_ns = max(description.tick_ns or MS, description.unit_ns)
         self._late_ns = description.late_ns
-        self._jump_ns = longest_jump_ns(description)
+        self.jump_ns = longest_jump_ns(description)
         self._wheel_ns = self._tick_ns * (description.wheel_size or 20)
         self._gauges = "gauge" in description.capabilities
         self._moments: list[int] = []
+        self._closely = _CLOSELY
         self._deadlines: list[int] = []
         self._last_ns = self.start_ns
 
@@ -130,32 +148,40 @@ class _VirtualRun:
             return moment_ns
         return on_tick_ns
 
-    def make(self, due: Due) -> None:
+    @property
+    def now_ns(self) -> int:
+        """What the clock says."""
+        return self._clock.now_ns
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
         """Make the call, unless it speaks of what was never added, and remember its deadline."""
-        call = due.call
         if not self._talk.conversation.makes_sense(call):
             return
         self._talk.call(call)
-        if isinstance(call, Add | Register) and call.delay_ns < HUGE_NS:
-            self._expect(self._clock.now_ns + max(0, call.delay_ns))
+        if isinstance(call, Add | Register) and (call.delay_ns < HUGE_NS or through):
+            self._expect(self._clock.now_ns + max(0, call.delay_ns), through)
             if call.delay_ns <= 0:
                 # It is due now, and a subject that fires in `advance` only has not been asked to yet.
                 self._advance(self._clock.now_ns)
 
-    def _expect(self, deadline_ns: int) -> None:
+    def _expect(self, deadline_ns: int, through: tuple[int, ...]) -> None:
         self._last_ns = max(self._last_ns, deadline_ns)
         heapq.heappush(self._deadlines, deadline_ns)
+        if self._manner == "jumps":
+            return
+        self._closely -= 1
         ticks = [deadline_ns - (deadline_ns - origin) % self._tick_ns for origin in (0, self.start_ns)]
-        moments = {
-            deadline_ns - self._unit_ns,
-            deadline_ns,
-            *ticks,
-            *(tick + self._tick_ns for tick in ticks),
-        }
+        moments = {*ticks, *(tick + self._tick_ns for tick in ticks)}
+        if self._closely > 0 or through:
+            moments |= {deadline_ns - self._unit_ns, deadline_ns}
         if self._late_ns is not None:
             moments.add(deadline_ns + self._late_ns)
+        for width_ns in through:
+            boundaries = (deadline_ns - (deadline_ns - origin) % width_ns for origin in (0, self.start_ns))
+            moments |= {boundary + beside for boundary in boundaries for beside in (-self._unit_ns, 0)}
         for moment_ns in moments:
-            heapq.heappush(self._moments, moment_ns - moment_ns % self._unit_ns)
+            if moment_ns > self._clock.now_ns:
+                heapq.heappush(self._moments, moment_ns - moment_ns % self._unit_ns)
 
     def advance_through(self, until_ns: int) -> None:
         """Go to each moment of interest up to `until_ns`, and there."""
@@ -163,6 +189,8 @@ class _VirtualRun:
             moment_ns = heapq.heappop(self._moments)
             if moment_ns > self._clock.now_ns:
                 self._advance(moment_ns)
+        while self._manner == "jumps" and until_ns - self._clock.now_ns > self.jump_ns:
+            self._advance(self._clock.now_ns + self.jump_ns)
         if until_ns > self._clock.now_ns:
             self._advance(until_ns)
 
@@ -188,8 +216,16 @@ class _VirtualRun:
                 to_deadline_ns,
             )
         )
-        units = min(max(0, forward_ns), self._jump_ns) // self._unit_ns
+        units = min(max(0, forward_ns), self.jump_ns) // self._unit_ns
         self._advance(now_ns + units * self._unit_ns)
+
+    def leap(self, by_ns: int) -> None:
+        """Go forward at once, over whatever is due."""
+        self._advance(self._clock.now_ns + by_ns)
+
+    def settle(self) -> None:
+        """Go past the last deadline."""
+        self.come_to_rest(self._manner)
 
     def gauge(self) -> None:
         """Read the sizes, where the subject can."""
@@ -203,7 +239,7 @@ class _VirtualRun:
         if manner == "steps":
             self.advance_through(rest_ns)
         # A late bound of days is not gone through minute by minute.
-        step_ns = max(self._jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)
+        step_ns = max(self.jump_ns, (self._late_ns or 0) // 1_000 // self._unit_ns * self._unit_ns)
         while self._clock.now_ns < rest_ns:
             self._advance(min(rest_ns, self._clock.now_ns + step_ns))
         afterwards = -(-_AFTERWARDS_NS // self._unit_ns) * self._unit_ns

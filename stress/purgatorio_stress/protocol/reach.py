@@ -1,0 +1,248 @@
+"""What a plan of seconds does not reach: every level of a wheel, idle gaps, days, and garbage.
+
+In real time that is what comes within ten seconds, and an idle gap of six. Virtual time is free, so each level of the
+wheel that the subject declares is filled in its turn, four of them at least: tasks on and beside its boundaries, added
+just before, at and just after one, while all finer levels are filled too; then time passes through every boundary at
+which they may cascade. Before a level lies an idle gap. A subject whose `advance` goes through time tick by tick is
+slow over days: it is asked no further than it can.
+
+A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
+several times over, and read at rest in between.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from purgatorio_stress.protocol.describe import Part
+from purgatorio_stress.protocol.message import (
+    MAX_TIME_NS,
+    Add,
+    Call,
+    Cancel,
+    CancelKey,
+    Check,
+    Description,
+    Force,
+    Quiesce,
+    Ready,
+    Register,
+)
+from purgatorio_stress.subject.plan import MS
+
+__all__ = ["REACHES_FROM", "Reach", "ReachingRun", "levels_of"]
+
+_DAYS_NS: Final = 3 * 24 * 3_600_000 * MS
+_LEVELS_LEAST: Final = 4
+_BUCKETS: Final = 12
+"""Of a level so many are passed at least, and more where there is room."""
+
+_IDLE_NS: Final = 6_000 * MS
+_EPOCH_MOST_S: Final = 10.0
+"""A level is left out where, by the one before it, its time would take longer than this to pass."""
+
+REACHES_FROM: Final = 500
+"""A smaller plan is carried out alone: it was asked to be small."""
+
+_REAL_NS: Final = 9_000 * MS
+"""No delay is longer in real time."""
+
+_GARBAGE_MOST: Final = 24_000
+_PURGES: Final = 4
+_REAPER_NS: Final = 250 * MS
+_KEYS: Final = 3
+"""Of every operation: the bound on garbage counts the most keys that one has."""
+
+
+class ReachingRun(Protocol):
+    """What it needs of a run, in either time. All times in nanoseconds; everything raises SubjectFailed."""
+
+    @property
+    def now_ns(self) -> int:
+        """What the driver's clock says; it moves by what is called here only, or by itself."""
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        """Make it. `through`: the widths of the levels at whose boundaries before its deadline time is to stop."""
+
+    def advance_through(self, until_ns: int) -> None:
+        """To every moment of interest until then."""
+
+    def leap(self, by_ns: int) -> None:
+        """Let so much time pass, at once."""
+
+    def settle(self) -> None:
+        """Past all that is waited for."""
+
+
+def levels_of(description: Description, room_ns: int) -> list[int]:
+    """The widths of a bucket on each level of the declared wheel, the finest first: four at least, and days, as far as
+    a dozen buckets have room. Without a wheel, as of one with twenty buckets."""
+    tick_ns, size = max(description.tick_ns or MS, description.unit_ns), max(2, description.wheel_size or 20)
+    found = [tick_ns]
+    while (len(found) < _LEVELS_LEAST or found[-1] < _DAYS_NS) and found[-1] * size * _BUCKETS <= room_ns:
+        found.append(found[-1] * size)
+    return found
+
+
+class Reach:
+    """The phases beyond the plan, for one part of a subject."""
+
+    def __init__(self, run: ReachingRun, description: Description, part: Part, seed: int) -> None:
+        self._run = run
+        self._description = description
+        self._part = part
+        self._dice = random.Random(f"reach/{seed}")
+        self._unit_ns = description.unit_ns
+        self._size = max(2, description.wheel_size or 20)
+        self._count = 0
+        self._room_ns = 0
+        self.left_out = ""
+        """Which levels were not reached, and why."""
+
+    def through_levels(self, *, longest_ns: int) -> None:
+        """All levels whose buckets are no wider than this, with idle gaps between them."""
+        # Of what is left a third, for the gaps and for what comes after.
+        self._room_ns = min(self._description.most_delay_ns * 2, MAX_TIME_NS - self._run.now_ns) // 3
+        levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
+        passed_s, before_ns = 0.0, levels[0]
+        for number, width_ns in enumerate(levels):
+            buckets = min(_BUCKETS + self._size, self._room_ns // width_ns)
+            if passed_s * (width_ns // before_ns) * buckets > _EPOCH_MOST_S:
+                self.left_out = f"levels of {width_ns:,} ns a bucket and more: time passes too slowly there"
+                return
+            begun_s = time.monotonic()
+            self._run.leap(self._rounded(width_ns))
+            passed_s, before_ns = time.monotonic() - begun_s, width_ns
+            self._idle()
+            self._level(levels[: number + 1])
+            self._run.settle()
+
+    def in_real_time(self) -> None:
+        """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""
+        widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= _REAL_NS]
+        for number in range(len(widths)):
+            for delay_ns in self._delays(widths[: number + 1]):
+                if delay_ns <= _REAL_NS + widths[0]:
+                    self._begin(delay_ns, widths)
+        self._run.settle()
+        self._run.leap(_IDLE_NS)
+        for delay_ns in self._delays(widths[:2]):
+            self._begin(min(delay_ns, 300 * MS), widths)
+        self._run.settle()
+
+    def _idle(self) -> None:
+        """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
+        self._run.leap(self._rounded(_IDLE_NS))
+        for _ in range(7):
+            self._run.leap(self._rounded(_IDLE_NS // 6))
+
+    def _level(self, widths: list[int]) -> None:
+        """Around a boundary of the widest: before, at and behind it, a finer bucket behind it, in the midst."""
+        wide_ns = widths[-1]
+        finer_ns = widths[-2] if len(widths) > 1 else self._unit_ns
+        for beside_ns in (-self._unit_ns, 0, self._unit_ns, finer_ns, wide_ns // 2):
+            now_ns = self._run.now_ns
+            boundary_ns = now_ns + -now_ns % wide_ns + wide_ns
+            self._run.advance_through(boundary_ns + self._rounded(beside_ns))
+            most_ns = max(2 * wide_ns, self._room_ns // 4)
+            added = [
+                self._begin(delay_ns, widths) for delay_ns in self._delays(widths) if delay_ns <= most_ns
+            ]
+            self._disturb(added, widths)
+
+    def _delays(self, widths: list[int]) -> Iterator[int]:
+        wide_ns, size = widths[-1], self._size
+        buckets = (1, 2, size // 2, size - 1, size)
+        beside = (-self._unit_ns, 0, self._unit_ns)
+        for number in buckets:
+            yield number * wide_ns + self._dice.choice(beside)
+        yield wide_ns
+        yield wide_ns
+        yield wide_ns * size - wide_ns + self._dice.randrange(wide_ns)
+        for width_ns in widths[:-1]:
+            yield self._dice.randint(1, size) * width_ns + self._dice.choice(beside)
+        yield self._dice.randrange(wide_ns, 2 * wide_ns)
+
+    def _disturb(self, added: list[str], widths: list[int]) -> None:
+        """Some are taken back, at once or after a cascade, and some of those are added again."""
+        chosen = self._dice.sample(added, len(added) // 4)
+        for number, name in enumerate(chosen):
+            if number % 2:
+                self._run.advance_through(self._run.now_ns + widths[max(0, len(widths) - 2)])
+            self._take_back(name)
+        if "add-again" in self._description.capabilities and self._part == "timer":
+            for name in self._dice.sample(added, len(added) // 4):
+                delay_ns = self._fit(self._dice.choice(widths) * self._dice.randint(1, 3))
+                self._run.call(Add(name, delay_ns), tuple(widths))
+
+    def _begin(self, delay_ns: int, widths: list[int]) -> str:
+        self._count += 1
+        delay_ns = self._fit(delay_ns)
+        if self._part == "timer":
+            name = f"far-{self._count}"
+            self._run.call(Add(name, delay_ns), tuple(widths))
+        else:
+            name = f"far-op-{self._count}"
+            self._run.call(
+                Register(name, tuple(f"{name}-{key}" for key in range(_KEYS)), delay_ns), tuple(widths)
+            )
+        return name
+
+    def _take_back(self, name: str) -> None:
+        if self._part == "timer":
+            if "cancel" in self._description.capabilities:
+                self._run.call(Cancel(name))
+        elif "cancel-key" in self._description.capabilities and self._dice.random() < 0.5:
+            self._run.call(CancelKey(f"{name}-0"))
+        else:
+            self._complete(name, f"{name}-1")
+
+    def _complete(self, name: str, key: str) -> None:
+        if "force" in self._description.capabilities and self._dice.random() < 0.5:
+            self._run.call(Force(name))
+        else:
+            self._run.call(Ready(name))
+            self._run.call(Check(key))
+
+    def garbage(self, readings: int) -> None:
+        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times;
+        the sizes are read so often in between, at rest."""
+        interval = self._description.purge_interval
+        if interval is None or interval * _PURGES > _GARBAGE_MOST:
+            self.left_out = self.left_out or f"purges: the interval is {interval}"
+            return
+        self._run.settle()
+        count = max(interval * _PURGES, 200)
+        each = max(1, count // readings)
+        far_ns = self._fit(3_600_000 * MS)
+        for number in range(count):
+            name = f"left-{number}"
+            live = number % max(1, count // 8) == 0
+            keys = (f"{name}-0", f"left-{number % 7}-1", f"left-{number % 11}-2")
+            self._run.call(Register(name, keys, far_ns))
+            if not live:
+                self._complete(name, keys[0])
+            if number % each == 0:
+                self._at_rest()
+        self._at_rest()
+        for number in range(0, count, max(1, count // 8)):
+            self._complete(f"left-{number}", f"left-{number}-0")
+        self._at_rest()
+
+    def _at_rest(self) -> None:
+        for _ in range(2):
+            self._run.leap(self._rounded(_REAPER_NS))
+        self._run.call(Quiesce())
+
+    def _fit(self, delay_ns: int) -> int:
+        """As the subject takes it."""
+        least_ns, most_ns = max(0, self._description.least_delay_ns), self._description.most_delay_ns
+        within_ns = min(max(delay_ns, least_ns), most_ns)
+        up_ns = self._rounded(within_ns)
+        return up_ns if up_ns <= most_ns else up_ns - self._unit_ns
+
+    def _rounded(self, time_ns: int) -> int:
+        return time_ns + -time_ns % self._unit_ns
