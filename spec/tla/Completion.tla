@@ -118,5 +118,8 @@ Once == calls < 2 /\ wins < 2                                    \* O1
 NoLostCompletion == Over => completed                            \* O4
 CompletedAtReturn ==                                             \* O4, locked
   Locked => \A t \in Threads : obliged[t] /\ pc[t] = "end" => completed
+NoOverlap ==                                                     \* O6, locked
+  Locked => ~\E t, u \in Threads : pc[t] = "finish" /\ pc[u] \in {"evaluate", "force"}
+OnlyReady == completed => Ready                                  \* O2
 Ends == <>Over                                                   \* P3
 ===============================================================================

@@ -108,4 +108,29 @@ NotLate == [][Drained => \A x \in DOMAIN tasks : Floor(x[1], Tick) > now]_vars
 (* T1: what a flush fires is due. *)
 NotEarly == [][\A b \in queue : Flush(b) =>
   \A x \in DOMAIN tasks : (x[2] = b[2] /\ x[3] = b[3] /\ Expired(clocks', x[1])) => Floor(x[1], Tick) <= now]_vars
+
+(* What waits for a deadline, in whichever bucket, and whether its tick has come. *)
+RECURSIVE Sum(_, _)
+Sum(bag, set) == IF set = {} THEN 0 ELSE LET x == CHOOSE x \in set : TRUE IN bag[x] + Sum(bag, set \ {x})
+Pending(bag, d) == Sum(bag, {x \in DOMAIN bag : x[1] = d})
+Due(d) == Floor(d, Tick) <= now
+Deadlines == {x[1] : x \in DOMAIN tasks} \cup {x[1] : x \in DOMAIN tasks'}
+(* T3: an add puts one task more under its own deadline, or fires it at once, where it is due. *)
+AddRefines == [][\A delay \in Delays : Add(delay) =>
+  \/ \A d \in Deadlines \cup {now + delay} :
+       Pending(tasks', d) = Pending(tasks, d) + (IF d = now + delay THEN 1 ELSE 0)
+  \/ Due(now + delay) /\ \A d \in Deadlines : Pending(tasks', d) = Pending(tasks, d)]_vars
+(* T1, T3: a flush takes away what is due, in the order of the ticks, and nothing else. *)
+FlushRefines == [][\A b \in queue : Flush(b) => \A d \in Deadlines :
+  /\ Pending(tasks', d) <= Pending(tasks, d)
+  /\ Pending(tasks', d) < Pending(tasks, d) => Due(d) /\ d \div Tick >= firedTick]_vars
+OthersKeep == [][(Clock \/ Drain \/ Drained) => tasks' = tasks]_vars
+Monotone == [][\A l \in 1..Len(clocks) : clocks[l] <= clocks'[l]]_vars
+(* A flush empties its bucket, and what it moves goes to a lower level. *)
+Cascades == [][\A b \in queue : Flush(b) => \A x \in DOMAIN tasks' :
+  /\ ~(x[2] = b[2] /\ x[3] = b[3])
+  /\ (x \notin DOMAIN tasks \/ (x \in DOMAIN tasks /\ tasks'[x] > tasks[x])) => x[2] < b[2]]_vars
+(* T7: a drain ends. *)
+Fair == Spec /\ WF_vars(Drained \/ \E b \in queue : Flush(b))
+DrainEnds == draining ~> ~draining
 ===============================================================================

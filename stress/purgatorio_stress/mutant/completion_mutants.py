@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory
-from purgatorio.delayed.dialect import Count, Op, try_again
+from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 from purgatorio.delayed.locked import Locked
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.delayed.watchers import WatcherList, Watchers
@@ -52,7 +52,7 @@ def _register_watching_all(
     return try_again(operation, self.safe_try_complete)
 
 
-def _give_up(self: PendingFlag, operation: DelayedOperation) -> bool:
+def _give_up(self: PendingFlag, operation: Completable) -> bool:
     if not operation.lock.acquire(blocking=False):
         return False
     try:
@@ -61,7 +61,7 @@ def _give_up(self: PendingFlag, operation: DelayedOperation) -> bool:
         operation.lock.release()
 
 
-def _retry_once(self: PendingFlag, operation: DelayedOperation) -> bool:
+def _retry_once(self: PendingFlag, operation: Completable) -> bool:
     for _ in range(2):
         again = True
         if operation.lock.acquire(blocking=False):
@@ -79,7 +79,7 @@ def _retry_once(self: PendingFlag, operation: DelayedOperation) -> bool:
     return False
 
 
-def _pending_not_reset(self: PendingFlag, operation: DelayedOperation) -> bool:
+def _pending_not_reset(self: PendingFlag, operation: Completable) -> bool:
     while True:
         operation.sync.loop_head(operation)
         done = False
@@ -95,7 +95,7 @@ def _pending_not_reset(self: PendingFlag, operation: DelayedOperation) -> bool:
             return done
 
 
-def _force_without_compare_and_set(self: PendingFlag, operation: DelayedOperation) -> bool:
+def _force_without_compare_and_set(self: PendingFlag, operation: Completable) -> bool:
     if operation.completed.get():
         return False
     operation.completed.set(True)
@@ -104,7 +104,7 @@ def _force_without_compare_and_set(self: PendingFlag, operation: DelayedOperatio
     return True
 
 
-def _flag_after_callback(self: PendingFlag, operation: DelayedOperation) -> bool:
+def _flag_after_callback(self: PendingFlag, operation: Completable) -> bool:
     if operation.completed.get():
         return False
     operation.cancel()
@@ -112,7 +112,7 @@ def _flag_after_callback(self: PendingFlag, operation: DelayedOperation) -> bool
     return operation.completed.compare_and_set(False, True)
 
 
-def _force_outside_the_lock(self: Locked, operation: DelayedOperation) -> bool:
+def _force_outside_the_lock(self: Locked, operation: Completable) -> bool:
     if not operation.completed.compare_and_set(False, True):
         return False
     operation.cancel()
@@ -125,7 +125,7 @@ def _expire_whoever_won(self: DelayedOperation) -> None:
     self.on_expiration()
 
 
-def _force_without_cancel(self: PendingFlag, operation: DelayedOperation) -> bool:
+def _force_without_cancel(self: PendingFlag, operation: Completable) -> bool:
     if not operation.completed.compare_and_set(False, True):
         return False
     operation.call_on_complete()
