@@ -1,0 +1,59 @@
+"""The tutorials are played: their files are written, the failure is the one on the page, the mended code passes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
+FAILURE = re.compile(r"(<!-- failure -->\n```text\n)(.*?)(<!-- /failure -->)", re.DOTALL)
+MENDED = re.compile(r"<!-- (wrong|right) -->\n```python\n(.*?)```\n", re.DOTALL)
+SHOWN = re.compile(r"= FAILURES =+\n_+ [^\n]* _+\n(.*?)^replay ", re.DOTALL | re.MULTILINE)
+AGAIN = re.compile(r"^again    pytest '(.*)'$", re.MULTILINE)
+
+
+def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`pytest` in a folder, as a stranger runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "--color=no", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["tutorial-timer.md", "tutorial-purgatory.md"])
+def test_a_tutorial_does_what_it_says(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """`--refresh-golden` writes the failure anew."""
+    page = DOCS / name
+    text = page.read_text()
+    files = FILE.findall(text)
+    assert len(files) == 2
+    for file, code in files:
+        (tmp_path / file).write_text(code)
+    failed = suite(tmp_path, "-x")
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    shown, again = SHOWN.search(failed.stdout), AGAIN.search(failed.stdout)
+    assert shown is not None
+    assert again is not None
+    if request.config.getoption("--refresh-golden"):
+        page.write_text(FAILURE.sub(lambda found: f"{found[1]}{shown[1]}```\n{found[3]}", text))
+        text = page.read_text()
+    told = FAILURE.search(text)
+    assert told is not None
+    assert told[2] == f"{shown[1]}```\n"
+    mending = dict(MENDED.findall(text))
+    subject = tmp_path / files[0][0]
+    assert subject.read_text().count(mending["wrong"]) == 1
+    subject.write_text(subject.read_text().replace(mending["wrong"], mending["right"]))
+    passed = suite(tmp_path, again[1])
+    assert passed.returncode == 0, passed.stdout
+    assert " passed" in passed.stdout
