@@ -61,7 +61,7 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
         key_events_sql,
         ready_sql,
     )
-    from purgatorio_spec.history.run import run_of
+    from purgatorio_spec.history.run import RunFacts, run_of
 
     duck = duckdb.connect(config={"threads": 2, "memory_limit": "2GB", "preserve_insertion_order": False})
     sources = " UNION ALL ".join(
@@ -74,7 +74,8 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
         "SELECT run_key, max(t), max(t) FILTER (WHERE f = 'quiesce') FROM events GROUP BY run_key"
     ).fetchall()
     for key, end_t, rest_t in last:
-        run = run_of(header_of(paths[key].stem), whole=True, end_t=end_t, rest_t=rest_t)
+        facts = RunFacts(end_t=end_t, rest_t=rest_t)
+        run = run_of(header_of(paths[key].stem), facts, whole=True)
         duck.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(RUN_COLUMNS))})", run_row(key, run))
     duck.execute(f"CREATE TEMP TABLE operations AS {operations_sql(DUCKDB)}")
     duck.execute(f"CREATE TEMP TABLE key_events AS {key_events_sql()}")

@@ -220,7 +220,7 @@ def garbage(broken: bool) -> Trace:
         made.register(name, ["k", "l"])
         made.check("k", name)
     made.register("live", ["k", "l"])
-    made.gauge(watched=7 if broken else 6, delayed=1)
+    made.gauge(watched=9 if broken else 8, delayed=1)
     return made
 
 
@@ -303,7 +303,50 @@ def never_fired(broken: bool) -> Trace:
     made.wait(2 * MS)
     if not broken:
         made.fire("a")
+    made.wait(50 * MS)
     made.gauge(watched=0, delayed=1 if broken else 0)
+    return made
+
+
+def fired_and_never_added(broken: bool) -> Trace:
+    made = Trace()
+    if not broken:
+        made.add("a", delay_ns=0)
+    made.fire("a")
+    return made
+
+
+def fired_though_given_back(broken: bool) -> Trace:
+    """What a key gave back before its deadline; its twin was given back when it was being handed over."""
+    made = Trace()
+    made.register("a", delay_ns=10 * MS)
+    made.wait(0 if broken else 11 * MS)
+    made.give_back("k", "a")
+    made.wait(12 * MS)
+    made.expire("a")
+    made.register("b", delay_ns=10 * MS)
+    made.give_back("k", "b")
+    return made
+
+
+def completed_under_a_lost_key(broken: bool) -> Trace:
+    """A key that gave the operation back completes it no more; another of its keys may."""
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.give_back("k", "a")
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("k" if broken else "l", "a")
+    return made
+
+
+def expired_without_its_callback(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a", delay_ns=10 * MS)
+    made.wait(11 * MS)
+    with made.call("timer_fire", "a", th="exec"):
+        made.complete("a", th="exec")
+        if not broken:
+            made.point("on_expiration", "a", th="exec")
     return made
 
 
@@ -352,6 +395,8 @@ TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
     ("O2", "true-before-ready", true_before_ready),
     ("O3", "expired-twice", expired_twice),
     ("O3", "expiration-without-its-completion", expiration_without_its_completion),
+    ("O2", "completed-under-a-lost-key", completed_under_a_lost_key),
+    ("O3", "expired-without-its-callback", expired_without_its_callback),
     ("O4", "ready-before-registration", ready_before_registration),
     ("O4", "unclaimed-on-return", unclaimed_on_return),
     ("O4", "never-claimed", never_claimed),
@@ -371,7 +416,9 @@ TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
     ("T2", "late", late),
     ("T3", "fired-twice", fired_twice),
     ("T3", "never-fired", never_fired),
+    ("T3", "fired-and-never-added", fired_and_never_added),
     ("T4", "fired-after-cancel", fired_after_cancel),
+    ("T4", "fired-though-given-back", fired_though_given_back),
     ("T4", "fired-after-cancel", lambda broken: fired_after_cancel(broken, "netty-hashed-wheel")),
     ("T4", "fired-after-cancel", lambda broken: fired_after_cancel(broken, "asyncio")),
     ("T4", "fired-after-cancel", fired_behind_the_barrier),

@@ -18,6 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import ClauseResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
@@ -153,6 +154,13 @@ class Trace:
                 with self.call("try_complete", operation, th=th, out=1):
                     self.complete(operation, th=th)
 
+    def give_back(self, key: str, *operations: str) -> None:
+        """A `cancel_for_key` that gives these operations back."""
+        c = self.start("cancel_for_key", keys=[key])
+        for operation in operations:
+            self.point("cancelled", operation, keys=[key])
+        self.end(c, len(operations))
+
     def gauge(self, watched: int | None, delayed: int | None, f: str = "quiesce") -> None:
         """A reading as a point."""
         self.point(f, state=State(watched, delayed))
@@ -162,14 +170,8 @@ class Trace:
     def judge(self, *, whole: bool = True, dropped: int = 0) -> dict[str, ClauseResult]:
         """The verdicts of the process engine. `whole`: there is an end record; `dropped`: what it says."""
         table = pa.Table.from_batches([event_batch((e.i + 2, e) for e in self.events)], EVENT_SCHEMA)
-        rest = [e.t for e in self.events if e.f == "quiesce"]
-        run = run_of(
-            self.header,
-            whole=whole and not dropped,
-            end_t=max((e.t for e in self.events), default=0),
-            rest_t=max(rest, default=None),
-            dropped=dropped > 0,
-        )
+        found = run_facts(table, self.header.recorded)
+        run = run_of(self.header, found, whole=whole and not dropped, dropped=dropped > 0)
         facts = TraceFacts("made.jsonl", self.header, len(self.events), dropped=dropped, has_end=whole)
         return conclude(facts, run, judge_run(run, table)).clauses
 

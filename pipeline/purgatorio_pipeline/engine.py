@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -61,9 +61,10 @@ from purgatorio_pipeline.stretches import (
     ready_sql,
 )
 from purgatorio_spec.history.operation import CONTEXT
-from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.history.stream import ROW_FIELDS
 from purgatorio_spec.history.summary import Summary
+from purgatorio_spec.judge.context import unsettled_cancels
 from purgatorio_spec.judge.result import CheckResult, RunResult, conclude
 from purgatorio_spec.judge.tally import EXAMPLES, Cause, RunTally, Tally
 from purgatorio_spec.profile import PROFILES
@@ -142,19 +143,32 @@ def _show_runs(spark: SparkSession, runs: dict[int, Run]) -> None:
 
 def _runs(ingested: Ingested, blocks: Blocks) -> dict[int, Run]:
     runs: dict[int, Run] = {}
+    threads, cancels = _threads_and_cancels(ingested.events)
     for key, facts in ingested.facts.items():
         if facts.header is None or facts.header.profile not in PROFILES:
             continue
         some = blocks.get(key, [])
         dropped = facts.dropped > 0 or facts.broken > 0
-        runs[key] = run_of(
-            facts.header,
-            whole=facts.has_end and not dropped and facts.cut is None,
+        found = RunFacts(
+            start_t=min((block.start_t for block in some), default=0),
             end_t=max((block.end_t for block in some), default=0),
             rest_t=max((block.rest_t for block in some if block.rest_t is not None), default=None),
-            dropped=dropped,
+            threads=threads.get(key, 1),
+            unsettled=unsettled_cancels(cancels[key], "cancelled" in facts.header.recorded),
         )
+        whole = facts.has_end and not dropped and facts.cut is None
+        runs[key] = run_of(facts.header, found, whole=whole, dropped=dropped)
     return runs
+
+
+def _threads_and_cancels(events: DataFrame) -> tuple[dict[int, int], dict[int, list[dict[str, Any]]]]:
+    """By run key the number of threads, and the `cancel_for_key` events in order."""
+    counted = events.groupBy("run_key").agg(fn.count_distinct("th").alias("threads")).collect()
+    cancels: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    chosen = events.where("f = 'cancel_for_key'").select("run_key", "i", "ph", "c", "keys", "err")
+    for row in chosen.orderBy("run_key", "i").collect():
+        cancels[row["run_key"]].append(row.asDict())
+    return {row["run_key"]: row["threads"] for row in counted}, cancels
 
 
 @dataclass(slots=True)
@@ -340,12 +354,13 @@ def _add_found(found: DataFrame, tallies: dict[int, RunTally]) -> None:
     for row in (
         found.where("kind = 'sums'")
         .groupBy("run_key", "clause")
-        .agg(fn.sum("occasions").alias("occasions"), fn.sum("unknown").alias("unknown"))
+        .agg(fn.sum("occasions").alias("occasions"))
         .collect()
     ):
-        tally = _tally(tallies[row["run_key"]], row["clause"])
-        tally.occasions += row["occasions"]
-        tally.unknown += row["unknown"]
+        _tally(tallies[row["run_key"]], row["clause"]).occasions += row["occasions"]
+    undecided = found.where("kind = 'undecided'").groupBy("run_key", "clause", "cause")
+    for row in undecided.agg(fn.sum("unknown").alias("count")).collect():
+        _tally(tallies[row["run_key"]], row["clause"]).leave_open(row["cause"], row["count"])
     orphans = found.where("kind = 'orphans'").groupBy("run_key")
     for row in orphans.agg(
         fn.sum("occasions").alias("count"), fn.min(fn.col("events")[0]).alias("first")

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from purgatorio_spec.clause.registry import Clause
+from purgatorio_spec.clause.declaration import Clause, Part
 from purgatorio_spec.history.operation import CONTEXT
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.stream import ROW_FIELDS, ROW_SCHEMA, histories
@@ -24,7 +24,7 @@ from purgatorio_spec.history.summary import summary_of
 from purgatorio_spec.judge.context import context_batch, thread_context
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_spec.trace.columns import Fields
-from purgatorio_spec.verdict import Judgement, Violation
+from purgatorio_spec.verdict import Violation
 
 _FOUND: Final[Fields] = [
     pa.field("run_key", pa.int32()),
@@ -39,8 +39,8 @@ _FOUND: Final[Fields] = [
     pa.field("seen", pa.string()),
 ]
 FOUND_SCHEMA: Final = pa.schema(_FOUND)
-"""`kind`: `sums` (occasions and unknown of a clause), `violation`, `orphans` (events: the first ones; occasions: how
-many), `summary` (events: the fields of `Summary`)."""
+"""`kind`: `sums` (occasions of a clause), `undecided` (unknown: how many, cause: the reason), `violation`, `orphans`
+(events: the first ones; occasions: how many), `summary` (events: the fields of `Summary`)."""
 
 _BATCH_ROWS: Final = 5_000
 Found = dict[str, object]
@@ -64,23 +64,34 @@ def violation_row(run_key: int, violation: Violation) -> Found:
 
 @dataclass(slots=True)
 class _Sums:
-    """Occasions and undecided of each run and clause, and rows to be sent."""
+    """Occasions of each run and clause, what was left undecided by reason, and rows to be sent."""
 
-    counts: dict[tuple[int, str], list[int]] = field(default_factory=dict)
+    counts: dict[tuple[int, str], int] = field(default_factory=dict)
+    undecided: dict[tuple[int, str, str], int] = field(default_factory=dict)
     rows: list[Found] = field(default_factory=list)
 
-    def add(self, run_key: int, clause: Clause, judgement: Judgement) -> None:
-        count = self.counts.setdefault((run_key, clause.id), [0, 0])
-        count[0] += judgement.occasions
-        count[1] += judgement.unknown
-        if judgement.violation is not None:
-            self.rows.append(violation_row(run_key, judgement.violation))
+    def add(self, run_key: int, run: Run, part: Part, clauses: Iterable[Clause]) -> None:
+        for clause in clauses:
+            judgement = clause.judge(run, part)
+            if judgement is None:
+                continue
+            key = (run_key, clause.id)
+            self.counts[key] = self.counts.get(key, 0) + judgement.occasions
+            if judgement.undecided:
+                open_key = (*key, judgement.undecided)
+                self.undecided[open_key] = self.undecided.get(open_key, 0) + 1
+            if judgement.violation is not None:
+                self.rows.append(violation_row(run_key, judgement.violation))
 
     def batches(self, last: bool) -> Iterator[pa.RecordBatch]:
         if last:
             self.rows += [
-                {"run_key": key, "kind": "sums", "clause": clause, "occasions": count[0], "unknown": count[1]}
+                {"run_key": key, "kind": "sums", "clause": clause, "occasions": count}
                 for (key, clause), count in self.counts.items()
+            ]
+            self.rows += [
+                {"run_key": key, "kind": "undecided", "clause": clause, "cause": reason, "unknown": count}
+                for (key, clause, reason), count in self.undecided.items()
             ]
         if last or len(self.rows) >= _BATCH_ROWS:
             yield pa.RecordBatch.from_pylist(self.rows, schema=FOUND_SCHEMA)
@@ -104,9 +115,7 @@ def judge_operations(runs: Mapping[int, Run], summarised: frozenset[int]) -> Tas
                         "events": history.orphans[:1],
                     }
                 )
-            for clause in clauses[run_key]:
-                if clause.of_operation is not None:
-                    sums.add(run_key, clause, clause.of_operation(run, history))
+            sums.add(run_key, run, history, clauses[run_key])
             if run_key in summarised:
                 sums.rows.append({"run_key": run_key, "kind": "summary", "events": list(summary_of(history))})
             yield from sums.batches(last=False)
@@ -153,9 +162,7 @@ def follow_threads(runs: Mapping[int, Run]) -> Task:
             context = thread_context(table)
             sums = _Sums()
             for check in context.checks:
-                for clause in judged_clauses(run):
-                    if clause.of_check is not None:
-                        sums.add(run_key, clause, clause.of_check(run, check))
+                sums.add(run_key, run, check, judged_clauses(run))
             for batch in sums.batches(last=True):
                 yield _widen(batch)
             yield _widen(context_batch(run_key, context.rows, ROW_SCHEMA))

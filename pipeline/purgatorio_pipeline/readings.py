@@ -20,11 +20,11 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.screen import READINGS, SPARK, blocks_sql
-from purgatorio_spec.clause.registry import Clause
+from purgatorio_spec.clause.declaration import READING, Clause
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Bounds, Ints, Moments, Summary, bounds
-from purgatorio_spec.judge.context import RawReading
-from purgatorio_spec.judge.rowwise import reading
+from purgatorio_spec.history.summary import COUNTED, Bounds, Ints, Moments, Summary, bounds
+from purgatorio_spec.judge.context import RawReading, raw_reading
+from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.verdict import Violation
@@ -33,12 +33,11 @@ BLOCK: Final = 4096
 MAX_READINGS: Final = 100_000
 """Readings of all runs together that are judged, the first of each run; the clauses of a run with more are UNKNOWN."""
 
-_BOUND_NAMES: Final = ("live", "watched_least", "watched_most", "tasks_least", "tasks_most")
 _BOUNDS_SCHEMA: Final = pa.schema(
     [
         pa.field("run_key", pa.int32()),
         pa.field("most_keys", pa.int64()),
-        *(pa.field(name, pa.list_(pa.int64())) for name in _BOUND_NAMES),
+        *(pa.field(name, pa.list_(pa.int64())) for name in COUNTED),
     ]
 )
 
@@ -52,21 +51,19 @@ class RunReadings:
     @property
     def moments(self) -> Moments:
         """As columns."""
-        return Moments.of(
-            np.array([one.call_i for one in self.readings], np.int64),
-            np.array([one.ret_i for one in self.readings], np.int64),
-            np.array([one.t for one in self.readings], np.int64),
-        )
+        return moments_of(self.readings)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """`BLOCK` positions of a run, from `number * BLOCK` on: calls opened less calls ended and the last `t`, without
-    readings (None: there was nothing else); the last `t` of all, and of a `quiesce`; the number of readings."""
+    readings (None: there was nothing else); the first and the last `t` of all, and that of a `quiesce`; the number of
+    readings."""
 
     number: int
     opened: int
     last_t: int | None
+    start_t: int
     end_t: int
     rest_t: int | None
     readings: int
@@ -80,10 +77,9 @@ def read_blocks(spark: SparkSession) -> Blocks:
     """The blocks of all runs, in one pass over the view `events`."""
     found: dict[int, list[Block]] = defaultdict(list)
     for row in spark.sql(blocks_sql(SPARK, BLOCK)).orderBy("run_key", "block").toLocalIterator():
+        columns = ("last_t", "start_t", "end_t", "rest_t", "readings")
         found[row["run_key"]].append(
-            Block(
-                row["block"], row["opened"] or 0, row["last_t"], row["end_t"], row["rest_t"], row["readings"]
-            )
+            Block(row["block"], row["opened"] or 0, *(row[name] for name in columns))
         )
     return found
 
@@ -99,7 +95,7 @@ def find_readings(
         spark.table("events")
         .where(READINGS)
         .where(fn.col("run_key").isin(list(counts)))
-        .select("run_key", "i", "c", "t", "f", "ph", "state.watched", "state.delayed")
+        .select("run_key", "i", "th", "c", "t", "f", "ph", "state")
     )
     if beyond:
         most = max(counts[key] - left for key, left in beyond.items())
@@ -109,25 +105,26 @@ def find_readings(
     rows = chosen.orderBy("run_key", "i").collect()
     if not rows:
         return {}
-    under_way = _under_way(spark, rows, blocks)
+    under_way, before = _under_way(spark, rows, blocks), _before(spark, chosen)
     found: dict[int, list[RawReading]] = defaultdict(list)
     for row in rows:
         opened, last_t = under_way[row["run_key"], row["i"]]
         silent = last_t is None or row["t"] - last_t >= REAPER_PERIOD_NS
-        one = RawReading(
-            call_i=row["i"] if row["c"] is None else row["c"],
-            ret_i=row["i"],
-            t=row["t"],
-            watched=row["watched"],
-            delayed=row["delayed"],
-            quiesce=row["f"] == "quiesce",
-            bounded=row["ph"] == "ret",
-            at_rest=row["f"] == "quiesce" or (opened == 0 and silent),
+        before_i = before.get((row["run_key"], row["i"]), -1)
+        found[row["run_key"]].append(
+            raw_reading(row.asDict(recursive=True), before_i=before_i, quiet=opened == 0 and silent)
         )
-        # A point in the middle of things says nothing exact, unless it is absurd by itself.
-        if one.at_rest or one.bounded or (one.delayed is not None and one.delayed < 0):
-            found[row["run_key"]].append(one)
-    return {key: RunReadings(sorted(some, key=lambda one: one.call_i)) for key, some in found.items() if some}
+    return {key: RunReadings(some) for key, some in found.items()}
+
+
+def _before(spark: SparkSession, chosen: DataFrame) -> dict[tuple[int, int], int]:
+    """For each reading recorded as a point the `i` of the event before it of its thread, where there is one."""
+    readers = chosen.where("ph = 'at'").select("run_key", "th").distinct()
+    lagged = spark.table("events").join(fn.broadcast(readers), ["run_key", "th"]).selectExpr(
+        "run_key", "i", "f", "ph", "lag(i) OVER (PARTITION BY run_key, th ORDER BY i) AS before_i"
+    )  # fmt: skip
+    rows = lagged.where(READINGS).where("before_i IS NOT NULL").select("run_key", "i", "before_i")
+    return {(row["run_key"], row["i"]): row["before_i"] for row in rows.collect()}
 
 
 def count_beyond(runs: Mapping[int, Run], blocks: Blocks, most: int = MAX_READINGS) -> dict[int, int]:
@@ -152,7 +149,7 @@ def _counts(runs: Mapping[int, Run], blocks: Blocks) -> dict[int, int]:
 
 
 def _asked(run: Run) -> list[Clause]:
-    return [clause for clause in judged_clauses(run) if clause.of_reading is not None]
+    return [clause for clause in judged_clauses(run) if READING in clause.judges]
 
 
 def _under_way(
@@ -200,14 +197,14 @@ def count_bounds(
 ) -> dict[int, Bounds]:
     """The bounds for each run's readings from summaries (`run_key` and the fields of `Summary`)."""
     moments = {key: some.moments for key, some in found.items()}
-    tick_ns = {key: runs[key].tick_ns or 0 for key in found}
+    judged = {key: runs[key] for key in found}
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             keys = batch.column("run_key").to_numpy()
             matrix = np.stack([batch.column(name).to_numpy() for name in Summary._fields], axis=1)
             rows = [
-                _bounds_row(int(key), bounds(moments[int(key)], matrix[keys == key], tick_ns[int(key)]))
+                _bounds_row(int(key), bounds(moments[int(key)], matrix[keys == key], judged[int(key)]))
                 for key in np.unique(keys)
             ]
             yield pa.RecordBatch.from_pylist(rows, schema=_BOUNDS_SCHEMA)
@@ -215,8 +212,8 @@ def count_bounds(
     chosen = summaries.where(fn.col("run_key").isin(list(found))).select("run_key", *Summary._fields)
     totals = {key: Bounds.zero(len(some.readings)) for key, some in found.items()}
     for row in chosen.mapInArrow(task, from_arrow_schema(_BOUNDS_SCHEMA)).collect():
-        live, least, most, tasks_least, tasks_most = (_ints(row[name]) for name in _BOUND_NAMES)
-        totals[row["run_key"]].add(Bounds(live, least, most, tasks_least, tasks_most, row["most_keys"]))
+        columns = {name: _ints(row[name]) for name in COUNTED}
+        totals[row["run_key"]].add(Bounds(**columns, most_keys=row["most_keys"]))
     return totals
 
 
@@ -228,7 +225,7 @@ def _bounds_row(run_key: int, part: Bounds) -> dict[str, object]:
     return {
         "run_key": run_key,
         "most_keys": part.most_keys,
-        **{name: getattr(part, name).tolist() for name in _BOUND_NAMES},
+        **{name: getattr(part, name).tolist() for name in COUNTED},
     }
 
 
@@ -242,7 +239,7 @@ def judge_readings(
     for key, some in found.items():
         clauses = judged_clauses(runs[key])
         for at, one in enumerate(some.readings):
-            for violation in tallies[key].reading(runs[key], reading(one, totals[key], at), clauses):
+            for violation in tallies[key].add(runs[key], reading(runs[key], one, totals[key], at), clauses):
                 yield key, violation
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from purgatorio_pipeline.screen import CLAUSES_OF_OPERATIONS, LIMIT
-from purgatorio_spec.clause.limbo import GRACE_NS
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
 
 RUN_COLUMNS: Final[dict[str, str]] = {
     "run_key": "INT",
     **dict.fromkeys(("whole", "dropped"), "BOOLEAN"),
-    **dict.fromkeys(("end_t", "rest_t", "grace_ns", "early_ns", "late_ns"), "BIGINT"),
+    **dict.fromkeys(("end_t", "early_ns", "late_ns"), "BIGINT"),
     **dict.fromkeys(("claimed_on_return", "barrier", "records_ready", "records_fire"), "BOOLEAN"),
     **{f"judges_{name}": "BOOLEAN" for name in CLAUSES_OF_OPERATIONS},
 }
@@ -21,14 +20,11 @@ RUN_COLUMNS: Final[dict[str, str]] = {
 
 def run_row(key: int, run: Run) -> tuple[int | bool | None, ...]:
     """The row of one run. Times beyond `LIMIT` stand for it: the screen marks whatever comes near it."""
-    grace_ns = GRACE_NS if run.late_ns is None else run.late_ns
     return (
         key,
         run.whole,
         run.dropped,
-        _limited(run.end_t),
-        None if run.rest_t is None else _limited(run.rest_t),
-        _limited(grace_ns),
+        _limited(run.facts.end_t),
         _limited(run.early_ns or 0),
         _limited(run.late_ns or 0),
         run.profile.claimed_on_return,

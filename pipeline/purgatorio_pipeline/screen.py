@@ -42,10 +42,10 @@ DUCKDB: Final = Dialect(
 CLAUSES_OF_OPERATIONS: Final = (
     "O1", "O2", "O3", "O4", "O5", "O6", "O7", "T1", "T2", "T3", "T4",
 )  # fmt: skip
-NEVER: Final = 1 << 62
+NEVER: Final = (1 << 63) - 1
 LIMIT: Final = 1 << 60
 """Times beyond this (36 years in nanoseconds) are cut to it, so that no sum of them overflows, and their operation is
-marked."""
+marked; so is one with positions beyond it."""
 
 _RET = "ph = 'ret'"
 _CALL = "ph = 'call'"
@@ -68,7 +68,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "errors": ("count(err)", "TRUE"),
     "wild": (
         "count(*)",
-        f"greatest(t, t_call, deadline_t, delay_ns) >= {LIMIT} OR "
+        f"i >= {LIMIT} OR greatest(t, t_call, deadline_t, delay_ns) >= {LIMIT} OR "
         f"least(t, t_call, deadline_t, delay_ns) <= -{LIMIT}",
     ),
     "points": ("count(*)", f"ph = 'at' AND f IN ('{_REGISTERED}', '{_FORCED}', '{_TRIED}')"),
@@ -111,6 +111,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "fire_call": ("max(i)", _of("timer_fire", "ph <> 'ret'")),
     "fire_ret": ("max(i)", _of("timer_fire", "ph <> 'call'")),
     "fire_t": ("max(t)", _of("timer_fire", "ph <> 'ret'")),
+    "fire_ret_t": ("max(t)", _of("timer_fire", "ph <> 'call'")),
     "fire_th": ("max(thread)", _of("timer_fire", "ph <> 'ret'")),
     "add_n": ("count(*)", _of("timer_add", "ph <> 'ret'")),
     "add_call": ("min(i)", _of("timer_add", "ph <> 'ret'")),
@@ -121,6 +122,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "deadline_least_t": ("min(deadline_t)", "f = 'timer_add'"),
     "cancel_n": ("count(*)", _of("timer_cancel", "ph <> 'ret'")),
     "cancel_call": ("min(i)", _of("timer_cancel", "ph <> 'ret'")),
+    "stopped_call": ("min(coalesce(c, i))", _CANCELLED),
     "cancel_ret": ("max(i)", _of("timer_cancel", "ph <> 'call'")),
     "cancel_th": ("max(thread)", _of("timer_cancel", "ph <> 'ret'")),
     "stopped_n": ("count(*)", _CANCELLED),
@@ -170,7 +172,6 @@ FROM (
 
 _CONTAINED = "win_th = done_th AND win_call < done_call AND done_ret <= win_ret"
 _BY_EXPIRY = "(fire_n = 1 AND win_th = fire_th AND fire_call < win_call AND win_ret <= fire_ret)"
-_DUE = "coalesce({0} <= rest_t, FALSE) OR {0} + grace_ns < end_t"
 _IN_TIME = "deadline_t - early_ns"
 
 Rules = Mapping[str, tuple[str, str]]
@@ -187,6 +188,7 @@ RULES: Final[Rules] = {
     ),
     "O3": (
         "exp_n > 0",
+        f"(exp_n = 0 AND coalesce({_BY_EXPIRY}, FALSE)) OR "
         "exp_n > 0 AND NOT coalesce(done_n = 1 AND done_ret < exp_call AND done_th = exp_th AND (NOT records_fire OR "
         "(fire_n = 1 AND fire_th = exp_th AND fire_call < done_call AND exp_ret <= fire_ret)), FALSE)",
     ),
@@ -199,9 +201,8 @@ RULES: Final[Rules] = {
     ),
     "O5": (
         "reg_out = 0 AND reg_delay IS NOT NULL AND cut_n = 0 AND win_n = 1",
-        "reg_out = 0 AND reg_delay IS NOT NULL AND cut_n = 0 AND win_n = 0 AND (NOT whole OR "
-        + _DUE.format("coalesce(deadline_t, reg_t + reg_delay)")
-        + ")",
+        "reg_out = 0 AND reg_delay IS NOT NULL AND cut_n = 0 AND win_n = 0 AND "
+        "(NOT whole OR coalesce(least(deadline_t, reg_t + reg_delay) <= end_t, TRUE))",
     ),
     "O6": (
         "try_n > 0 AND done_n > 0",
@@ -219,15 +220,16 @@ RULES: Final[Rules] = {
         "fire_n = 1 AND deadline_t IS NOT NULL AND fire_t < deadline_t - early_ns",
     ),
     "T2": (
-        "fire_n = 1 AND add_n = 1 AND NOT coalesce(cancel_call < fire_call, FALSE) AND deadline_t IS NOT NULL "
+        "fire_n = 1 AND add_n = 1 AND NOT coalesce(stopped_call < fire_call, FALSE) AND deadline_t IS NOT NULL "
         "AND add_ret_t IS NOT NULL "
         "AND NOT coalesce(win_call < fire_call, FALSE)",
         "fire_n = 1 AND fire_t > greatest(deadline_t, add_ret_t, add_ret_t + coalesce(add_delay, 0)) + late_ns",
     ),
     "T3": (
         "add_n = 1 AND fire_n = 1",
-        "add_n = 1 AND (coalesce(fire_call < add_call, FALSE) OR (fire_n = 0 AND cancel_n = 0 AND cut_n = 0 AND "
-        f"win_n = 0 AND deadline_t IS NOT NULL AND (NOT whole OR {_DUE.format('deadline_t')})))",
+        "(add_n = 0 AND fire_n > 0) OR (add_n = 1 AND (coalesce(fire_call < add_call, FALSE) OR (fire_n = 0 AND "
+        "(stopped_n = 0 OR coalesce(cancel_ret < add_call, FALSE)) AND cut_n = 0 AND win_n = 0 AND "
+        "deadline_t IS NOT NULL AND (NOT whole OR deadline_t <= end_t))))",
     ),
     "T4": (
         f"fire_n = 0 AND deadline_t IS NOT NULL AND (coalesce(win_t < {_IN_TIME} AND (add_ret < win_call OR "
@@ -254,7 +256,7 @@ NOT_PLAIN: Final[Mapping[str, str]] = {
     "added twice": "add_n > 1",
     "two deadlines": "coalesce(deadline_least_t < deadline_t, FALSE)",
     "timer cancelled twice": "cancel_n > 1",
-    "cancelled by key though ready": "cut_n > 0 AND ready_n > 0",
+    "cancelled by key or shut down": "cut_n > 0",
 }
 """When an operation is not plain."""
 
@@ -272,12 +274,14 @@ _SUMMARY: Final[dict[str, str]] = {
     f"coalesce(win_call, {NEVER}))",
     "disarmed_surely_i": f"least(CASE WHEN stopped_n = 1 AND cancel_call > add_ret THEN cancel_ret ELSE {NEVER} END, "
     f"CASE WHEN fire_call > add_call THEN fire_call ELSE {NEVER} END)",
+    "raced": "CAST(CASE WHEN cancel_n > 0 AND cancel_ret > cancel_call + 1 THEN 1 ELSE 0 END AS BIGINT)",
     "deadline_t": f"CASE WHEN add_n = 0 THEN {NEVER} ELSE coalesce(deadline_t, {NEVER}) END",
+    "done_t": f"coalesce(fire_ret_t, {NEVER})",
 }
 """`purgatorio_spec.history.summary.Summary` of a plain operation."""
 
 
-_IN_RETRY_LOOP: Final = "NOT claimed_on_return AND ready_n > 0"
+_IN_RETRY_LOOP: Final = "(NOT claimed_on_return AND ready_n > 0) OR cut_n > 0"
 _INSIDE: Final = (
     "coalesce(reg_no > 0 AND reg_call < win_call "
     "AND (reg_n > 1 OR win_first < coalesce(reg_ret, win_first + 1)), FALSE)"
@@ -293,9 +297,10 @@ def marks_sql(*, rules: Rules = RULES, not_plain: Mapping[str, str] = NOT_PLAIN)
     """One row an operation from `operations`, `first_returns` and `runs`: `marked`, the occasions of each clause,
     its summary. `rules` and `not_plain` are parameters for the tests that leave one out.
 
-    The judgement of a marked operation may turn on what its threads did around it: if `retried` (O4's retry loop), or
-    if a check was made from within a registration that answered false and yet holds a completion (O7): `inside` says
-    that such a check would lie between `inside_from` and `inside_to`, on the thread `inside_th` (null: any).
+    The judgement of a marked operation may turn on what its threads did around it: if `retried` (O4's retry loop, or a
+    key that gave it back), or if a check was made from within a registration that answered false and yet holds a
+    completion (O7): `inside` says that such a check would lie between `inside_from` and `inside_to`, on the thread
+    `inside_th` (null: any).
     """
     broken = " OR ".join(f"(judges_{name} AND ({rule}))" for name, (_, rule) in rules.items())
     odd = " OR ".join(f"({condition})" for condition in not_plain.values())
@@ -332,6 +337,7 @@ def blocks_sql(dialect: Dialect, size: int, events: str = "events") -> str:
     return f"""
 SELECT run_key, {dialect.divide.format("i", size)} AS block,
   sum(CASE WHEN ph = 'call' THEN 1 WHEN ph = 'ret' THEN -1 ELSE 0 END) FILTER (WHERE {counted}) AS opened,
-  max(t) FILTER (WHERE {counted}) AS last_t, max(t) AS end_t, max(t) FILTER (WHERE f = 'quiesce') AS rest_t,
+  max(t) FILTER (WHERE {counted}) AS last_t, min(t) AS start_t, max(t) AS end_t,
+  max(t) FILTER (WHERE f = 'quiesce') AS rest_t,
   count(*) FILTER (WHERE {READINGS}) AS readings
 FROM {events} GROUP BY 1, 2"""

@@ -24,7 +24,7 @@ _SO_FAR: Final = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 def key_events_sql() -> str:
     """The few events that O4's join by key looks at, and few columns of them: read once, used several times."""
     return """
-SELECT run_key, id, i, c, f, ph, keys FROM events
+SELECT run_key, id, i, c, f, ph, keys, err FROM events
 WHERE f IN ('ready', 'check_and_complete') OR (f = 'try_complete_else_watch' AND ph = 'call')"""
 
 
@@ -52,7 +52,7 @@ WITH moments AS (
   SELECT run_key, key, {place} AS stretch, CAST(NULL AS STRING) AS id, from_i, ret_i FROM (
     SELECT a.run_key, a.keys, a.i AS from_i, b.i AS ret_i FROM key_events a
     JOIN key_events b ON a.run_key = b.run_key AND a.i = b.c
-    WHERE a.f = 'check_and_complete' AND a.ph = 'call' AND b.f = 'check_and_complete' AND b.ph = 'ret'
+    WHERE a.f = 'check_and_complete' AND a.ph = 'call' AND b.f = 'check_and_complete' AND b.ph = 'ret' AND b.err IS NULL
   ) AS k {dialect.explode.format("k.keys")}
 ), near AS (
   SELECT run_key, key, stretch, id,

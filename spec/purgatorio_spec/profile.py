@@ -34,6 +34,8 @@ class Profile:
     cancel_is_barrier: bool = False
     counts_cancelled: bool = False
     """Its size counts cancelled tasks until the next tick, so it is exact only when it has come to rest (T5)."""
+    counts_raced: bool = False
+    """Its size counts a task that was cancelled while it was moved until its bucket is flushed (T5)."""
 
 
 PROFILES: Final[dict[str, Profile]] = {
@@ -44,11 +46,13 @@ PROFILES: Final[dict[str, Profile]] = {
             _OPERATION | {"O6"} | _TIMER | _PURGATORY,
             "Kafka 4.1 and later: the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
             claimed_on_return=True,
+            counts_raced=True,
         ),
         Profile(
             "pending-flag",
             _OPERATION | _TIMER | _PURGATORY,
             "Kafka 1.1 to 2.6: try_lock and the flag try_complete_pending (KAFKA-6653)",
+            counts_raced=True,
         ),
         Profile(
             "netty-hashed-wheel",

@@ -58,15 +58,21 @@ class Violation:
 class Judgement:
     """What a clause says of one part of a history.
 
-    `occasions`: how many chances to fail it had here (0 or 1 for an operation). `unknown`: it might be broken, but the
-    records that would show it may be missing.
+    `occasions`: how many chances to fail it had here (0 or 1). `undecided`: why neither kept nor broken can be said;
+    nothing if it can.
     """
 
     occasions: int = 0
     violation: Violation | None = None
-    unknown: bool = False
+    undecided: str = ""
 
 
 NO_OCCASION: Final = Judgement()
 KEPT: Final = Judgement(1)
-UNDECIDED: Final = Judgement(1, unknown=True)
+WANT_OF_RECORDS: Final = Judgement(1, undecided="for want of records")
+STILL_OPEN: Final = Judgement(1, undecided="because a call that may have done it had not returned")
+NO_BOUND: Final = Judgement(
+    1,
+    undecided="because they were due before the end and nothing says by when they must be done: "
+    "give timer.late_ns in the header, or record quiesce",
+)

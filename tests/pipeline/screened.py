@@ -71,17 +71,17 @@ def expect(run: Run, table: pa.Table) -> ExpectedRun:
     threads = thread_context(table)
     expected = ExpectedRun()
     for check in threads.checks:
-        judgement = CLAUSES["O7"].of_check
+        judgement = CLAUSES["O7"].judge(run, check)
         assert judgement is not None
-        expected.checks[check.ret_i] = judgement(run, check).violation is not None
+        expected.checks[check.ret_i] = judgement.violation is not None
     context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
     for _, history in histories(sorted_rows(table, context)):
         one = Expected(orphans=len(history.orphans), summary=summary_of(history)._asdict())
         for clause in clauses:
-            if clause.of_operation is not None:
-                judgement_of = clause.of_operation(run, history)
-                one.occasions[clause.id] = judgement_of.occasions
-                if judgement_of.violation is not None or judgement_of.unknown:
+            said = clause.judge(run, history)
+            if said is not None:
+                one.occasions[clause.id] = said.occasions
+                if said.violation is not None or said.undecided:
                     one.marked_for.add(clause.id)
         expected.operations[history.id] = one
     return expected

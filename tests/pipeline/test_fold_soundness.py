@@ -70,9 +70,13 @@ class Played:
 def comparable(tally: RunTally) -> dict[str, object]:
     """All that a tally says, without clauses that were not judged."""
     found: dict[str, object] = {
-        name: (one.occasions, one.unknown, {cause: (c.count, c.examples) for cause, c in one.causes.items()})
+        name: (
+            one.occasions,
+            one.undecided,
+            {cause: (c.count, c.examples) for cause, c in one.causes.items()},
+        )
         for name, one in tally.clauses.items()
-        if one.occasions or one.unknown or one.causes
+        if one.occasions or one.undecided or one.causes
     }
     return found | {"orphans": (tally.orphans, tally.first_orphan_i)}
 

@@ -13,21 +13,22 @@ from hypothesis import strategies as st
 from benchmarks.trace_set import header_of
 from purgatorio_pipeline import engine
 from purgatorio_pipeline.readings import Block, count_beyond
+from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.history.run import run_of
+from purgatorio_spec.history.run import RunFacts, run_of
 from purgatorio_spec.verdict import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.parquet"
-OF_READINGS = {name for name, clause in CLAUSES.items() if clause.of_reading is not None}
+OF_READINGS = {name for name, clause in CLAUSES.items() if READING in clause.judges}
 
 
 def beyond(counts: list[int], most: int) -> dict[int, int]:
     """Of runs with so many readings each."""
-    run = run_of(header_of("run"), whole=True, end_t=1, rest_t=None)
-    blocks = {key: [Block(0, 0, None, 1, None, count)] for key, count in enumerate(counts)}
+    run = run_of(header_of("run"), RunFacts(end_t=1), whole=True)
+    blocks = {key: [Block(0, 0, None, 0, 1, None, count)] for key, count in enumerate(counts)}
     return count_beyond(dict.fromkeys(blocks, run), blocks, most)
 
 

@@ -21,6 +21,7 @@ from pipeline.screened import ExpectedRun, Row, Screen, differences, event_table
 from purgatorio_pipeline import stretches
 from purgatorio_pipeline.screen import CLAUSES_OF_OPERATIONS, NOT_PLAIN, RULES, Rules
 from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import FUNCTIONS, Event, Header, Implementation, TimerConstants
 
@@ -54,13 +55,8 @@ class Generated:
 
     def run(self, events: Sequence[Event]) -> Run:
         """The run, with the outer facts that reading its events would give."""
-        return run_of(
-            self.header(),
-            whole=self.ending == NOTHING_LOST,
-            end_t=max((event.t for event in events), default=0),
-            rest_t=max((event.t for event in events if event.f == "quiesce"), default=None),
-            dropped=self.ending == DROPPED,
-        )
+        facts = run_facts(event_table(events), self.header().recorded)
+        return run_of(self.header(), facts, whole=self.ending == NOTHING_LOST, dropped=self.ending == DROPPED)
 
 
 SHAPES: Final = tuple(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
@@ -118,7 +119,7 @@ class HandMade:
             purge_interval=2,
             recorded=tuple(FUNCTIONS),
         )
-        run = run_of(header, whole=True, end_t=self.t)
+        run = run_of(header, run_facts(self.table(), header.recorded), whole=True)
         facts = TraceFacts(self.file, header, len(self.events))
         return conclude(facts, run, judge_run(run, self.table()))
 

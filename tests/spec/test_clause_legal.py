@@ -313,15 +313,33 @@ def test_a_check_made_by_a_callback_within_a_registration_counts_for_itself() ->
     kept(made, "O7")
 
 
-def test_a_reading_while_calls_are_open_says_nothing_exact() -> None:
-    """A gauge recorded as a point was taken somewhere before its record."""
+def test_a_reading_is_judged_from_the_event_before_it_of_its_thread() -> None:
+    """A point was taken somewhere before its record: since when is known if its thread did something before."""
+    for begun in (False, True):
+        made = Trace()
+        if begun:
+            made.point("gauge", th="m", state=State())
+        made.register("a")
+        adding = made.start("timer_add", "b", delay_ns=MS, deadline_t=made.t + MS)
+        made.point("gauge", th="m", state=State(90, 90))
+        made.end(adding)
+        results = made.judge()
+        assert results["P1"].occasions == 0
+        assert [list(results[name].causes) for name in ("P2", "T5")] == (
+            [["watched-out-of-bounds"], ["size-wrong"]] if begun else [[], []]
+        )
+
+
+def test_a_reading_in_the_middle_of_things_may_be_of_any_moment_since_then() -> None:
+    """The twin: between the two records of its thread a task came and another went."""
     made = Trace()
-    made.register("a")
-    adding = made.start("timer_add", "b", delay_ns=MS, deadline_t=made.t + MS)
-    made.gauge(watched=90, delayed=90, f="gauge")
-    made.end(adding)
-    results = made.judge()
-    assert all(results[name].occasions == 0 and not results[name].causes for name in ("P1", "P2", "T5"))
+    made.add("a")
+    made.point("gauge", th="m", state=State(None, 1))
+    made.add("b")
+    made.cancel("a")
+    made.cancel("b")
+    made.point("gauge", th="m", state=State(None, 2))
+    kept(made, "T5")
 
 
 def test_a_reading_is_at_rest_after_a_silent_reaper_period() -> None:

@@ -49,11 +49,7 @@ def test_every_cause_in_the_clauses_has_twins() -> None:
 def _causes() -> Iterator[str]:
     for path in Path(purgatorio_spec.clause.__path__[0]).glob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in (
-                "_broken",
-                "_miscounted",
-                "Violation",
-            ):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Broken", "_Stop"):
                 for argument in call.args:
                     if isinstance(argument, ast.Constant | ast.IfExp):
                         yield from _kebab(argument)

@@ -8,9 +8,10 @@ from itertools import islice
 
 import pytest
 
-from purgatorio_spec.clause.completion import caused, expiration_after_completion, no_overlap, once
-from purgatorio_spec.history.operation import Row, operation_history
-from purgatorio_spec.history.run import Run
+from purgatorio_spec.clause.completion import O1, O2, O3, O6
+from purgatorio_spec.clause.declaration import Clause
+from purgatorio_spec.history.operation import OperationHistory, Row, operation_history
+from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.model.operation_machine import (
     COMPLETE,
     EXPIRE,
@@ -26,7 +27,7 @@ from purgatorio_spec.model.operation_machine import (
 from purgatorio_spec.profile import PROFILES
 
 THREADS = ("a", "b")
-CLAUSES = {"O1": once, "O2": caused, "O3": expiration_after_completion, "O6": no_overlap}
+CLAUSES = {clause.id: clause for clause in (O1, O2, O3, O6)}
 RUN = Run(
     run="generated",
     profile=PROFILES["locked"],
@@ -36,7 +37,7 @@ RUN = Run(
     late_ns=None,
     purge_interval=None,
     whole=True,
-    end_t=100,
+    facts=RunFacts(end_t=100),
 )
 
 
@@ -53,9 +54,14 @@ def rows(history: tuple[Event, ...]) -> Iterator[Row]:
         yield i, event.thread, i, event.phase, event.function, c, None, None, None, at, event.out, None
 
 
+def _broken(clause: Clause, operation: OperationHistory) -> bool:
+    judgement = clause.judge(RUN, operation)
+    return judgement is not None and judgement.violation is not None
+
+
 def by_clauses(history: tuple[Event, ...]) -> frozenset[str]:
     operation = operation_history("op", rows(history))
-    return frozenset(name for name, clause in CLAUSES.items() if clause(RUN, operation).violation is not None)
+    return frozenset(name for name, clause in CLAUSES.items() if _broken(clause, operation))
 
 
 def closed_histories(length: int, depth: int) -> Iterator[tuple[Event, ...]]:

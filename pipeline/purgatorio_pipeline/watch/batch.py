@@ -23,7 +23,7 @@ from purgatorio_pipeline.watch.carry import Carry
 from purgatorio_pipeline.watch.metrics import write_metrics
 from purgatorio_pipeline.watch.segments import Segment, events_of, events_table, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
-from purgatorio_spec.history.run import run_of
+from purgatorio_spec.history.run import RunFacts, run_of
 from purgatorio_spec.judge.result import Json, TraceFacts, conclude
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
@@ -123,9 +123,8 @@ class Watcher:
         judged = {
             key: run_of(
                 header,
+                RunFacts(end_t=state.runs[run].last_t),
                 whole=False,
-                end_t=state.runs[run].last_t,
-                rest_t=None,
                 dropped=state.runs[run].broken > 0,
             )
             for run, key in keys.items()

@@ -1,73 +1,69 @@
-"""O7: the answers tell the truth."""
+"""O7: the answers tell the truth.
+
+registration.out = 1  iff  the winning force lies in the registration, and in no expiry and no check inside it
+try.out = 1           iff  the winning force lies in the try
+check.out             =    |tries with out = 1 directly under the check|
+"""
 
 from __future__ import annotations
 
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import Call, OperationHistory
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+from purgatorio_spec.verdict import KEPT, NO_OCCASION
+
+O7 = Clause(
+    "O7",
+    "the answers: try_complete_else_watch is true iff this call completed it; "
+    "check_and_complete counts exactly what it completed",
+    formula="registration.out = 1 iff it contains the winning force;  try.out = 1 iff it contains the winning force;  "
+    "check.out = |tries with out = 1 directly under it|",
+    records=("try_complete_else_watch", "check_and_complete", "try_complete", "force_complete"),
+)
 
 
-def registration_and_try(run: Run, history: OperationHistory) -> Judgement:
-    """O7 over an operation: its registration and its tries answer true iff that very call completed it.
-
-    An occasion is an operation with an answer of either. A completion by a `check_and_complete` that a callback made
-    from within the registration is that check's, not the registration's.
-    """
+@O7.of_operation
+def registration_and_try(_run: Run, history: OperationHistory) -> Finding:
+    """An occasion is an operation with an answer of its registration or of a try. A completion inside the registration
+    by a `check_and_complete` that a callback made, or by an expiry that ran there at once (a delay of zero), is not the
+    registration's, and one by an evaluation from within a try is not that try's: they may answer either."""
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION
-    if run.dropped:
-        return UNDECIDED
     for call in answered:
-        completed = _completed_by(history, call)
-        if completed is not None and completed != (call.out == 1):
-            return _broken(history, call, completed)
+        inside = [winner for winner in history.winners if call.contains(winner)]
+        if any(_is_of_another(history, call, winner) for winner in inside):
+            continue
+        if bool(inside) != (call.out == 1):
+            return Broken(
+                f"{call.f}-answered-{'true' if call.out == 1 else 'false'}",
+                (call.call_i, call.end_i),
+                f"{call.f} returns true iff this call completed the operation",
+                f"on {call.th} it returned {call.out}, and it did {'' if inside else 'not '}complete it",
+            )
     return KEPT
 
 
-def _completed_by(history: OperationHistory, call: Call) -> bool | None:
-    """Whether the winning `force_complete` is this call's doing; None if a nested check, or an evaluation from within
-    this one, may have done it."""
-    inside = [winner for winner in history.winners if call.contains(winner)]
-    for winner in inside:
-        makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
-        if call.f != "try_complete_else_watch" and any(maker > call.call_i for maker in makers):
-            return None
-        if call.f == "try_complete_else_watch" and history.nested_checks.intersection(makers):
-            return None
-    return bool(inside)
+def _is_of_another(history: OperationHistory, call: Call, winner: Call) -> bool:
+    """Whether something within this call, rather than the call, completed it: an evaluation within the evaluation, or an
+    expiry or a check within the registration."""
+    makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
+    if call.f != "try_complete_else_watch":
+        return any(maker > call.call_i for maker in makers)
+    fire = history.fire_of(winner)
+    return (fire is not None and call.contains(fire)) or not history.nested_checks.isdisjoint(makers)
 
 
-def _broken(history: OperationHistory, call: Call, completed: bool) -> Judgement:
-    return Judgement(
-        1,
-        Violation(
-            "O7",
-            history.id,
-            f"{call.f}-answered-{'true' if call.out == 1 else 'false'}",
-            (call.call_i, call.end_i),
-            f"{call.f} returns true iff this call completed the operation",
-            f"on {call.th} it returned {call.out}, and it did {'' if completed else 'not '}complete it",
-        ),
-    )
-
-
-def check_counts(run: Run, check: CheckCall) -> Judgement:
-    """O7 over one `check_and_complete`: it returns the number of operations that it completed."""
-    if run.dropped:
-        return UNDECIDED
+@O7.of_check
+def check_counts(_run: Run, check: CheckCall) -> Finding:
+    """An occasion is a `check_and_complete` that answered."""
     if check.out == len(check.completed):
         return KEPT
     names = ", ".join(check.completed[:3]) + (", ..." if len(check.completed) > 3 else "")
-    return Judgement(
-        1,
-        Violation(
-            "O7",
-            f"check_and_complete({check.key})@{check.call_i}",
-            "check-miscounted",
-            (check.call_i, check.ret_i),
-            "check_and_complete counts exactly what it completed",
-            f"on {check.th} it returned {check.out} and completed {len(check.completed)} ({names or 'none'})",
-        ),
+    return Broken(
+        "check-miscounted",
+        (check.call_i, check.ret_i),
+        "check_and_complete counts exactly what it completed",
+        f"on {check.th} it returned {check.out} and completed {len(check.completed)} ({names or 'none'})",
     )

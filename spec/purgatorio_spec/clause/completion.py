@@ -1,40 +1,60 @@
-"""O1, O2, O3, O6: completion happens once, for a cause, before its expiration callback, and alone."""
+"""O1, O2, O3, O6: completion happens once, for a cause, before its expiration callback, and alone.
+
+With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_complete`, of one operation:
+
+    O1  |done| <= 1,  |force with out = 1| <= 1,  and a force returns 1 iff it contains the done
+    O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
+        cancel_for_key(k) had given the operation back before that check
+    O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
+        contains the winning force contains an on_expiration
+    O6  no try of one thread overlaps the done of another
+
+The state machine of `model.operation_machine` says the same event by event, as far as one operation shows it without
+its timer; a test holds the two together on every short history.
+"""
 
 from __future__ import annotations
 
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import Call, OperationHistory
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
+
+O1 = Clause(
+    "O1",
+    "on_complete starts at most once; force_complete returns true to exactly one caller, "
+    "and that caller's call contains it",
+    formula="|done| <= 1;  |force.out = 1| <= 1;  force.out = 1 iff the force contains the done",
+    records=("force_complete", "on_complete"),
+)
 
 
-def once(run: Run, history: OperationHistory) -> Judgement:
-    """O1. An occasion is an operation with a `force_complete` or an `on_complete`."""
+@O1.of_operation
+def once(_run: Run, history: OperationHistory) -> Finding:
+    """An occasion is an operation with a `force_complete` or an `on_complete`. What happened twice did so whatever else
+    was dropped."""
     if not history.forces and not history.completes:
         return NO_OCCASION
     completes, winners = history.completes, history.winners
     if len(completes) > 1:
-        return _broken(
-            history,
+        return Broken(
             "completed-twice",
             [done.call_i for done in completes],
             "on_complete starts at most once",
             f"it started {len(completes)} times, on {_threads(completes)}",
+            stands=True,
         )
     if len(winners) > 1:
-        return _broken(
-            history,
+        return Broken(
             "two-winners",
             [force.end_i for force in winners],
             "force_complete returns true to exactly one caller",
             f"it returned true {len(winners)} times, on {_threads(winners)}",
+            stands=True,
         )
-    if run.dropped:
-        together = any(winner.contains(done) for winner in winners for done in completes)
-        return KEPT if together else UNDECIDED
     for winner in winners:
         if not any(winner.contains(done) for done in completes):
-            return _broken(
-                history,
+            return Broken(
                 "winner-without-callback",
                 [winner.call_i, winner.end_i, *(done.call_i for done in completes)],
                 "the force_complete that returns true contains the on_complete",
@@ -43,8 +63,7 @@ def once(run: Run, history: OperationHistory) -> Judgement:
     for done in completes:
         for force in history.forces:
             if force.contains(done) and force.out == 0:
-                return _broken(
-                    history,
+                return Broken(
                     "loser-ran-callback",
                     [force.call_i, done.call_i, force.end_i],
                     "the force_complete that runs on_complete returns true",
@@ -53,73 +72,107 @@ def once(run: Run, history: OperationHistory) -> Judgement:
     return KEPT
 
 
-def caused(run: Run, history: OperationHistory) -> Judgement:
-    """O2. An occasion is an operation with an `on_complete` or a `try_complete` that returned true."""
+O2 = Clause(
+    "O2",
+    "a cause: on_complete only inside a force_complete; try_complete returns true only if the operation "
+    "could have been ready, and under a key only if that key had not given the operation back",
+    formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
+    "try.out = 1 under check(k) => no cancel_for_key(k) gave it back before check(k).call",
+    records=("force_complete", "on_complete"),
+)
+
+
+@O2.of_operation
+def caused(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is an operation with an `on_complete` or a `try_complete` that returned true.
+
+    What a key gave back is looked at if its registration had returned before that `cancel_for_key` began: one that is
+    under way may watch the key again.
+    """
     truths = [attempt for attempt in history.tries if attempt.out == 1]
     if not history.completes and not truths:
         return NO_OCCASION
     for done in history.completes:
-        if any(force.contains(done) for force in history.forces):
-            continue
-        if run.dropped:
-            return UNDECIDED
-        return _broken(
-            history,
-            "callback-without-force",
-            [done.call_i],
-            "on_complete runs only inside a force_complete of its operation",
-            f"it ran on {done.th} outside of any",
-        )
-    if truths and run.records("ready"):
-        return _could_have_been_ready(run, history, truths)
-    return KEPT
+        if not any(force.contains(done) for force in history.forces):
+            return Broken(
+                "callback-without-force",
+                [done.call_i],
+                "on_complete runs only inside a force_complete of its operation",
+                f"it ran on {done.th} outside of any",
+            )
+    return _under_a_lost_key(history, truths) or (
+        _could_have_been_ready(run, history, truths) if truths and run.records("ready") else KEPT
+    )
 
 
-def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Call]) -> Judgement:
+def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Call]) -> Finding:
     first = min(truths, key=lambda attempt: attempt.end_i)
     ready = history.ready
     if ready is None:
         if not run.whole:
-            return UNDECIDED
-        return _broken(
-            history,
+            return WANT_OF_RECORDS
+        return Broken(
             "true-and-never-ready",
             [first.call_i, first.end_i],
             "try_complete returns true only if the operation could have been ready",
             f"it returned true on {first.th}, and the operation was never ready",
         )
     if ready.t_call is not None and first.ret_t is not None and first.ret_t < ready.t_call:
-        return _broken(
-            history,
+        return Broken(
             "true-before-ready",
             [first.call_i, first.end_i, ready.i],
             f"try_complete returns true only if the operation could have been ready (from t = {ready.t_call} on)",
             f"it returned true at t = {first.ret_t}, {ready.t_call - first.ret_t} ns before that",
+            stands=True,
         )
     return KEPT
 
 
-def expiration_after_completion(run: Run, history: OperationHistory) -> Judgement:
-    """O3. An occasion is an operation with an `on_expiration`."""
+def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken | None:
+    for back in history.given_back:
+        if any(registration.end_i > back.call_i for registration in history.registrations):
+            continue
+        for attempt in truths:
+            check = history.under.get(attempt.call_i)
+            if check is not None and check.key == back.key and check.call_i > back.point.i:
+                return Broken(
+                    "completed-under-a-lost-key",
+                    [back.call_i, back.point.i, check.call_i, attempt.end_i],
+                    f"cancel_for_key({back.key}) gave it back: no later check of that key completes it",
+                    f"check_and_complete({check.key}) on {attempt.th} completed it",
+                )
+    return None
+
+
+O3 = Clause(
+    "O3",
+    "an expiry that completes the operation runs on_expiration, once, after its on_complete; nothing else runs it",
+    formula="|on_expiration| <= 1;  on_expiration => one fire contains the done and, after it, the on_expiration;  "
+    "a fire that contains the winning force and returned => |on_expiration| = 1",
+    records=("on_expiration", "on_complete", "force_complete"),
+)
+
+
+@O3.of_operation
+def expiration_after_completion(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is an operation with an `on_expiration`, or one that its expiry completed and that returned without
+    an exception. Where fires are not recorded, one thread is asked for instead of one fire."""
     expirations = history.expirations
     if not expirations:
-        return NO_OCCASION
+        return _ran_its_callback(history)
     if len(expirations) > 1:
-        return _broken(
-            history,
+        return Broken(
             "expired-twice",
             [expired.call_i for expired in expirations],
             "on_expiration at most once",
             f"it ran {len(expirations)} times, on {_threads(expirations)}",
+            stands=True,
         )
     (expired,) = expirations
     before = [done for done in history.completes if done.end_i < expired.call_i]
     if any(_same_expiry(run, history, done, expired) for done in before):
         return KEPT
-    if run.dropped:
-        return UNDECIDED
-    return _broken(
-        history,
+    return Broken(
         "expiration-without-its-completion",
         [expired.call_i, *(done.call_i for done in history.completes)],
         "on_expiration runs only after the on_complete that this expiry itself caused",
@@ -127,55 +180,58 @@ def expiration_after_completion(run: Run, history: OperationHistory) -> Judgemen
     )
 
 
+def _ran_its_callback(history: OperationHistory) -> Finding:
+    for winner in history.winners:
+        fire = history.fire_of(winner)
+        if fire is not None and fire.ret_i is not None and fire.err is None:
+            return Broken(
+                "expired-without-its-callback",
+                [fire.call_i, winner.end_i, fire.ret_i],
+                "an expiry whose force_complete returned true runs on_expiration",
+                f"the run on {fire.th} ended without it",
+            )
+    return NO_OCCASION
+
+
 def _same_expiry(run: Run, history: OperationHistory, done: Call, expired: Call) -> bool:
-    """Whether one run of the timer task made both calls; where fires are not recorded, whether one thread did."""
     if not run.records("timer_fire"):
         return done.th == expired.th
     return any(fire.contains(done) and fire.contains(expired) for fire in history.fires)
 
 
-def no_overlap(run: Run, history: OperationHistory) -> Judgement:
-    """O6. An occasion is an operation with both a `try_complete` and an `on_complete`.
+O6 = Clause(
+    "O6",
+    "try_complete and on_complete of one operation never overlap",
+    formula="th(try) != th(done) => try and done are disjoint",
+    records=("try_complete", "on_complete"),
+)
+
+
+@O6.of_operation
+def no_overlap(_run: Run, history: OperationHistory) -> Finding:
+    """An occasion is an operation with both a `try_complete` and an `on_complete`.
 
     Both are recorded inside the callback, that is, under the operation's lock where there is one; so intervals of two
     threads that overlap in the recorder's order did overlap. Nesting on one thread is the normal case. Where records
     were dropped, a call without its return may have ended long ago.
+
+    Not promised: that nobody looks at an operation again once it is completed. A registration does, twice; that a check
+    does not is Kafka's economy.
     """
     if not history.completes or not history.tries:
         return NO_OCCASION
     for done in history.completes:
         for attempt in history.tries:
             if attempt.th != done.th and attempt.call_i < done.end_i and done.call_i < attempt.end_i:
-                if run.dropped and (attempt.ret_i is None or done.ret_i is None):
-                    return UNDECIDED
-                return _broken(
-                    history,
+                return Broken(
                     "overlap",
                     [max(attempt.call_i, done.call_i), min(attempt.call_i, done.call_i)],
                     "try_complete and on_complete of one operation never overlap",
                     f"try_complete ran on {attempt.th} while on_complete ran on {done.th}",
+                    stands=attempt.ret_i is not None and done.ret_i is not None,
                 )
     return KEPT
 
 
 def _threads(calls: list[Call]) -> str:
     return ", ".join(sorted({call.th for call in calls}))
-
-
-def _broken(history: OperationHistory, cause: str, events: list[int], allowed: str, seen: str) -> Judgement:
-    clause = _CLAUSE_OF[cause]
-    return Judgement(1, Violation(clause, history.id, cause, tuple(sorted(events)), allowed, seen))
-
-
-_CLAUSE_OF = {
-    "completed-twice": "O1",
-    "two-winners": "O1",
-    "winner-without-callback": "O1",
-    "loser-ran-callback": "O1",
-    "callback-without-force": "O2",
-    "true-and-never-ready": "O2",
-    "true-before-ready": "O2",
-    "expired-twice": "O3",
-    "expiration-without-its-completion": "O3",
-    "overlap": "O6",
-}

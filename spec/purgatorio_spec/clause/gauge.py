@@ -1,90 +1,125 @@
-"""P1, P2, T5: the gauges, and what they say of garbage."""
+"""P1, P2, T5: the gauges, and what they say of garbage.
+
+With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
+
+    P1  at rest:  watched <= (purge interval + live + unseen) x most keys of one operation
+    P2  least <= watched <= most;  at rest: delayed <= live + plain tasks
+    T5  size() >= 0,  least <= size() <= most
+
+*unseen*: operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the number of tasks
+in the timer, so whatever was watched and not in the timer at that moment drops out of it for good: operations handed
+over to run (the most that were at one time), and registrations between watching and the timer's add (one a thread).
+
+`locked` and `pending-flag` count a task that was cancelled while it was moved from bucket to bucket until its bucket is
+flushed. So where another thread did something during a cancel, size() may be above `most`: by one for each such task,
+and by no more than the threads beside the reader's can have in flight.
+"""
 
 from __future__ import annotations
 
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+from purgatorio_spec.verdict import KEPT, NO_OCCASION
+
+P1 = Clause(
+    "P1",
+    "completed operations leave: at quiescence the watched entries are at most (purge interval + operations still live "
+    "+ operations that the purge did not see) x the most keys of one operation",
+    formula="at rest: watched <= (purge_interval + live + unseen) * most_keys",
+    records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
+    constants=("purge_interval",),
+    needs_whole=True,
+)
 
 
-def _miscounted(run: Run, clause: str, reading: Reading, cause: str, allowed: str, seen: str) -> Judgement:
-    """Broken, unless records were dropped: then the bounds were counted from what was left."""
-    return UNDECIDED if run.dropped else _broken(clause, reading, cause, allowed, seen)
-
-
-def _broken(clause: str, reading: Reading, cause: str, allowed: str, seen: str) -> Judgement:
-    events = (reading.call_i,) if reading.call_i == reading.ret_i else (reading.call_i, reading.ret_i)
-    return Judgement(1, Violation(clause, f"reading@{reading.call_i}", cause, events, allowed, seen))
-
-
-def garbage_is_bounded(run: Run, reading: Reading) -> Judgement:
-    """P1. An occasion is a reading of `watched` at rest. Needs `purge_interval`."""
+@P1.of_reading
+def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
+    """An occasion is a reading of `watched` at rest."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
-    most = (run.purge_interval + reading.live) * reading.most_keys
+    unseen = reading.handed_over + run.facts.threads - 1
+    most = (run.purge_interval + reading.live + unseen) * reading.most_keys
     if reading.watched <= most:
         return KEPT
-    return _miscounted(
-        run,
-        "P1",
-        reading,
+    return Broken(
         "garbage",
-        f"watched <= {most} = ({run.purge_interval} + {reading.live} live) x {reading.most_keys} keys",
+        reading.events,
+        f"watched <= {most} = ({run.purge_interval} + {reading.live} live + {unseen} that the purge may not have seen) "
+        f"x {reading.most_keys} keys",
         f"watched = {reading.watched}",
     )
 
 
-def gauges_bound_the_truth(run: Run, reading: Reading) -> Judgement:
-    """P2. An occasion is a reading at rest, or one recorded as an interval.
+P2 = Clause(
+    "P2",
+    "the gauges PurgatorySize and NumDelayedOperations bound the truth",
+    formula="watched_least <= watched <= watched_most;  at rest: delayed <= live + plain tasks",
+    records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
+)
+
+
+@P2.of_reading
+def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
+    """An occasion is a reading of which it is known since when it may have been taken: one recorded as an interval, at
+    rest, or as a point that is not the first event of its thread.
 
     `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
-    `delayed` counts no more than the operations still live.
+    `delayed` counts no more than the operations still live, and the timer's tasks that are no operations.
     """
-    if not reading.at_rest and not reading.bounded:
+    if not reading.bounded:
         return NO_OCCASION
     if reading.watched is not None and not reading.watched_least <= reading.watched <= reading.watched_most:
-        return _miscounted(
-            run,
-            "P2",
-            reading,
+        return Broken(
             "watched-out-of-bounds",
+            reading.events,
             f"{reading.watched_least} <= watched <= {reading.watched_most}",
             f"watched = {reading.watched}",
         )
-    if reading.delayed is not None and reading.at_rest and reading.delayed > reading.live:
-        return _miscounted(
-            run,
-            "P2",
-            reading,
+    most = reading.live + reading.plain_tasks + _may_overcount(run, reading)
+    if reading.delayed is not None and reading.at_rest and reading.delayed > most:
+        return Broken(
             "delayed-above-live",
-            f"at rest, delayed <= {reading.live} operations still live",
+            reading.events,
+            f"at rest, delayed <= {most} operations still live and plain tasks",
             f"delayed = {reading.delayed}",
         )
     return KEPT
 
 
-def size_is_exact(run: Run, reading: Reading) -> Judgement:
-    """T5. An occasion is a reading of `delayed` at rest, or one recorded as an interval.
+T5 = Clause(
+    "T5",
+    "size() counts the tasks that are pending, exactly where nothing raced, and is never negative",
+    formula="0 <= size();  tasks_least <= size() <= tasks_most + cancels that raced",
+    records=("timer_add", "timer_fire", "timer_cancel", "gauge|quiesce"),
+    constants=("tick_ns",),
+)
 
-    A reading recorded as a point was taken somewhere before its record, so while anything happens it says nothing
-    exact. Even at rest a reaper may be moving one task from bucket to bucket, unseen by the recorder: only a `quiesce`
-    excludes that, so elsewhere the lower bound gives way by one task.
+
+@T5.of_reading
+def size_is_exact(run: Run, reading: Reading) -> Finding:
+    """An occasion is a reading of `delayed` like those of P2; where cancelled tasks are counted until the next tick, a
+    reading at rest. A point was taken somewhere after the event before it of its thread: it is judged as an interval
+    from there. Even at rest a reaper may be moving one task from bucket to bucket, unseen by the recorder: only
+    a `quiesce` excludes that, so elsewhere the lower bound gives way by one task.
     """
     if reading.delayed is None:
         return NO_OCCASION
     if reading.delayed < 0:
-        return _broken("T5", reading, "negative", "size() >= 0", f"size() = {reading.delayed}")
-    bounded = reading.bounded and not run.profile.counts_cancelled
-    if not reading.at_rest and not bounded:
+        return Broken("negative", reading.events, "size() >= 0", f"size() = {reading.delayed}", stands=True)
+    if not reading.bounded or (run.profile.counts_cancelled and not reading.at_rest):
         return NO_OCCASION
-    least = reading.tasks_least - (0 if reading.quiesce else 1)
-    if least <= reading.delayed <= reading.tasks_most:
+    least = max(reading.tasks_least - (0 if reading.quiesce else 1), 0)
+    most = reading.tasks_most + _may_overcount(run, reading)
+    if least <= reading.delayed <= most:
         return KEPT
-    return _miscounted(
-        run,
-        "T5",
-        reading,
+    return Broken(
         "size-wrong",
-        f"{max(least, 0)} <= size() <= {reading.tasks_most} (tasks added, not cancelled, not fired)",
+        reading.events,
+        f"{least} <= size() <= {most} (tasks added, not cancelled, not fired)",
         f"size() = {reading.delayed}",
     )
+
+
+def _may_overcount(run: Run, reading: Reading) -> int:
+    return min(reading.raced, run.facts.threads - 1) if run.profile.counts_raced else 0

@@ -1,49 +1,88 @@
-"""O4: no lost completion (KAFKA-6653 and its family)."""
+"""O4: no lost completion (KAFKA-6653 and its family).
+
+With k a key of the operation that did not give it back, and check(k) one that started after it was ready and ended
+without an exception:
+
+    both         ready < registration.call        =>  claim.call < registration.ret
+    locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
+    pending-flag ready < check(k).call            =>  a claim, which is not its expiry's unless that came before
+                                                     check(k).ret, or while an evaluation was running or due
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
+
+O4 = Clause(
+    "O4",
+    "no lost completion: a check that starts after the operation is ready leads to its completion, "
+    "never to its time-out",
+    formula="ready < check(k).call => claim.call < max(check(k).ret, registration.ret)  (locked);  "
+    "the claim is not left to the expiry  (pending-flag);  "
+    "ready < registration.call => claim.call < registration.ret  (both)",
+    records=("ready", "check_and_complete", "try_complete_else_watch", "try_complete", "force_complete"),
+)
 
 
-def no_lost_completion(run: Run, history: OperationHistory) -> Judgement:
-    """O4. An occasion is a registered operation that was ready before its registration started, or for one of whose
+@O4.of_operation
+def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a registered operation that was ready before its registration started, or for one of whose
     keys a check started after it was ready and returned.
 
     A key under which the operation was cancelled is left out: it is no longer watched there. So is an operation whose
-    `try_complete` raised: that it was ready does not say that it could be completed. Every way to break it
-    rests on a completion or an evaluation that is not there, so with dropped records it can only be undecided.
+    `try_complete` raised: that it was ready does not say that it could be completed. A check that ended with an
+    exception owes nothing: the exception of one operation ends its walk (Kafka; O8 is the reference's own promise).
     """
-    judgement = _judged(run, history)
-    return UNDECIDED if run.dropped and judgement.violation is not None else judgement
-
-
-def _judged(run: Run, history: OperationHistory) -> Judgement:
-    if any(attempt.err is not None for attempt in history.tries):
-        return NO_OCCASION
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
-    if ready.i < registration.call_i and _claim_i(history) > registration.ret_i:
-        return _broken(
+    if any(attempt.err is not None for attempt in history.tries):
+        return NO_OCCASION
+    ready_at_registration = ready.i < registration.call_i
+    if ready_at_registration and not _claimed_before(history, registration.ret_i):
+        return _unless_open(
             history,
-            "ready-before-registration",
-            (ready.i, registration.call_i, registration.ret_i),
-            "an operation that is ready before its registration starts is completed when the registration returns",
-            f"the registration returned {registration.out} and completion had not been claimed",
+            registration.ret_i,
+            Broken(
+                "ready-before-registration",
+                (ready.i, registration.call_i, registration.ret_i),
+                "an operation that is ready before its registration starts is completed when the registration returns",
+                f"the registration returned {registration.out} and completion had not been claimed",
+            ),
         )
     check = _first_to_return(history)
     if check is None:
-        return KEPT if ready.i < registration.call_i else NO_OCCASION
-    if run.profile.claimed_on_return:
-        return _claimed_on_return(history, registration, ready.i, check)
-    return _never_left_to_the_timeout(run, history, ready.i, check)
+        return KEPT if ready_at_registration else NO_OCCASION
+    judged = _claimed_on_return if run.profile.claimed_on_return else _never_left_to_the_timeout
+    finding = judged(run, history, ready.i, check)
+    excused = isinstance(finding, Broken) and may_have_been_given_back(run, history, [check.key], check.ret_i)
+    return STILL_OPEN if excused else finding
 
 
-def _claim_i(history: OperationHistory) -> int:
-    claim = history.claim
-    return NEVER if claim is None else claim.call_i
+def may_have_been_given_back(
+    run: Run, history: OperationHistory, keys: Iterable[str], before_i: int = NEVER
+) -> bool:
+    """Whether a `cancel_for_key` of one of the keys, of which is not told what it gave back, may have taken the
+    operation before that position."""
+    registration = history.registration
+    calls = (run.facts.unsettled[key] for key in keys if key in run.facts.unsettled)
+    return registration is not None and any(
+        first_i < before_i and registration.call_i < last_i for first_i, last_i in calls
+    )
+
+
+def _claimed_before(history: OperationHistory, i: int) -> bool:
+    return history.claim is not None and history.claim.call_i < i
+
+
+def _unless_open(history: OperationHistory, i: int, broken: Broken) -> Finding:
+    """A `force_complete` that started before that position, and nobody knows whether it won, may be the claim."""
+    return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
 def _first_to_return(history: OperationHistory) -> Check | None:
@@ -58,24 +97,23 @@ def _first_to_return(history: OperationHistory) -> Check | None:
     )
 
 
-def _claimed_on_return(
-    history: OperationHistory, registration: Call, ready_i: int, check: Check
-) -> Judgement:
+def _claimed_on_return(_run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
     """`locked`: when both the check and the registration have returned, completion has been claimed."""
-    both_i = max(check.ret_i, registration.end_i)
-    if _claim_i(history) < both_i:
+    registered_i = history.registration.end_i if history.registration is not None else NEVER
+    both_i = max(check.ret_i, registered_i)
+    if _claimed_before(history, both_i):
         return KEPT
-    return _broken(
-        history,
+    broken = Broken(
         "unclaimed-on-return",
         (ready_i, check.call_i, both_i),
         f"when check_and_complete({check.key}), which started after it was ready, and its registration have "
         "returned, completion has been claimed",
         _how_it_ended(history),
     )
+    return _unless_open(history, both_i, broken)
 
 
-def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Judgement:
+def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int, check: Check) -> Finding:
     """`pending-flag`: some evaluation of `try_complete` sees the condition; it is never left to the time-out."""
     allowed = (
         f"after check_and_complete({check.key}), which started after it was ready, some try_complete completes it: "
@@ -83,17 +121,14 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     )
     claim = history.claim
     if claim is None:
-        if not run.whole or any(call.ret_i is None for call in history.calls()):
-            return UNDECIDED
-        return _broken(
-            history, "never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history)
-        )
-    # Expired before the check returned: the expiry came first, and nothing was left to it.
-    came_first = claim.call_i < check.ret_i
-    if came_first or history.fire_of(claim) is None or _an_evaluation_was_due(history, check, claim.call_i):
+        if not run.whole:
+            return WANT_OF_RECORDS
+        if any(call.ret_i is None for call in history.calls()):
+            return STILL_OPEN
+        return Broken("never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history))
+    if not _expired_after(history, claim, check) or _an_evaluation_was_due(history, check, claim.call_i):
         return KEPT
-    return _broken(
-        history,
+    return Broken(
         "left-to-the-time-out",
         (ready_i, check.call_i, check.ret_i, claim.call_i),
         allowed,
@@ -101,21 +136,34 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     )
 
 
-def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:
-    """Whether at that moment a `try_complete` was running or had started since the check, or was about to start on a
-    thread that was in its retry loop: the expiry then merely came first.
+def _expired_after(history: OperationHistory, claim: Call, check: Check) -> bool:
+    """Whether its expiry claimed it, when the check had returned: before that, nothing was left to it."""
+    return history.fire_of(claim) is not None and check.ret_i <= claim.call_i
 
-    A thread was in its loop if it had just evaluated and has recorded nothing since, or if it holds the lock but had
-    not yet come to evaluate: it recorded nothing from before the check's return up to its call, which comes later (a
-    thread that lost its turn there stood still for 137 ms on a busy machine).
-    """
+
+def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:
+    """Whether at that moment a `try_complete` ran, had started since the check, or was about to start on a thread that
+    was in its retry loop: the expiry then merely came first."""
     return any(
         attempt.holds(moment_i)
         or check.call_i < attempt.call_i < moment_i
-        or attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
-        or history.previous_of_thread.get(attempt.call_i, NEVER) < check.ret_i < moment_i < attempt.call_i
+        or _was_to_look_again(history, attempt, moment_i)
+        or _held_the_lock(history, attempt, check, moment_i)
         for attempt in history.tries
     )
+
+
+def _was_to_look_again(history: OperationHistory, attempt: Call, moment_i: int) -> bool:
+    """Its thread had just evaluated, and has recorded nothing since."""
+    return attempt.end_i < moment_i < history.next_of_thread.get(attempt.end_i, 0)
+
+
+def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, moment_i: int) -> bool:
+    """Its thread may have held the lock when the check came, and had not yet come to evaluate: it recorded nothing from
+    before the check's return up to its call, which comes later (a thread that lost its turn there stood still for
+    137 ms on a busy machine)."""
+    before_i = history.previous_of_thread.get(attempt.call_i, NEVER)
+    return before_i < check.ret_i < moment_i < attempt.call_i
 
 
 def _how_it_ended(history: OperationHistory) -> str:
@@ -124,9 +172,3 @@ def _how_it_ended(history: OperationHistory) -> str:
         return "it was never claimed"
     cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
     return f"it was claimed only by {cause}, at i = {claim.call_i}"
-
-
-def _broken(
-    history: OperationHistory, cause: str, events: tuple[int, ...], allowed: str, seen: str
-) -> Judgement:
-    return Judgement(1, Violation("O4", history.id, cause, tuple(sorted(events)), allowed, seen))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.public import CODE_CLAUSES, broker_clauses
-from purgatorio_spec.clause.registry import CLAUSES, Clause
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.table.catalogue import whose
 
@@ -28,17 +29,15 @@ def page() -> str:
 
 def _section(clause: Clause) -> str:
     profiles = [name for name, profile in PROFILES.items() if clause.id in profile.clauses]
-    judges = [
-        judge for judge in (clause.of_operation, clause.of_check, clause.of_reading) if judge is not None
-    ]
     needs = [f"`{name.replace('|', '` or `')}`" for name in clause.records]
     needs += [f"header `{name}`" for name in clause.constants]
-    texts = [" ".join((judge.__doc__ or "").split()).removeprefix(f"{clause.id}. ") for judge in judges]
+    texts = [" ".join((judge.__doc__ or "").split()) for judge in clause.judges.values()]
+    formula = clause.formula.replace(";  ", "\n")
     whole = (
         "\n\nWithout an end record, or with dropped records, it cannot PASS." if clause.needs_whole else ""
     )
     return (
-        f"## {clause.id}\n\n> {clause.promise}.\n\n"
+        f"## {clause.id}\n\n> {clause.promise}.\n\n```text\n{formula}\n```\n\n"
         + "\n\n".join(texts)
         + f"\n\nHolds for: {', '.join(profiles)}. Needs: {', '.join(needs)}.{whole}\n"
     )

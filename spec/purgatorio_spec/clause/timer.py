@@ -1,80 +1,117 @@
-"""T1 to T4: a task fires not early, not late, once, and not after its cancel."""
+"""T1 to T4: a task fires not early, not late, once, and not after its cancel.
+
+With d the deadline of an add, `early` and `late` the bounds of the header, and each add arming its task once:
+
+    T1  every fire answers an add of its own with  fire.t >= d - early
+    T2  fire.t <= max(d, add.ret.t + delay) + late          of a task added once, not cancelled, not completed
+    T3  |fires| <= |adds|,  and an add that nothing takes back and that is overdue at the end has a fire after it
+    T4  a stop (a cancel, the winning force of another than its expiry, a cancel_for_key that gave it back) that
+        returned at t < d - early:  no fire of the adds before it;  a barrier's cancel with out = 1: none at any t
+
+An add that comes while its task is pending moves it. But a task that was due by then may have been handed over to run,
+and nothing calls it back: that fire is still the first add's.
+"""
 
 from __future__ import annotations
 
-from purgatorio_spec.clause.limbo import due_by_the_end
+from typing import NamedTuple
+
+from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.clause.due import Due, at_the_end, latest_due_t
+from purgatorio_spec.clause.lost import may_have_been_given_back
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, UNDECIDED, Judgement, Violation
+from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
 
 
-def _broken(
-    run: Run, clause: str, history: OperationHistory, cause: str, events: list[int], allowed: str, seen: str
-) -> Judgement:
-    """A violation, unless records were dropped: an add that is missing would excuse any of these."""
-    if run.dropped:
-        return UNDECIDED
-    return Judgement(1, Violation(clause, history.id, cause, tuple(sorted(events)), allowed, seen))
+def _handed_over(run: Run, add: Call, t: int) -> bool:
+    """Whether the task may have been handed over to run by this add at that time."""
+    return add.deadline_t is None or add.deadline_t - (run.early_ns or 0) <= t
 
 
-def _in_force(history: OperationHistory, fire: Call) -> list[Call]:
-    """The adds that this fire may answer: started before it, and not surely replaced by a later add."""
-    before = [add for add in history.adds if add.call_i < fire.call_i and add.err is None]
-    settled = [add for add in before if add.end_i < fire.call_i]
-    latest = max((add.call_i for add in settled), default=-1)
-    return [add for add in before if add.end_i >= latest or add.end_i == NEVER]
+def _in_force(run: Run, history: OperationHistory, i: int) -> list[Call]:
+    """The adds that a fire at this position may answer: started before it, and not moved by a later add that had
+    returned before it, while the task could not have been handed over."""
+    before = [add for add in history.adds if add.call_i < i]
+    return [
+        add
+        for add in before
+        if not any(
+            later.err is None
+            and add.end_i < later.call_i
+            and later.end_i < i
+            and later.ret_t is not None
+            and not _handed_over(run, add, later.ret_t)
+            for later in before
+        )
+    ]
 
 
-def not_early(run: Run, history: OperationHistory) -> Judgement:
-    """T1. An occasion is a task that fired and whose deadline is recorded. Needs `early_ns`."""
+T1 = Clause(
+    "T1",
+    "not early: a task fires no earlier than its deadline, less the early bound of its tick",
+    formula="every fire answers an add of its own with fire.t >= deadline_t - early_ns",
+    records=("timer_add", "timer_fire"),
+    constants=("early_ns",),
+)
+
+
+@T1.of_operation
+def not_early(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a task that fired and whose deadline is recorded."""
     early_ns = run.early_ns or 0
     occasions = 0
+    unanswered = list(history.adds)
     for fire in history.fires:
-        adds = _in_force(history, fire)
+        adds = [add for add in _in_force(run, history, fire.call_i) if add in unanswered]
         deadlines = [add.deadline_t for add in adds if add.deadline_t is not None]
         if not deadlines or len(deadlines) < len(adds):
             continue
         occasions = 1
+        due = next((add for add in adds if _handed_over(run, add, fire.call_t)), None)
+        if due is not None:
+            unanswered.remove(due)
+            continue
         earliest_t = min(deadlines) - early_ns
-        if fire.call_t < earliest_t:
-            return _broken(
-                run,
-                "T1",
-                history,
-                "early",
-                [*(add.call_i for add in adds), fire.call_i],
-                f"fires at t >= {earliest_t} (deadline {min(deadlines)}, early bound {early_ns} ns)",
-                f"fired at t = {fire.call_t}, {earliest_t - fire.call_t} ns early",
-            )
+        return Broken(
+            "early",
+            [*(add.call_i for add in adds), fire.call_i],
+            f"fires at t >= {earliest_t} (deadline {min(deadlines)}, early bound {early_ns} ns)",
+            f"fired at t = {fire.call_t}, {earliest_t - fire.call_t} ns early",
+        )
     return KEPT if occasions else NO_OCCASION
 
 
-def not_late(run: Run, history: OperationHistory) -> Judgement:
-    """T2 in real time. An occasion is a task added once that fired while nothing had cancelled or completed it.
+T2 = Clause(
+    "T2",
+    "not late: a task fires within the lateness that the header declares",
+    formula="fire.t <= max(deadline_t, add.ret.t + delay_ns) + late_ns",
+    records=("timer_add", "timer_fire"),
+    constants=("late_ns",),
+)
+
+
+@T2.of_operation
+def not_late(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a task added once that fired while nothing had cancelled or completed it.
 
     The deadline may have been computed anywhere between the add's call and its return, so lateness counts from the
-    return. A task that never fired is T3's. Needs `late_ns`.
+    return. A task that never fired is T3's.
     """
     late_ns = run.late_ns or 0
     if len(history.adds) != 1 or not history.fires:
         return NO_OCCASION
     add, fire = history.adds[0], history.fires[0]
-    if any(cancel.call_i < fire.call_i for cancel in history.cancels):
+    if any(cancel.call_i < fire.call_i for cancel in _cancels(history)):
         # A cancel that begins later is the one inside the expiry's own `force_complete`, or too late to matter.
         return NO_OCCASION
+    due_t = latest_due_t(add)
     claim = history.claim
-    if add.deadline_t is None or add.ret_t is None or (claim is not None and claim.call_i < fire.call_i):
+    if due_t is None or (claim is not None and claim.call_i < fire.call_i):
         return NO_OCCASION
-    due_t = (
-        max(add.deadline_t, add.ret_t + (add.delay_ns or 0)) if add.delay_ns is not None else add.deadline_t
-    )
-    due_t = max(due_t, add.ret_t)
     if fire.call_t <= due_t + late_ns:
         return KEPT
-    return _broken(
-        run,
-        "T2",
-        history,
+    return Broken(
         "late",
         [add.call_i, fire.call_i],
         f"fires by t = {due_t + late_ns} (due {due_t}, late bound {late_ns} ns)",
@@ -82,122 +119,210 @@ def not_late(run: Run, history: OperationHistory) -> Judgement:
     )
 
 
-def exactly_once(run: Run, history: OperationHistory) -> Judgement:
-    """T3. An occasion is a task that was added and that fired or had to fire before the end.
+T3 = Clause(
+    "T3",
+    "fires at most once; without cancel exactly once",
+    formula="|fires| <= |adds|;  the last add, not taken back and overdue at the end, has a fire after it",
+    records=("timer_add", "timer_fire", "timer_cancel"),
+    needs_whole=True,
+)
 
-    Each add arms the task once (adding a pending task moves it), so there are at most as many fires as adds.
+
+@T3.of_operation
+def exactly_once(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a task that fired, or was added and overdue at the end.
+
+    A cancel that answered 0 takes nothing back, nor does one before the last add. An add that raised may have armed the
+    task or not.
     """
-    adds = [add for add in history.adds if add.err is None]
-    if not adds:
-        return NO_OCCASION
-    if len(history.fires) > len(adds):
-        return _broken(
-            run,
-            "T3",
-            history,
-            "fired-twice",
+    if len(history.fires) > len(history.adds):
+        return Broken(
+            "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],
-            f"fires at most once an add ({len(adds)} here)",
+            f"fires at most once an add ({len(history.adds)} here)",
             f"fired {len(history.fires)} times",
         )
+    adds = [add for add in history.adds if add.err is None]
+    if not adds:
+        return KEPT if history.fires else NO_OCCASION
     last = adds[-1]
     if any(fire.call_i > last.call_i for fire in history.fires):
         return KEPT
-    disarmed = history.cancels or history.cancelled or history.claim is not None
-    deadline_t = last.deadline_t
-    if disarmed or deadline_t is None:
-        return NO_OCCASION
+    due_t = latest_due_t(last)
+    if due_t is None or _taken_back(history, last):
+        return KEPT if history.fires else NO_OCCASION
     if not run.whole:
-        return UNDECIDED
-    if last.ret_i is None or not due_by_the_end(run, deadline_t):
-        return NO_OCCASION
-    return _broken(
-        run,
-        "T3",
-        history,
+        return WANT_OF_RECORDS
+    due = at_the_end(run, due_t)
+    if due is Due.NOT_YET:
+        return KEPT if history.fires else NO_OCCASION
+    if may_have_been_given_back(run, history, history.keys) or history.may_have_claimed:
+        return STILL_OPEN
+    if due is Due.UNBOUNDED:
+        return NO_BOUND
+    return Broken(
         "never-fired",
-        [last.call_i, last.ret_i],
+        [last.call_i, last.end_i],
         "a task that is not cancelled fires exactly once",
-        f"its deadline passed at t = {deadline_t}, {run.end_t - deadline_t} ns before the end, and it never fired",
+        f"it was due by t = {due_t}, {run.facts.end_t - due_t} ns before the end, and it never fired",
     )
 
 
-def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Judgement:
-    """T4. An occasion is a task with a cancel, or a completion not by its expiry, that returned before the deadline
-    (less the early bound), or, where cancel is a barrier, a cancel that succeeded. Of a completion that came before the
-    task was in the timer only the registration's return tells that the task was taken back. Needs `early_ns`."""
-    occasions = 0
-    for stop in _stops(history):
-        bound_t = _armed_deadline_t(history, stop)
-        if bound_t is None or stop.ret_t is None:
-            continue
-        barrier = run.profile.cancel_is_barrier and stop.f == "timer_cancel"
-        in_time = _settled_t(history, stop) < bound_t - (run.early_ns or 0)
-        if not in_time and not barrier:
-            continue
-        occasions = 1
-        wrong = next((fire for fire in history.fires if _ruled_out(history, stop, in_time, fire)), None)
+def _cancels(history: OperationHistory) -> list[Call]:
+    """The cancels that did not say that they failed. One that is open or raised may have succeeded."""
+    return [cancel for cancel in history.cancels if cancel.out != 0]
+
+
+def _taken_back(history: OperationHistory, add: Call) -> bool:
+    """Whether a cancel that may come after this add, or the end of its operation, may have disarmed the task."""
+    cancelled = any(cancel.end_i > add.call_i for cancel in _cancels(history))
+    return cancelled or bool(history.cancelled) or history.claim is not None
+
+
+T4 = Clause(
+    "T4",
+    "a task that was cancelled, by itself or by key, or whose operation was completed other than by this very expiry, "
+    "before its deadline does not fire",
+    formula="stop.ret.t < deadline_t - early_ns => no later fire of the adds before the stop;  "
+    "a barrier's cancel.out = 1 => none at any time",
+    records=("timer_add", "timer_fire"),
+    constants=("early_ns",),
+)
+
+
+class _Stop(NamedTuple):
+    """What must keep a task from firing: the interval, when it had surely taken effect, and the deadline that it came
+    before. `from_i`: it forbids fires that start after this position."""
+
+    cause: str
+    f: str
+    call_i: int
+    end_i: int
+    settled_t: int
+    deadline_t: int
+    from_i: int
+
+
+@T4.of_operation
+def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is a task with a cancel, a `cancel_for_key` that gave its operation back, or a completion not by its
+    expiry, that had taken effect before the deadline (less the early bound), or, where cancel is a barrier, a cancel
+    that succeeded. Of a completion that came before the task was in the timer only the registration's return tells that
+    the task was taken back; of what a key gave back nothing is said if its registration was still under way."""
+    stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
+    for stop in stops:
+        wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)
         if wrong is not None:
-            return _broken(
-                run,
-                "T4",
-                history,
-                "fired-after-cancel" if stop.f == "timer_cancel" else "fired-though-completed",
+            return Broken(
+                stop.cause,
                 [stop.call_i, stop.end_i, wrong.call_i],
-                f"{stop.f} returned at t = {stop.ret_t}, {bound_t - stop.ret_t} ns before the deadline: "
-                "the task does not fire",
+                f"{stop.f} took effect by t = {stop.settled_t}, {stop.deadline_t - stop.settled_t} ns before the "
+                "deadline: the task does not fire",
                 f"it fired at t = {wrong.call_t}",
             )
-    return KEPT if occasions else NO_OCCASION
+    return KEPT if stops else NO_OCCASION
 
 
-def _stops(history: OperationHistory) -> list[Call]:
-    """What must keep the task from firing: cancels that did not say that they failed, and completions, but for those
-    that this very expiry made."""
-    stops = [cancel for cancel in history.cancels if cancel.out != 0 and cancel.err is None]
-    return [stop for stop in (*stops, *history.winners) if history.fire_of(stop) is None]
+def _earliest_deadline_t(adds: list[Call]) -> int | None:
+    """None if there is none, or one of them is not known."""
+    known = [add.deadline_t for add in adds if add.deadline_t is not None]
+    return min(known) if known and len(known) == len(adds) else None
 
 
-def _settled_t(history: OperationHistory, stop: Call) -> int:
-    """By when this stop has taken effect.
+def _in_time(run: Run, t: int, deadline_t: int) -> bool:
+    return t < deadline_t - (run.early_ns or 0)
 
-    An add that came after the completion is taken back by the registration, at the latest when it returns (KAFKA-2226).
-    If the deadline came first, the task may by then have been handed to the executor, which nothing takes back; so an
-    add with no delay that had to wait for a lock fires although its operation was completed long before.
+
+def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
+    """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
+
+    A barrier that said that it won forbids the fire that it did not prevent as well. Of a task that was added again
+    when it may have been handed over, even a barrier tells nothing.
     """
-    assert stop.ret_t is not None
-    if stop.f != "force_complete" or not _has_late_add(history, stop):
-        return stop.ret_t
-    registration = history.registration
-    if registration is None or registration.ret_t is None:
-        return NEVER
-    return max(stop.ret_t, registration.ret_t)
+    stops = []
+    for cancel in history.cancels:
+        if cancel.out == 0 or cancel.err is not None or cancel.ret_t is None or history.fire_of(cancel):
+            continue
+        answered = [add for add in _in_force(run, history, cancel.call_i) if add.end_i < cancel.call_i]
+        deadline_t = _earliest_deadline_t(answered)
+        if deadline_t is None:
+            continue
+        barrier = run.profile.cancel_is_barrier and len(answered) == 1
+        if barrier and cancel.out == 1:
+            from_i = answered[0].call_i
+        elif _in_time(run, cancel.ret_t, deadline_t):
+            from_i = cancel.call_i
+        elif barrier:
+            from_i = cancel.end_i
+        else:
+            continue
+        stops.append(
+            _Stop(
+                "fired-after-cancel", cancel.f, cancel.call_i, cancel.end_i, cancel.ret_t, deadline_t, from_i
+            )
+        )
+    return stops
 
 
-def _has_late_add(history: OperationHistory, stop: Call) -> bool:
-    return any(add.end_i > stop.call_i for add in history.adds)
+def _completion_stops(run: Run, history: OperationHistory) -> list[_Stop]:
+    """The winning `force_complete`, not its expiry's.
+
+    An add that came after it is taken back by the registration, at the latest when it returns (KAFKA-2226). If the
+    deadline came first, the task may by then have been handed to the executor, which nothing takes back; so an add with
+    no delay that had to wait for a lock fires although its operation was completed long before.
+    """
+    deadline_t = _earliest_deadline_t(history.adds)
+    if deadline_t is None:
+        return []
+    stops = []
+    for winner in history.winners:
+        if winner.ret_t is None or history.fire_of(winner) is not None:
+            continue
+        settled_t, from_i = winner.ret_t, winner.call_i
+        if any(add.end_i > winner.call_i for add in history.adds):
+            registration = history.registration
+            if registration is None or registration.ret_t is None:
+                continue
+            settled_t, from_i = max(settled_t, registration.ret_t), registration.end_i
+        if _in_time(run, settled_t, deadline_t):
+            stops.append(
+                _Stop(
+                    "fired-though-completed",
+                    winner.f,
+                    winner.call_i,
+                    winner.end_i,
+                    settled_t,
+                    deadline_t,
+                    from_i,
+                )
+            )
+    return stops
 
 
-def _ruled_out(history: OperationHistory, stop: Call, in_time: bool, fire: Call) -> bool:
-    """Whether this stop forbids this fire."""
-    if stop.f == "force_complete":
-        # Until the registration has taken back an add that came after the completion, the task may fire.
-        registration = history.registration
-        taken_back = registration is not None and fire.call_i > registration.end_i
-        return taken_back or not _has_late_add(history, stop)
-    # A cancel after the deadline rules out what starts after it; one that says that it won rules out any fire.
-    if not in_time and stop.out != 1 and fire.call_i < stop.end_i:
-        return False
-    # An add that may have taken effect after the cancel arms the task again.
-    rearmed_i = min((add.call_i for add in history.adds if add.end_i > stop.call_i), default=NEVER)
-    return fire.call_i < rearmed_i
+def _key_stops(run: Run, history: OperationHistory) -> list[_Stop]:
+    """What a `cancel_for_key` gave back whose registration and adds had returned before it began."""
+    deadline_t = _earliest_deadline_t(history.adds)
+    begun = [*history.registrations, *history.adds]
+    return [
+        _Stop(
+            "fired-though-given-back",
+            "cancel_for_key",
+            back.call_i,
+            back.point.i,
+            back.point.t,
+            deadline_t,
+            back.point.i,
+        )
+        for back in history.given_back
+        if deadline_t is not None
+        and all(call.end_i < back.call_i for call in begun)
+        and _in_time(run, back.point.t, deadline_t)
+    ]
 
 
-def _armed_deadline_t(history: OperationHistory, stop: Call) -> int | None:
-    """The deadline of the add that this stop answers: for a cancel the last add that had returned before it; a
-    completion answers also an add that comes after it (the timer's late add: KAFKA-2226)."""
-    if stop.f == "force_complete":
-        deadlines = [add.deadline_t for add in history.adds if add.deadline_t is not None]
-        return min(deadlines, default=None)
-    before = [add for add in history.adds if add.end_i < stop.call_i]
-    return before[-1].deadline_t if before else None
+def _ruled_out(history: OperationHistory, stop: _Stop, fire: Call) -> bool:
+    """Whether this stop forbids this fire: it comes after the stop, and no add since then may have armed the task again
+    (an add after the completion does not)."""
+    later = (add.call_i for add in history.adds if add.end_i > stop.call_i)
+    rearmed_i = NEVER if stop.f == "force_complete" else min(later, default=NEVER)
+    return stop.from_i < fire.call_i < rearmed_i

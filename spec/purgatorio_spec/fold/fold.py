@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.fold.calls import OpenCalls
 from purgatorio_spec.fold.key_checks import FirstChecks, Keys
 from purgatorio_spec.fold.look import SecondLook, Stretches, Wanted
@@ -18,10 +19,11 @@ from purgatorio_spec.fold.readings import READING_RULES, ReadingsSoFar, Truths
 from purgatorio_spec.fold.rules import Block, marks, summaries
 from purgatorio_spec.fold.texts import Texts
 from purgatorio_spec.fold.thread_checks import ThreadChecks
-from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.history.run import Run, RunFacts, run_of
+from purgatorio_spec.judge.context import unsettled_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.selection import Selection, selected
-from purgatorio_spec.trace.coded import AT, CALL, Coded, Ints, plain
+from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Ints, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import Header
 
@@ -31,6 +33,8 @@ BLOCK: Final = 1 << 17
 """Operations whose rules are looked at together."""
 HELD_BYTES: Final = 256 << 20
 """Events that are held for the second look; of a larger run they are read again."""
+
+_CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "ph", "c", "keys", "err")])
 
 Again = Callable[[], Iterable[Coded]]
 """The batches of a run once more, the same as they were fed."""
@@ -54,7 +58,7 @@ class Fold:
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
         self._header = header
         self._may_hold = held_bytes
-        names = {clause.id for clause in judged_clauses(run_of(header, whole=False, end_t=0))}
+        names = {clause.id for clause in judged_clauses(run_of(header, RunFacts(), whole=False))}
         self.events = 0
         self._names, self._threads, self._key_names = Texts(), Texts(), Texts()
         self._open = OpenCalls()
@@ -63,9 +67,11 @@ class Fold:
         self._first_checks = FirstChecks()
         self._thread_checks = ThreadChecks()
         self._counts_checks = "O7" in names
+        self._cancels: list[dict[str, Any]] = []
         self.readings = ReadingsSoFar()
         self._held: list[tuple[Numbered, Ints]] | None = []
         self._held_bytes = 0
+        self.start_t: int | None = None
         self.end_t: int | None = None
         self.rest_t: int | None = None
 
@@ -85,6 +91,7 @@ class Fold:
             self._thread_checks.feed(some, len(self._threads))
         self.readings.feed(some)
         self._add_times(some)
+        self._add_cancels(some)
         self._hold(some, keys)
 
     def _number(self, batch: Coded, first: int) -> tuple[Numbered, Ints]:
@@ -95,11 +102,18 @@ class Fold:
 
     def _add_times(self, some: Numbered) -> None:
         t = some.batch.t
-        last = int(t.max())
+        first, last = int(t.min()), int(t.max())
+        self.start_t = first if self.start_t is None else min(self.start_t, first)
         self.end_t = last if self.end_t is None else max(self.end_t, last)
         rest = t[some.rows.of("quiesce", AT)]
         if len(rest):
             self.rest_t = int(rest.max()) if self.rest_t is None else max(self.rest_t, int(rest.max()))
+
+    def _add_cancels(self, some: Numbered) -> None:
+        rows = some.rows.of("cancel_for_key", CALL, RET)
+        if len(rows):
+            told = some.batch.rows.select(["i", "ph", "c", "keys", "err"]).take(rows)
+            self._cancels += plain(told, _CANCELS).to_pylist()
 
     def _add_keys(self, some: Numbered, keys: Ints) -> None:
         """O4: who registered tells its keys; who is ready waits for a check of one of them."""
@@ -139,13 +153,14 @@ class Fold:
 
     def run(self, outer: Outer) -> Run:
         """What the clauses know of the run as a whole, after its last batch."""
-        return run_of(
-            self._header,
-            whole=outer.whole,
-            end_t=0 if self.end_t is None else self.end_t,
+        facts = RunFacts(
+            start_t=self.start_t or 0,
+            end_t=self.end_t or 0,
             rest_t=self.rest_t,
-            dropped=outer.dropped,
+            threads=max(len(self._threads) - 1, 1),
+            unsettled=unsettled_cancels(self._cancels, "cancelled" in self._header.recorded),
         )
+        return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
 
     def conclude(self, outer: Outer, again: Again, tally: RunTally | None = None) -> RunTally:
         """What all clauses came to. Batches that are not held any more are taken from `again`."""
@@ -153,7 +168,7 @@ class Fold:
         tally = RunTally() if tally is None else tally
         clauses = judged_clauses(run)
         self._close_calls()
-        rules = [clause for clause in clauses if clause.of_reading is not None]
+        rules = [clause for clause in clauses if READING in clause.judges]
         readings = self.readings.ordered() if rules else None
         truths = Truths(run, readings) if readings is not None and len(readings) else None
         wanted = self._mark(run, tally, truths)
@@ -213,6 +228,7 @@ class Fold:
         """Look at all operations by the rules; count the occasions and the summaries of those that are passed over."""
         count = self.operations.count
         chosen, retried, inside = (np.zeros(count, bool) for _ in range(3))
+        given_back = self.operations.column("cut_n")[1:].any()
         for start in range(1, count, BLOCK):
             stop = min(start + BLOCK, count)
             block = self.block(run, slice(start, stop))
@@ -228,7 +244,7 @@ class Fold:
         doubtful = self._doubtful()
         return Wanted(
             chosen, retried, Stretches(doubtful[0], doubtful[1], doubtful[2]), frozenset(doubtful[2].tolist()),
-            self._inside(np.flatnonzero(inside)), everything=run.dropped,
+            self._inside(np.flatnonzero(inside)), everything=run.dropped, follows=bool(given_back),
         )  # fmt: skip
 
     def _doubtful(self) -> tuple[Ints, Ints, Ints]:
@@ -266,7 +282,7 @@ class Fold:
             occasion, suspicious = rule(truths)
             _count(tally, name, int((occasion & ~suspicious).sum()))
             for at in np.flatnonzero(suspicious).tolist():
-                tally.reading(run, truths.reading(at), [judged[name]])
+                tally.add(run, truths.reading(at), [judged[name]])
 
 
 def _count(tally: RunTally, name: str, occasions: int) -> None:

@@ -1,8 +1,8 @@
 """O4's join by key: of the checks of a key that start after an operation is ready, the first to return.
 
-Returns come in order, so an operation waits for its keys from the moment at which it is ready, and the first return of
-a check that started later settles it. What is carried: the keys of registered operations, the checks that are open, and
-the operations that wait.
+A check that an exception ended settles nothing. Returns come in order, so an operation waits for its keys from the
+moment at which it is ready, and the first return of a check that started later settles it. What is carried: the keys of
+registered operations, the checks that are open, and the operations that wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from purgatorio_spec.fold.numbered import Numbered
-from purgatorio_spec.trace.coded import CALL, RET, Flags, Ints
+from purgatorio_spec.trace.coded import CALL, RET, Flags, Ints, given
 
 
 def _none() -> Ints:
@@ -115,6 +115,9 @@ class FirstChecks:
             )
         )
         closed = self._close(batch.c[returns], some.first + returns, batch.i[returns])
+        errors = given(batch.rows.column("err"))
+        if errors is not None and len(closed.key):
+            closed = closed.of(~errors[closed.ret - some.first])
         if not len(closed.key) or not len(self.key):
             return Found(_none(), _none(), Checks())
         return self._settle(closed)

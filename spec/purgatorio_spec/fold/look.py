@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from purgatorio_spec.clause.registry import Clause
+from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.fold.key_checks import FirstChecks, Keys
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.fold.operations import Operations
@@ -23,7 +23,14 @@ from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.stream import ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import ContextRow, Threads, context_batch, sorted_rows
+from purgatorio_spec.judge.context import (
+    FOLLOWED,
+    ContextRow,
+    Threads,
+    context_batch,
+    sorted_rows,
+    thread_rows,
+)
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, plain, where
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
@@ -31,11 +38,9 @@ from purgatorio_spec.trace.columns import EVENT_SCHEMA
 FLUSH_ROWS: Final = 200_000
 """Rows that are held before the operations that have ended are judged."""
 
-_THREAD_EVENTS: Final = where(
-    lambda f, ph: ph != "at" and f in ("check_and_complete", "try_complete", "try_complete_else_watch")
-)
+_THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
 _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_SCHEMA.names if name != "run_key"])
-_NOT_ROWS: Final = frozenset({"entries", "watches", "deadline_t"})
+_NOT_ROWS: Final = frozenset({"entries", "watches", "raced", "deadline_t", "done_t"})
 
 
 @dataclass(slots=True)
@@ -68,7 +73,8 @@ class Stretches:
 @dataclass(slots=True)
 class Wanted:
     """What to look at. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
-    `doubtful` by position, `inside` by row; `everything`: all threads are followed."""
+    `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
+    since a key gave an operation back."""
 
     chosen: Flags
     retried: Flags
@@ -76,6 +82,7 @@ class Wanted:
     doubtful_ret_i: frozenset[int]
     inside: Stretches
     everything: bool = False
+    follows: bool = False
 
 
 @dataclass(slots=True)
@@ -135,23 +142,23 @@ class SecondLook:
         self._judge(None)
         for check in self._follower.checks:
             if self.wanted.everything or check.ret_i in self.wanted.doubtful_ret_i:
-                self.tally.check(self.run, check, self.clauses)
+                self.tally.add(self.run, check, self.clauses)
 
     def _follow(self, some: Numbered) -> None:
         rows = np.flatnonzero(_THREAD_EVENTS[some.batch.code])
-        if not self.wanted.everything:
+        if not (self.wanted.everything or self.wanted.follows):
             thread = some.thread[rows].astype(np.int64)
             inside = self.wanted.doubtful.rows(thread, some.batch.i[rows])
             inside |= self.wanted.inside.rows(thread, some.first + rows)
             rows = rows[inside]
         if not len(rows):
             return
-        self._follower.follow(pa.Table.from_batches([some.batch.rows]).take(rows))
-        for row in self._follower.nested:
+        self._follower.follow(thread_rows(pa.Table.from_batches([some.batch.rows]).take(rows)))
+        for row in self._follower.rows:
             number = self._numbers.get(row[0], 0)
             if self.wanted.chosen[number]:
                 self._context[number].append(row)
-        self._follower.nested.clear()
+        self._follower.rows.clear()
 
     def _find_checks(self, some: Numbered, keys: Ints) -> None:
         if self.keys is None:
@@ -219,7 +226,7 @@ class SecondLook:
         context = [row for number in np.unique(of).tolist() for row in self._context.pop(number, ())]
         matrix: list[Summary] = []
         for _, history in histories(sorted_rows(table, context_batch(0, context, ROW_SCHEMA))):
-            self.tally.operation(self.run, history, self.clauses)
+            self.tally.add(self.run, history, self.clauses)
             self._numbers.pop(history.id, None)
             if self.truths is not None:
                 matrix.append(summary_of(history))

@@ -31,16 +31,16 @@ _ROWS: Final = (
     "ready", "check_ret", "last",
 )  # fmt: skip
 """Rows of which there is none: -1."""
-_LEAST_ROWS: Final = ("win_first", "lost_call", "stop_first", "fire_first", "won_first")
+_LEAST_ROWS: Final = ("stopped_call", "win_first", "lost_call", "stop_first", "fire_first", "won_first")
 """Rows of which there is none: the highest number."""
 _TIMES: Final = (
     "reg_t", "reg_delay", "reg_ret_t", "reg_out", "win_t", "fire_t", "add_ret_t", "add_delay", "deadline_t",
-    "stopped_t", "ready_t", "added_t",
+    "stopped_t", "ready_t", "added_t", "fire_ret_t",
 )  # fmt: skip
 _LEAST_TIMES: Final = ("true_t", "deadline_least_t", "fire_least_t")
 _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th", "cancel_th")
-FLAGS: Final = ("unpaired", "errors", "wild", "points")
-"""Why an operation is odd whatever its numbers are."""
+FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced")
+"""Why an operation is odd whatever its numbers are; and whether another event was recorded during a cancel of it."""
 
 
 class Operations:
@@ -143,7 +143,7 @@ class Operations:
         self._add_forces(some, row, call_row)
         self._add_tries(some, row, call_row)
         self._add_callbacks(some, row)
-        self._add_timer(some, row)
+        self._add_timer(some, row, call_row)
         self._add_points(some, row)
 
     def _add_flags(self, some: Numbered) -> None:
@@ -226,8 +226,10 @@ class Operations:
                 self.least("fire_least_t", of[r], some.batch.t[r])
             r = some.rows.of(function, RET, AT)
             self.last(f"{name}_ret", of[r], row[r])
+            if name == "fire":
+                self.last("fire_ret_t", of[r], some.batch.t[r])
 
-    def _add_timer(self, some: Numbered, row: Ints) -> None:
+    def _add_timer(self, some: Numbered, row: Ints, call_row: Ints) -> None:
         of, t = some.operation, some.batch.t
         r = some.rows.of("timer_add", CALL, AT)
         self._count("add_n", of[r])
@@ -253,6 +255,9 @@ class Operations:
         r = np.setdiff1d(r, kept[values == 0], assume_unique=True)
         self._count("stopped_n", of[r])
         self.last("stopped_t", of[r], t[r])
+        self.least("stopped_call", of[r], np.minimum(call_row[r], row[r]))
+        r = some.rows.of("timer_cancel", RET)
+        self.set_flag("raced", of[r[some.batch.i[r] > some.batch.c[r] + 1]])
 
     def _add_points(self, some: Numbered, row: Ints) -> None:
         of = some.operation

@@ -12,7 +12,7 @@ import pyarrow as pa
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Bounds, Moments, bounds
+from purgatorio_spec.history.summary import COUNTED, Bounds, Moments, bounds
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, given, values_of, where
 from purgatorio_spec.trace.columns import Column
@@ -35,18 +35,20 @@ def _no() -> Flags:
 @dataclass(slots=True)
 class Readings:
     """Columns by reading, in the order of their records. `call_i` is the return's `c` until `ordered` has found the
-    call; `row` is the row of the record, `call_row` that of its call."""
+    call; `row` is the row of the record, `call_row` that of its call, `from_row` the one after which it was taken."""
 
     i: Ints = field(default_factory=_none)
     row: Ints = field(default_factory=_none)
     call_i: Ints = field(default_factory=_none)
     call_row: Ints = field(default_factory=_none)
+    from_row: Ints = field(default_factory=_none)
     t: Ints = field(default_factory=_none)
     watched: Ints = field(default_factory=_none)
     has_watched: Flags = field(default_factory=_no)
     delayed: Ints = field(default_factory=_none)
     has_delayed: Flags = field(default_factory=_no)
     quiesce: Flags = field(default_factory=_no)
+    interval: Flags = field(default_factory=_no)
     bounded: Flags = field(default_factory=_no)
     at_rest: Flags = field(default_factory=_no)
 
@@ -75,6 +77,8 @@ class ReadingsSoFar:
     call_row: list[Ints] = field(default_factory=list)
     open_calls: int = 0
     last_t: int = _LOWEST
+    last_row: Ints = field(default_factory=_none)
+    """By thread its last row, -1 if there is none."""
 
     def feed(self, some: Numbered) -> None:
         """Add a batch."""
@@ -83,10 +87,15 @@ class ReadingsSoFar:
         counted = _COUNTED[code]
         places = np.flatnonzero(_READING[code])
         change = (IS_CALL[code] & counted).astype(np.int8) - (IS_RET[code] & counted).astype(np.int8)
+        if len(self.last_row) <= int(some.thread.max(initial=0)):
+            more = int(some.thread.max()) + 1 - len(self.last_row)
+            self.last_row = np.concatenate((self.last_row, np.full(more, -1, np.int64)))
         if len(places):
             opened = self.open_calls + np.cumsum(change, dtype=np.int64)
             last_t = np.maximum.accumulate(np.where(counted, batch.t, _LOWEST))
             self._read(some, places, opened[places], np.maximum(last_t[places], self.last_t))
+        # Of repeated places the last one written stays.
+        self.last_row[some.thread] = np.arange(some.first, some.first + len(some))
         self.open_calls += int(change.sum(dtype=np.int64))
         self.last_t = max(self.last_t, int(batch.t.max(initial=_LOWEST, where=counted)))
 
@@ -96,7 +105,7 @@ class ReadingsSoFar:
         self.call_i.append(batch.i[places[calls]])
         self.call_row.append(some.first + places[calls])
         at, open_calls, last_t = places[~calls], open_calls[~calls], last_t[~calls]
-        quiesce, bounded = _QUIESCE[batch.code[at]], IS_RET[batch.code[at]]
+        quiesce, interval = _QUIESCE[batch.code[at]], IS_RET[batch.code[at]]
         t = batch.t[at]
         # A difference of times beyond 64 bits is a long silence.
         silent = (
@@ -108,16 +117,29 @@ class ReadingsSoFar:
         (watched, has_watched), (delayed, has_delayed) = (
             _field(states, name) for name in ("watched", "delayed")
         )
+        at_rest = quiesce | ((open_calls == 0) & silent)
+        before = self._rows_before(some, at)
         self.parts.append(
             Readings(
-                batch.i[at], some.first + at, np.where(bounded, batch.c[at], batch.i[at]), some.first + at, t,
-                watched, has_watched, delayed, has_delayed, quiesce, bounded,
-                quiesce | ((open_calls == 0) & silent),
+                batch.i[at], some.first + at, np.where(interval, batch.c[at], batch.i[at]), some.first + at,
+                np.where(at_rest | (before < 0), some.first + at, before), t,
+                watched, has_watched, delayed, has_delayed, quiesce, interval,
+                at_rest | interval | (before >= 0), at_rest,
             )
         )  # fmt: skip
 
+    def _rows_before(self, some: Numbered, at: Ints) -> Ints:
+        """The row before each of these in its thread, -1 if there is none."""
+        order = np.argsort(some.thread, kind="stable")
+        thread = some.thread[order]
+        before = np.empty(len(order), np.int64)
+        same = thread[1:] == thread[:-1]
+        before[order[1:]] = np.where(same, some.first + order[:-1], self.last_row[thread[1:]])
+        before[order[0]] = self.last_row[thread[0]]
+        return before[at]
+
     def ordered(self) -> Readings:
-        """All of them in the order of their calls; one whose call is not there is a point."""
+        """All of them in the order of their ends; one whose call is not there is a point."""
         found = Readings.joined(self.parts)
         if not len(found):
             return found
@@ -126,10 +148,11 @@ class ReadingsSoFar:
         called = np.zeros(len(found), bool)
         if len(call_i):
             at = np.minimum(np.searchsorted(call_i, found.call_i), len(call_i) - 1)
-            called = found.bounded & (call_i[at] == found.call_i)
+            called = found.interval & (call_i[at] == found.call_i)
             found.call_row = np.where(called, call_row[at], found.row)
         found.call_i = np.where(called, found.call_i, found.i)
-        return found.of(np.argsort(found.call_i, kind="stable"))
+        found.from_row = np.where(found.interval, found.call_row, found.from_row)
+        return found
 
 
 def _field(states: Column, name: str) -> tuple[Ints, Flags]:
@@ -152,12 +175,12 @@ class Truths:
 
     def __post_init__(self) -> None:
         self.bounds = Bounds.zero(len(self.readings))
-        self._moments = Moments.of(self.readings.call_row, self.readings.row, self.readings.t)
+        self._moments = Moments.of(self.readings.from_row, self.readings.row, self.readings.t)
 
     def add(self, summaries: Ints) -> None:
         """Add some operations, one row each, with the fields of `Summary` and rows for positions."""
         if len(summaries):
-            self.bounds.add(bounds(self._moments, summaries, self.run.tick_ns or 0))
+            self.bounds.add(bounds(self._moments, summaries, self.run))
 
     def reading(self, at: int) -> Reading:
         """One of them for the clauses."""
@@ -171,17 +194,15 @@ class Truths:
             quiesce=bool(r.quiesce[at]),
             bounded=bool(r.bounded[at]),
             at_rest=bool(r.at_rest[at]),
-            live=int(b.live[at]),
             most_keys=b.most_keys,
-            watched_least=int(b.watched_least[at]),
-            watched_most=int(b.watched_most[at]),
-            tasks_least=int(b.tasks_least[at]),
-            tasks_most=int(b.tasks_most[at]),
+            handed_over=b.most_handed_over(self.run.facts, int(r.t[at])),
+            **{name: int(getattr(b, name)[at]) for name in COUNTED if name != "handed_over"},
         )
 
 
 ReadingRule = Callable[[Truths], tuple[Flags, Flags]]
-"""Which readings are occasions of a clause, and which may have broken it."""
+"""Which readings are occasions of a clause, and which may have broken it: more than are broken, for the clauses know of
+races and of what a purge does not see."""
 
 
 def _garbage(truths: Truths) -> tuple[Flags, Flags]:
@@ -192,14 +213,14 @@ def _garbage(truths: Truths) -> tuple[Flags, Flags]:
 
 def _gauges(truths: Truths) -> tuple[Flags, Flags]:
     r, b = truths.readings, truths.bounds
-    occasion = r.at_rest | r.bounded
+    occasion = r.bounded
     watched = r.has_watched & ((r.watched < b.watched_least) | (r.watched > b.watched_most))
     return occasion, occasion & (watched | (r.has_delayed & r.at_rest & (r.delayed > b.live)))
 
 
 def _size(truths: Truths) -> tuple[Flags, Flags]:
     r, b = truths.readings, truths.bounds
-    occasion = r.has_delayed & (r.at_rest | (r.bounded & (not truths.run.profile.counts_cancelled)))
+    occasion = r.has_delayed & r.bounded & (r.at_rest | (not truths.run.profile.counts_cancelled))
     wrong = (r.delayed < b.tasks_least - ~r.quiesce) | (r.delayed > b.tasks_most)
     return occasion, r.has_delayed & ((r.delayed < 0) | (occasion & wrong))
 

@@ -15,7 +15,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from purgatorio_spec.clause.limbo import GRACE_NS
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.fold.nullable import Numbers, Truth, greatest
 from purgatorio_spec.fold.operations import LIMIT, Operations
@@ -75,16 +74,11 @@ class Block:
         return self.deadline_t - _limited(self.run.early_ns or 0)
 
     def due(self, deadline_t: Numbers) -> Truth:
-        """Whether a task with this deadline must have fired before the run ended; so of all in a run that is not
-        whole, since only the clause may say that it does not know."""
+        """Whether a task with this deadline was due before the run ended; so of all in a run that is not whole, since
+        only the clause may say that it does not know."""
         if not self.run.whole:
             return self.always(True)
-        run = self.run
-        rested = self.always(False)
-        if run.rest_t is not None:
-            rested = (deadline_t <= _limited(run.rest_t)).surely()
-        grace_ns = _limited(GRACE_NS if run.late_ns is None else run.late_ns)
-        return rested | (deadline_t + grace_ns < _limited(run.end_t))
+        return deadline_t <= _limited(self.run.facts.end_t)
 
 
 Condition: TypeAlias = Callable[[Block], Truth]
@@ -156,13 +150,14 @@ def _late(b: Block) -> Truth:
 
 
 def _undisturbed(b: Block) -> Truth:
-    stopped = (b.cancel_call < b.fire_call).surely() | (b.win_call < b.fire_call).surely()
+    stopped = (b.stopped_call < b.fire_call).surely() | (b.win_call < b.fire_call).surely()
     timed = b.deadline_t.given() & b.add_ret_t.given()
     return b.fire_n.equals(1) & b.add_n.equals(1) & ~stopped & timed
 
 
 def _not_fired(b: Block) -> Truth:
-    armed = b.fire_n.equals(0) & b.cancel_n.equals(0) & b.cut_n.equals(0) & b.win_n.equals(0)
+    stopped = _some(b.stopped_n) & ~(b.cancel_ret < b.add_call).surely()
+    armed = b.fire_n.equals(0) & ~stopped & b.cut_n.equals(0) & b.win_n.equals(0)
     return armed & b.deadline_t.given() & b.due(b.deadline_t)
 
 
@@ -195,7 +190,9 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "O3": Rule(
         lambda b: _some(b.exp_n),
-        lambda b: _some(b.exp_n) & ~_expired_by_itself(b).surely(),
+        lambda b: (
+            (b.exp_n.equals(0) & b.by_expiry.surely()) | (_some(b.exp_n) & ~_expired_by_itself(b).surely())
+        ),
     ),
     "O4": Rule(
         lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)),
@@ -224,7 +221,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "T2": Rule(_undisturbed, _late),
     "T3": Rule(
         lambda b: b.add_n.equals(1) & b.fire_n.equals(1),
-        lambda b: b.add_n.equals(1) & ((b.fire_call < b.add_call).surely() | _not_fired(b)),
+        lambda b: (
+            (b.add_n.equals(0) & _some(b.fire_n))
+            | (b.add_n.equals(1) & ((b.fire_call < b.add_call).surely() | _not_fired(b)))
+        ),
     ),
     "T4": Rule(_stopped_in_time, _fired_all_the_same),
 }
@@ -243,7 +243,7 @@ NOT_PLAIN: Final[Mapping[str, Condition]] = {
     "added twice": lambda b: b.add_n > 1,
     "two deadlines": lambda b: (b.deadline_least_t < b.deadline_t).surely(),
     "timer cancelled twice": lambda b: b.cancel_n > 1,
-    "cancelled by key though ready": lambda b: _some(b.cut_n) & _some(b.ready_n),
+    "cancelled by key or shut down": lambda b: _some(b.cut_n),
 }
 """When an operation is not plain."""
 
@@ -306,7 +306,9 @@ def summaries(b: Block) -> Ints:
         "disarmed_surely_i": np.minimum(
             np.where(cancelled, row(b.cancel_ret), NEVER), np.where(fired, row(b.fire_call), NEVER)
         ),
+        "raced": b.flag("raced").yes.astype(np.int64),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
+        "done_t": row(b.fire_ret_t),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)
 

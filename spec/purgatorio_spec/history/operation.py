@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_spec.trace.record import FUNCTIONS, OF_AN_OPERATION
+from purgatorio_spec.trace.record import FUNCTIONS, MAX_INT, OF_AN_OPERATION
 
-NEVER: Final = 1 << 62
-"""Stands for the `i` or `t` of what has not happened: above every real one."""
+NEVER: Final = MAX_INT
+"""Stands for the `i` or `t` of what has not happened: no real one is above it."""
 
 CONTEXT: Final = "context"
 """The `ph` of a row that is no event: context that an engine joined. `f` says which, see `_add_context`."""
@@ -78,19 +78,31 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A `check_and_complete(key)` that started after this operation was ready: of all such, the first to return.
-
-    Context that an engine joins to the operation by key; it is not an event of the operation.
-    """
+    """A `check_and_complete(key)`, context that an engine joins to the operation by key or by thread; it is not an
+    event of the operation."""
 
     key: str
     call_i: int
     ret_i: int
 
 
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """The `cancel_for_key(key)` that gave the operation back, called at `call_i`; `point` is its `cancelled`."""
+
+    key: str
+    call_i: int
+    point: Point
+
+
 @dataclass(slots=True)
 class OperationHistory:
-    """All events that carry one id, paired, plus the context that O4 and O7 need."""
+    """All events that carry one id, paired, plus the context that O2, O4, O7 and T4 need.
+
+    `checks`: for each of its keys, of the checks that started after it was ready and ended without an exception, the
+    first to return. `under`: by the `call_i` of a try that returned true, the check that it was made directly under
+    (only where the operation was given back).
+    """
 
     id: str
     registrations: list[Call] = field(default_factory=list)
@@ -112,6 +124,8 @@ class OperationHistory:
     it."""
     nested_checks: frozenset[int] = frozenset()
     """The `call_i` of tries with a `check_and_complete` of the same thread between them and their registration."""
+    under: dict[int, Check] = field(default_factory=dict)
+    given_back: list[GivenBack] = field(default_factory=list)
 
     def calls(self) -> Iterator[Call]:
         """Every call."""
@@ -149,6 +163,16 @@ class OperationHistory:
         holding = (force for force in self.forces if any(force.contains(done) for done in self.completes))
         return min(holding, key=lambda force: force.call_i, default=None)
 
+    @property
+    def may_have_claimed(self) -> list[Call]:
+        """The `force_complete` calls of which nobody knows whether they won: open, or ended by an exception."""
+        return [force for force in self.forces if force.out is None]
+
+    @property
+    def may_be_claimed(self) -> bool:
+        """Whether one of those is there, or an expiry that had begun and not ended."""
+        return bool(self.may_have_claimed) or any(fire.ret_i is None for fire in self.fires)
+
     def fire_of(self, call: Call) -> Call | None:
         """The `timer_fire` that made this call, if one did."""
         return next((fire for fire in self.fires if fire.contains(call)), None)
@@ -157,14 +181,6 @@ class OperationHistory:
     def keys(self) -> tuple[str, ...]:
         """The keys it was registered under, duplicates included; none if it never was."""
         return self.registration.keys if self.registration else ()
-
-    def deadline_t(self) -> int | None:
-        """The latest deadline that an add gave, or its registration's start plus the delay; None without a time-out."""
-        deadlines = [add.deadline_t for add in self.adds if add.deadline_t is not None]
-        if deadlines:
-            return max(deadlines)
-        first = self.registration or (self.adds[0] if self.adds else None)
-        return None if first is None or first.delay_ns is None else first.call_t + first.delay_ns
 
 
 _OF_NO_OPERATION: Final = frozenset(FUNCTIONS) - OF_AN_OPERATION
@@ -206,7 +222,8 @@ def _add_context(
 ) -> None:
     """A context row: `check` (i and c: its call and return), `next` (after return i the thread went on at c),
     `previous` (before call i the thread's last event was c), `nested` (i: the call of a try with a check between it and
-    its registration)."""
+    its registration), `under` (i: the call of a true try, c: of the check that it was made under), `given_back` (i: a
+    point `cancelled`, c: the call of its `cancel_for_key`)."""
     if f == "check" and c is not None and keys:
         history.checks.append(Check(keys[0], i, c))
     elif f == "next" and c is not None:
@@ -215,5 +232,10 @@ def _add_context(
         history.previous_of_thread[i] = c
     elif f == "nested":
         history.nested_checks |= {i}
+    elif f == "under" and c is not None and keys:
+        history.under[i] = Check(keys[0], c, NEVER)
+    elif f == "given_back" and c is not None and keys:
+        points = (point for point in history.cancelled if point.i == i)
+        history.given_back += [GivenBack(keys[0], c, point) for point in points]
     else:
         raise ValueError(f"no such context row: {f!r}")

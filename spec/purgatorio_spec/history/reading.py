@@ -1,7 +1,7 @@
 """A reading of the gauges beside the truth that the events around it allow.
 
-A reading recorded as an interval is judged over that interval; one recorded as a point only where nothing is under way.
-Lower bounds count what was certainly there from the reading's start to its end, upper bounds what may have been.
+A reading recorded as an interval was taken in it; one recorded as a point, since the event before it of its thread, or,
+at rest, at the point. Lower bounds count what was certainly there throughout, upper bounds what may have been.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from dataclasses import dataclass
 class Reading:
     """`state` of one `gauge` or `quiesce` and its bounds.
 
-    `at_rest`: a `quiesce`, or no recorded call of the purgatory or timer was open and nothing but readings was recorded
-    for a whole reaper period before. `bounded`: recorded as an interval.
-    `live`: operations registered and not completed. `most_keys`: of any one operation of the run.
+    `call_i`, `ret_i`: its record, the same for a point. `at_rest`: a `quiesce`, or no recorded call of the purgatory or
+    timer was open and nothing but readings was recorded for a whole reaper period before. `bounded`: it is known since
+    when it may have been taken.
+    `live`: operations registered and not completed. `plain_tasks`: tasks in the timer that are no operations.
+    `most_keys`: of any one operation of the run. `handed_over`: the most operations that were at one time, up to the
+    reading, due and not yet done with. `raced`: tasks during whose cancel another event was recorded.
     `tasks_least` leaves out tasks whose deadline is nearer than two ticks: they may have been handed over to run.
     """
 
@@ -25,11 +28,19 @@ class Reading:
     watched: int | None
     delayed: int | None
     quiesce: bool
-    bounded: bool
     at_rest: bool
+    bounded: bool
     live: int
+    plain_tasks: int
     most_keys: int
+    handed_over: int
+    raced: int
     watched_least: int
     watched_most: int
     tasks_least: int
     tasks_most: int
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """The positions of its record."""
+        return (self.call_i,) if self.call_i == self.ret_i else (self.call_i, self.ret_i)

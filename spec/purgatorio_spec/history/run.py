@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import Header
 
 
 @dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What all events of a run together say. Times in nanoseconds of the trace's clock.
+
+    `start_t`, `end_t`: its first and last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: how many
+    recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
+    are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions.
+    """
+
+    start_t: int = 0
+    end_t: int = 0
+    rest_t: int | None = None
+    threads: int = 1
+    unsettled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """The constants and the outer facts of one run. Times in nanoseconds of the trace's clock.
+    """The constants and the outer facts of one run.
 
     `whole`: there is an end record, nothing was dropped and no line was broken, so that the absence of a record means
-    that it did not happen. `end_t`: the latest `t` of the run. `rest_t`: the `t` of the last `quiesce`, if any.
+    that it did not happen.
     """
 
     run: str
@@ -24,8 +41,7 @@ class Run:
     late_ns: int | None
     purge_interval: int | None
     whole: bool
-    end_t: int
-    rest_t: int | None = None
+    facts: RunFacts
     dropped: bool = False
     """Records are missing in the middle: a return may lack its call."""
 
@@ -34,9 +50,7 @@ class Run:
         return self.recorded.issuperset(functions)
 
 
-def run_of(
-    header: Header, *, whole: bool, end_t: int, rest_t: int | None = None, dropped: bool = False
-) -> Run:
+def run_of(header: Header, facts: RunFacts, *, whole: bool, dropped: bool = False) -> Run:
     """The run of a header. Raises `KeyError` for a profile that is not in `PROFILES`."""
     return Run(
         run=header.run,
@@ -47,7 +61,6 @@ def run_of(
         late_ns=header.timer.late_ns,
         purge_interval=header.purge_interval,
         whole=whole,
-        end_t=end_t,
-        rest_t=rest_t,
+        facts=facts,
         dropped=dropped,
     )

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
+from purgatorio_spec.history.run import Run, RunFacts
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,10 +22,12 @@ SETTLED_TICKS: Final = 2
 
 
 class Summary(NamedTuple):
-    """One operation or task. All but `entries`, `watches` and `deadline_t` are positions `i`; NEVER if it never came.
+    """One operation or task. All but `entries`, `watches`, `raced` and the times are positions `i`; NEVER if it never
+    came.
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
-    from the return of the registration to the claim.
+    from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
+    task. `deadline_t`: of the last add. `done_t`: when the first run of the task had ended.
     """
 
     registered_call_i: int
@@ -37,7 +40,9 @@ class Summary(NamedTuple):
     added_ret_i: int
     disarmed_first_i: int
     disarmed_surely_i: int
+    raced: int
     deadline_t: int
+    done_t: int
 
 
 def summary_of(history: OperationHistory) -> Summary:
@@ -64,7 +69,9 @@ def summary_of(history: OperationHistory) -> Summary:
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=_first([*history.cancels, *history.fires, *([claim] if claim else [])]),
         disarmed_surely_i=NEVER if last is None else _surely(history, last),
+        raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
         deadline_t=NEVER if last is None or last.deadline_t is None else last.deadline_t,
+        done_t=min((NEVER if fire.ret_t is None else fire.ret_t for fire in history.fires), default=NEVER),
     )
 
 
@@ -81,54 +88,74 @@ def _surely(history: OperationHistory, add: Call) -> int:
 
 @dataclass(slots=True)
 class Moments:
-    """The readings of one run in order, as columns: positions and times. `ret_i` and `t` never go back."""
+    """The readings of one run in order of their ends, as columns: where each was taken, and when it ended. None of the
+    three ever goes back."""
 
-    call_i: Ints
+    from_i: Ints
     ret_i: Ints
     t: Ints
 
     @classmethod
-    def of(cls, call_i: Ints, ret_i: Ints, t: Ints) -> Moments:
-        """Readings sorted by `call_i`. Where threads read at once, an interval is widened, which loosens bounds."""
-        return cls(call_i, np.maximum.accumulate(ret_i), np.maximum.accumulate(t))
+    def of(cls, from_i: Ints, ret_i: Ints, t: Ints) -> Moments:
+        """Readings sorted by `ret_i`. Where threads read at once, an interval is widened, which loosens bounds."""
+        widened = np.minimum.accumulate(from_i[::-1])[::-1]
+        return cls(widened, ret_i, np.maximum.accumulate(t))
+
+
+FAR_PAST: Final = -(1 << 62)
+"""Times before this stand for it, so that no difference overflows."""
+
+SPANS: Final = 4096
+"""Equal parts of a run's time, for the most operations that were handed over at one time: what lies in one part counts
+as there at once."""
 
 
 @dataclass(slots=True)
 class Bounds:
-    """What `Reading` needs of the operations, one column a bound and one element a reading."""
+    """What `Reading` needs of the operations: by name one element a reading, and `handed_over` one a span of time."""
 
     live: Ints
+    plain_tasks: Ints
+    raced: Ints
     watched_least: Ints
     watched_most: Ints
     tasks_least: Ints
     tasks_most: Ints
+    handed_over: Ints
     most_keys: int = 0
 
     @classmethod
     def zero(cls, readings: int) -> Bounds:
         """No operations yet."""
-        live, least, most, tasks_least, tasks_most = np.zeros((5, readings), np.int64)
-        return cls(live, least, most, tasks_least, tasks_most)
+        live, plain, raced, least, most, tasks_least, tasks_most = np.zeros((7, readings), np.int64)
+        return cls(live, plain, raced, least, most, tasks_least, tasks_most, np.zeros(SPANS, np.int64))
 
     def add(self, other: Bounds) -> None:
         """Add the partial sums of other operations of the run."""
-        self.live += other.live
-        self.watched_least += other.watched_least
-        self.watched_most += other.watched_most
-        self.tasks_least += other.tasks_least
-        self.tasks_most += other.tasks_most
+        for name in COUNTED:
+            getattr(self, name)[:] += getattr(other, name)
         self.most_keys = max(self.most_keys, other.most_keys)
 
+    def most_handed_over(self, facts: RunFacts, t: int) -> int:
+        """The most operations that were handed over at one time, up to that time."""
+        return int(self.handed_over[: _span(facts, np.array([t]))[0] + 1].max())
 
-def bounds(moments: Moments, summaries: Ints, tick_ns: int) -> Bounds:
+
+COUNTED: Final = (
+    "live", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least", "tasks_most", "handed_over",
+)  # fmt: skip
+"""The columns of `Bounds`."""
+
+
+def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     """The bounds that these operations give, `summaries` being a matrix with the fields of `Summary` as columns."""
     column = {name: summaries[:, at] for at, name in enumerate(Summary._fields)}
-    readings = len(moments.call_i)
+    readings = len(moments.from_i)
     ones = np.ones(len(summaries), np.int64)
 
     def surely(start_i: Ints, stop_i: Ints, weight: Ints, until_t: Ints | None = None) -> Ints:
         """Counts from after `start_i` to before `stop_i`, throughout the reading."""
-        low = np.searchsorted(moments.call_i, start_i, side="right")
+        low = np.searchsorted(moments.from_i, start_i, side="right")
         high = np.searchsorted(moments.ret_i, stop_i, side="left")
         if until_t is not None:
             high = np.minimum(high, np.searchsorted(moments.t, until_t, side="left"))
@@ -137,21 +164,42 @@ def bounds(moments: Moments, summaries: Ints, tick_ns: int) -> Bounds:
     def maybe(start_i: Ints, stop_i: Ints, weight: Ints) -> Ints:
         """Counts wherever the reading is not wholly before `start_i` or wholly after `stop_i`."""
         low = np.searchsorted(moments.ret_i, start_i, side="right")
-        high = np.searchsorted(moments.call_i, stop_i, side="left")
+        high = np.searchsorted(moments.from_i, stop_i, side="left")
         return _spread(low, high, weight, readings)
 
     never = np.full(len(summaries), NEVER, np.int64)
-    settled_t = column["deadline_t"] - SETTLED_TICKS * tick_ns
+    settled_t = np.maximum(column["deadline_t"], FAR_PAST) - SETTLED_TICKS * (run.tick_ns or 0)
+    plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
         live=maybe(column["registered_call_i"], column["claim_end_i"], ones),
+        plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain),
+        raced=maybe(column["added_call_i"], never, column["raced"]),
         watched_least=surely(
             column["registered_ret_i"], column["claim_call_i"], column["entries"] * column["watches"]
         ),
         watched_most=maybe(column["registered_call_i"], never, column["entries"]),
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
         tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones),
+        handed_over=_handed_over(column, run),
         most_keys=int(column["entries"].max(initial=0)),
     )
+
+
+def _handed_over(column: dict[str, Ints], run: Run) -> Ints:
+    """For each span of time the operations that may have been out of the timer and not yet done with in it."""
+    fired = column["done_t"] != NEVER
+    from_t = np.maximum(column["deadline_t"][fired], FAR_PAST) - (run.early_ns or 0)
+    low = _span(run.facts, from_t)
+    high = _span(run.facts, column["done_t"][fired]) + 1
+    return _spread(low, high, np.ones(len(low), np.int64), SPANS)
+
+
+def _span(facts: RunFacts, t: Ints) -> npt.NDArray[np.intp]:
+    # In floats: a trace may claim any 64-bit times, and their difference need not fit.
+    width = max((facts.end_t - facts.start_t) / SPANS, 1.0)
+    inside = np.clip(t, facts.start_t, facts.end_t).astype(np.float64)
+    at: npt.NDArray[np.intp] = np.clip((inside - facts.start_t) / width, 0, SPANS - 1).astype(np.intp)
+    return at
 
 
 def _spread(low: npt.NDArray[np.intp], high: npt.NDArray[np.intp], weight: Ints, readings: int) -> Ints:

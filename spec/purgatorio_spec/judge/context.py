@@ -1,15 +1,15 @@
 """What a clause needs from outside its part, found for one whole run in memory: the process engine's joins.
 
-Three joins, each by one key: by watch key (the check that O4 looks at), by thread (what completed inside which call,
-for O7 and O4's retry loop), by position (the readings of the gauges).
+By watch key (the check that O4 looks at), by thread (what completed inside which call, for O7; O4's retry loop; what a
+`cancel_for_key` gave back, for O2 and T4), by position (the readings of the gauges); and what all events together say.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,16 @@ import pyarrow.compute as pc
 
 from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import CONTEXT, NEVER, Check
+from purgatorio_spec.history.run import RunFacts
 from purgatorio_spec.history.stream import ROW_SCHEMA
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 
-_PURGATORY_CALLS: Final = ("check_and_complete", "try_complete_else_watch")
-_THREAD_EVENTS: Final = (*_PURGATORY_CALLS, "try_complete")
+FOLLOWED: Final = (
+    "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
+)  # fmt: skip
+"""The functions whose events tell what was made from within what."""
+
 _READINGS: Final = ("gauge", "quiesce")
 _UNCOUNTED: Final = (*_READINGS, "advance_clock")
 """Calls that do not disturb quiescence: a reaper waits inside `advance_clock` most of its life."""
@@ -70,19 +74,20 @@ class KeyChecks:
 
 
 def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
-    """All returned `check_and_complete` calls of a run. A call with several keys counts for each."""
+    """All `check_and_complete` calls that ended without an exception. One with several keys counts for each."""
     calls = select(table, "check_and_complete")
-    returned: dict[int, int] = {}
-    for ph, i, c in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "c")), strict=True):
+    returned: dict[int, int | None] = {}
+    for ph, i, c, err in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "c", "err")), strict=True):
         if ph == "ret":
-            returned.setdefault(c, i)
+            returned.setdefault(c, i if err is None else None)
     by_key: dict[str, KeyChecks] = {}
     for ph, i, keys in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "keys")), strict=True):
-        if ph == "call" and i in returned:
+        ret_i = returned.get(i) if ph == "call" else None
+        if ret_i is not None:
             for key in keys:
                 checks = by_key.setdefault(key, KeyChecks())
                 checks.call_i.append(i)
-                checks.ret_i.append(returned[i])
+                checks.ret_i.append(ret_i)
     for checks in by_key.values():
         checks.close()
     return by_key
@@ -113,47 +118,69 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
 
 @dataclass(slots=True)
 class _Frame:
-    """An open call of a thread: of which function and operation, and what completed directly under it."""
+    """An open call of a thread: of which function, and what completed directly under it. `name`: the key of a check,
+    the operation of a registration or try."""
 
     f: str
     call_i: int
-    key: str
-    operation: str | None
+    name: str
     completed: list[str] = field(default_factory=list)
+
+
+ThreadRow = tuple[str, str, str, int, "int | None", "str | None", "Sequence[str] | None", "int | None"]
+"""th, ph, f, i, c, id, keys, out of an event in `FOLLOWED`."""
 
 
 @dataclass(slots=True)
 class Threads:
-    """Each thread's calls, followed by a stack. `checks`: those that returned an answer; `nested`: context rows of
-    tries with an open check between them and a registration of their operation."""
+    """Each thread's calls, followed by a stack. `checks`: those that returned an answer; `rows`: context rows `nested`,
+    `under` and `given_back`."""
 
     checks: list[CheckCall] = field(default_factory=list)
-    nested: list[ContextRow] = field(default_factory=list)
+    rows: list[ContextRow] = field(default_factory=list)
     _stacks: dict[str, list[_Frame]] = field(default_factory=dict)
+    _cancels: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def follow(self, rows: pa.Table) -> None:
-        """Some more events (of `_THREAD_EVENTS`), in order."""
-        names = ("th", "ph", "f", "i", "c", "id", "keys", "out")
-        for th, ph, f, i, c, operation, keys, out in zip(
-            *(rows.column(name).to_pylist() for name in names), strict=True
-        ):
+    def follow(self, rows: Iterable[ThreadRow]) -> None:
+        """Some more events (of `FOLLOWED`), in order."""
+        for th, ph, f, i, c, operation, keys, out in rows:
+            if f == "cancel_for_key":
+                if ph == "call":
+                    self._cancels |= {(th, key): i for key in keys or ()}
+                continue
             if ph == "at":
-                continue  # nothing can be made from within a point
+                # Nothing can be made from within a point.
+                if f == "cancelled" and operation is not None:
+                    known = ((key, self._cancels.get((th, key))) for key in keys or ())
+                    self.rows += [
+                        (operation, i, "given_back", by, (key,)) for key, by in known if by is not None
+                    ]
+                continue
             stack = self._stacks.setdefault(th, [])
             if ph == "call":
-                if f == "try_complete" and _made_by_a_check(stack, operation):
-                    self.nested.append((operation, i, "nested", None, None))
-                stack.append(_Frame(f, i, keys[0] if keys else "", operation))
+                if f == "try_complete" and operation is not None and _made_by_a_check(stack, operation):
+                    self.rows.append((operation, i, "nested", None, None))
+                name = operation if f != "check_and_complete" else keys[0] if keys else None
+                stack.append(_Frame(f, i, name or ""))
                 continue
-            while stack and stack[-1].call_i > c:
+            while stack and stack[-1].call_i > (-1 if c is None else c):
                 stack.pop()
             if not stack or stack[-1].call_i != c:
                 continue
             frame = stack.pop()
-            if f == "try_complete" and out == 1 and stack:
-                stack[-1].completed.append(operation)
+            if f == "try_complete" and out == 1 and stack and operation is not None:
+                over = stack[-1]
+                over.completed.append(operation)
+                if over.f == "check_and_complete":
+                    self.rows.append((operation, frame.call_i, "under", over.call_i, (over.name,)))
             elif f == "check_and_complete" and out is not None:
-                self.checks.append(CheckCall(frame.key, th, c, i, out, tuple(frame.completed)))
+                self.checks.append(CheckCall(frame.name, th, frame.call_i, i, out, tuple(frame.completed)))
+
+
+def thread_rows(table: pa.Table) -> Iterator[ThreadRow]:
+    """The rows of a table for `Threads`."""
+    columns = (table.column(name).to_pylist() for name in ("th", "ph", "f", "i", "c", "id", "keys", "out"))
+    return zip(*columns, strict=True)
 
 
 def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
@@ -162,7 +189,7 @@ def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
     for frame in stack:
         if registered and frame.f == "check_and_complete":
             return True
-        registered |= frame.f == "try_complete_else_watch" and frame.operation == operation
+        registered |= frame.f == "try_complete_else_watch" and frame.name == operation
     return False
 
 
@@ -175,14 +202,14 @@ class ThreadContext:
 
 
 def thread_context(table: pa.Table) -> ThreadContext:
-    """O7 and O4's guards: what following the threads of a run's events tells."""
-    wanted = np.asarray(pc.is_in(table.column("f"), value_set=pa.array(_THREAD_EVENTS)))
+    """O7 and the guards of O2, O4 and T4: what following the threads of a run's events tells."""
+    wanted = np.asarray(pc.is_in(table.column("f"), value_set=pa.array(FOLLOWED)))
     threads = Threads()
-    threads.follow(table.filter(pa.array(wanted)))
+    threads.follow(thread_rows(table.filter(pa.array(wanted))))
     tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
     columns = (table.filter(pa.array(tries)).column(name).to_pylist() for name in ("ph", "id", "i"))
     neighbours = (column[tries].tolist() for column in _neighbours(table))
-    rows = threads.nested
+    rows = threads.rows
     for ph, operation, i, before, after in zip(*columns, *neighbours, strict=True):
         if ph == "call":
             rows.append((operation, i, "previous", before, None))
@@ -205,20 +232,21 @@ def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class RawReading:
-    """A reading as recorded, with what was under way around it."""
+    """A reading as recorded, with what was under way around it. `from_i`: the position after which it was taken."""
 
+    from_i: int
     call_i: int
     ret_i: int
     t: int
     watched: int | None
     delayed: int | None
     quiesce: bool
-    bounded: bool
     at_rest: bool
+    bounded: bool
 
 
 def raw_readings(table: pa.Table) -> list[RawReading]:
-    """The readings of a run in the order of their calls."""
+    """The readings of a run in the order of their ends."""
     f, phase = table.column("f"), table.column("ph")
     is_reading = np.asarray(pc.is_in(f, value_set=pa.array(_READINGS)))
     if not is_reading.any():
@@ -230,29 +258,71 @@ def raw_readings(table: pa.Table) -> list[RawReading]:
     t = table.column("t").to_numpy()
     lowest = np.iinfo(np.int64).min
     last_t = np.maximum.accumulate(np.where(counted, t, lowest))
-    found: list[RawReading] = []
-    started: dict[int, int] = {}
-    places = np.flatnonzero(is_reading).tolist()
-    for at, row in zip(places, table.take(pa.array(places)).to_pylist(), strict=True):
-        if row["ph"] == "call":
-            started[row["i"]] = row["i"]
-            continue
-        state = row["state"] or {}
-        quiet = bool(open_calls[at] == 0)
-        silent = bool(last_t[at] == lowest or t[at] - last_t[at] >= REAPER_PERIOD_NS)
-        found.append(
-            RawReading(
-                call_i=started.get(row["c"], row["i"]) if row["ph"] == "ret" else row["i"],
-                ret_i=row["i"],
-                t=row["t"],
-                watched=state.get("watched"),
-                delayed=state.get("delayed"),
-                quiesce=row["f"] == "quiesce",
-                bounded=row["ph"] == "ret",
-                at_rest=row["f"] == "quiesce" or (quiet and silent),
-            )
+    before, _ = _neighbours(table)
+    is_call = np.asarray(pc.equal(phase, pa.scalar("call")))
+    started = set(table.column("i").to_numpy()[is_reading & is_call].tolist())
+    places = np.flatnonzero(is_reading & ~is_call).tolist()
+    return [
+        raw_reading(
+            row if row["c"] in started else row | {"c": None},
+            before_i=int(before[at]),
+            quiet=bool(open_calls[at] == 0)
+            and (last_t[at] == lowest or t[at] - last_t[at] >= REAPER_PERIOD_NS),
         )
-    return sorted(found, key=lambda reading: reading.call_i)
+        for at, row in zip(places, _rows(table.take(pa.array(places, pa.int64()))), strict=True)
+    ]
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    return table.to_pylist()
+
+
+def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> RawReading:
+    """The reading of an event. `before_i`: of the event before it of its thread, -1 if there is none; `quiet`: no call
+    was open and nothing had happened for a reaper's period."""
+    state = row["state"] or {}
+    at_rest = row["f"] == "quiesce" or quiet
+    call_i = row["i"] if row["c"] is None else row["c"]
+    bounded = at_rest or row["ph"] == "ret" or before_i >= 0
+    return RawReading(
+        from_i=call_i if at_rest or row["ph"] == "ret" or not bounded else before_i,
+        call_i=call_i,
+        ret_i=row["i"],
+        t=row["t"],
+        watched=state.get("watched"),
+        delayed=state.get("delayed"),
+        quiesce=row["f"] == "quiesce",
+        at_rest=at_rest,
+        bounded=bounded,
+    )
+
+
+def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
+    """What all events of a run together say. `recorded`: the functions that its recorder writes."""
+    if not table.num_rows:
+        return RunFacts()
+    return RunFacts(
+        start_t=pc.min(table.column("t")).as_py(),
+        end_t=pc.max(table.column("t")).as_py(),
+        rest_t=pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py(),
+        threads=pc.count_distinct(table.column("th")).as_py(),
+        unsettled=unsettled_cancels(_rows(select(table, "cancel_for_key")), "cancelled" in recorded),
+    )
+
+
+def unsettled_cancels(rows: Sequence[Mapping[str, Any]], told: bool) -> dict[str, tuple[int, int]]:
+    """`RunFacts.unsettled` of the `cancel_for_key` events of a run, in order; `told`: `cancelled` is recorded."""
+    ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
+    unsettled: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        end = ended.get(row["i"])
+        if row["ph"] != "call" or (told and end is not None and end["err"] is None):
+            continue
+        last_i = NEVER if end is None else end["i"]
+        for key in row["keys"] or ():
+            first_i, until_i = unsettled.get(key, (row["i"], last_i))
+            unsettled[key] = (first_i, max(until_i, last_i))
+    return unsettled
 
 
 def context_batch(run_key: int, rows: list[ContextRow], schema: pa.Schema) -> pa.RecordBatch:

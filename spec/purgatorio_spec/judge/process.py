@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from purgatorio_spec.fold.fold import Again, Fold, Outer
 from purgatorio_spec.fold.pictures import gauges, lateness
 from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
@@ -149,12 +149,4 @@ def _run(reader: TraceReader, table: pa.Table) -> Run | None:
     if header is None or header.profile not in PROFILES:
         return None
     outer = outer_of(facts_of(reader))
-    rest = pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py()
-    last = pc.max(table.column("t")).as_py()
-    return run_of(
-        header,
-        whole=outer.whole,
-        end_t=0 if last is None else last,
-        rest_t=rest,
-        dropped=outer.dropped,
-    )
+    return run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)

@@ -187,8 +187,8 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
     if tally.beyond:
         reason = f"{tally.beyond:,} were not looked at: more than one check takes; check fewer runs at a time"
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
-    if tally.unknown:
-        reason = f"{tally.unknown} undecided for want of records"
+    if tally.undecided:
+        reason = "; ".join(f"{count:,} undecided {why}" for why, count in sorted(tally.undecided.items()))
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason=reason)
     return ClauseResult(name, Verdict.PASS, tally.occasions)
 

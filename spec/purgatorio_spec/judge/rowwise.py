@@ -6,6 +6,7 @@ event), its histories are made one at a time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.stream import ROW_SCHEMA, histories
-from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
+from purgatorio_spec.history.summary import COUNTED, Bounds, Moments, bounds, summary_of
 from purgatorio_spec.judge.context import (
     RawReading,
     check_context,
@@ -40,25 +41,25 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None) -> RunTally:
     context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
     if only is not None:
         for _, history in histories(sorted_rows(_of(table, only), _of(context, only))):
-            tally.operation(run, history, clauses)
+            tally.add(run, history, clauses)
         return tally
     for check in threads.checks:
-        tally.check(run, check, clauses)
+        tally.add(run, check, clauses)
     raw = raw_readings(table)
-    moments = _moments(raw)
+    moments = moments_of(raw)
     totals = Bounds.zero(len(raw))
     held: list[tuple[int, ...]] = []
     for _, history in histories(sorted_rows(table, context)):
-        tally.operation(run, history, clauses)
+        tally.add(run, history, clauses)
         if raw:
             held.append(summary_of(history))
             if len(held) >= SUMMARIES:
-                totals.add(bounds(moments, np.array(held, np.int64), run.tick_ns or 0))
+                totals.add(bounds(moments, np.array(held, np.int64), run))
                 held = []
     if held:
-        totals.add(bounds(moments, np.array(held, np.int64), run.tick_ns or 0))
+        totals.add(bounds(moments, np.array(held, np.int64), run))
     for at, one in enumerate(raw):
-        tally.reading(run, reading(one, totals, at), clauses)
+        tally.add(run, reading(run, one, totals, at), clauses)
     return tally
 
 
@@ -69,15 +70,16 @@ def _of(rows: Rows, operation: str) -> Rows:
     return rows.filter(pc.equal(rows.column("id"), pa.scalar(operation)))
 
 
-def _moments(raw: list[RawReading]) -> Moments:
+def moments_of(raw: Sequence[RawReading]) -> Moments:
+    """The readings as columns."""
     return Moments.of(
-        np.array([one.call_i for one in raw], np.int64),
+        np.array([one.from_i for one in raw], np.int64),
         np.array([one.ret_i for one in raw], np.int64),
         np.array([one.t for one in raw], np.int64),
     )
 
 
-def reading(one: RawReading, totals: Bounds, at: int) -> Reading:
+def reading(run: Run, one: RawReading, totals: Bounds, at: int) -> Reading:
     """A recorded reading with the bounds that the run's operations give it."""
     return Reading(
         call_i=one.call_i,
@@ -86,12 +88,9 @@ def reading(one: RawReading, totals: Bounds, at: int) -> Reading:
         watched=one.watched,
         delayed=one.delayed,
         quiesce=one.quiesce,
-        bounded=one.bounded,
         at_rest=one.at_rest,
-        live=int(totals.live[at]),
+        bounded=one.bounded,
         most_keys=totals.most_keys,
-        watched_least=int(totals.watched_least[at]),
-        watched_most=int(totals.watched_most[at]),
-        tasks_least=int(totals.tasks_least[at]),
-        tasks_most=int(totals.tasks_most[at]),
+        handed_over=totals.most_handed_over(run.facts, one.t),
+        **{name: int(getattr(totals, name)[at]) for name in COUNTED if name != "handed_over"},
     )

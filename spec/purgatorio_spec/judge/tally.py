@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_spec.clause.registry import CLAUSES, Clause
-from purgatorio_spec.history.check import CheckCall
+from purgatorio_spec.clause.declaration import Clause, Part
+from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.operation import OperationHistory
-from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import Judgement, Violation
 
@@ -43,10 +42,11 @@ class Cause:
 
 @dataclass(slots=True)
 class Tally:
-    """What a clause came to over some parts of a run. `beyond`: what an engine did not look at, at its bound."""
+    """What a clause came to over some parts of a run. `undecided`: how many could not be decided, by reason. `beyond`:
+    what an engine did not look at, at its bound."""
 
     occasions: int = 0
-    unknown: int = 0
+    undecided: dict[str, int] = field(default_factory=dict)
     beyond: int = 0
     causes: dict[str, Cause] = field(default_factory=dict)
 
@@ -55,17 +55,23 @@ class Tally:
         """How many operations, tasks, calls or readings broke it."""
         return sum(cause.count for cause in self.causes.values())
 
+    def leave_open(self, reason: str, count: int) -> None:
+        """Count what could not be decided."""
+        self.undecided[reason] = self.undecided.get(reason, 0) + count
+
     def add(self, judgement: Judgement) -> None:
         """Count one judgement."""
         self.occasions += judgement.occasions
-        self.unknown += judgement.unknown
+        if judgement.undecided:
+            self.leave_open(judgement.undecided, 1)
         if judgement.violation is not None:
             self.causes.setdefault(judgement.violation.cause, Cause()).add(judgement.violation)
 
     def merge(self, other: Tally) -> None:
         """Add another worker's."""
         self.occasions += other.occasions
-        self.unknown += other.unknown
+        for reason, count in other.undecided.items():
+            self.leave_open(reason, count)
         self.beyond += other.beyond
         for name, cause in other.causes.items():
             self.causes.setdefault(name, Cause()).merge(cause)
@@ -92,30 +98,15 @@ class RunTally:
                 first_i if self.first_orphan_i is None else min(first_i, self.first_orphan_i)
             )
 
-    def _add(self, clause: Clause, judgement: Judgement) -> None:
-        self.clauses.setdefault(clause.id, Tally()).add(judgement)
-
-    def operation(self, run: Run, history: OperationHistory, clauses: Iterable[Clause]) -> None:
-        """Judge one operation by the given clauses."""
-        if history.orphans:
-            self._add_orphans(len(history.orphans), min(history.orphans))
-        for clause in clauses:
-            if clause.of_operation is not None:
-                self._add(clause, clause.of_operation(run, history))
-
-    def check(self, run: Run, check: CheckCall, clauses: Iterable[Clause]) -> None:
-        """Judge one `check_and_complete`."""
-        for clause in clauses:
-            if clause.of_check is not None:
-                self._add(clause, clause.of_check(run, check))
-
-    def reading(self, run: Run, reading: Reading, clauses: Iterable[Clause]) -> list[Violation]:
-        """Judge one reading of the gauges; what it broke."""
+    def add(self, run: Run, part: Part, clauses: Iterable[Clause]) -> list[Violation]:
+        """Judge one part of the run's history by the given clauses; what it broke."""
+        if isinstance(part, OperationHistory) and part.orphans:
+            self._add_orphans(len(part.orphans), min(part.orphans))
         broken: list[Violation] = []
         for clause in clauses:
-            if clause.of_reading is not None:
-                judgement = clause.of_reading(run, reading)
-                self._add(clause, judgement)
+            judgement = clause.judge(run, part)
+            if judgement is not None:
+                self.clauses.setdefault(clause.id, Tally()).add(judgement)
                 broken += [] if judgement.violation is None else [judgement.violation]
         return broken
 

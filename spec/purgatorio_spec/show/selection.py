@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.trace.coded import Coded, Flags
@@ -47,14 +48,14 @@ class Selection:
 def kind_of(violation: Violation) -> Kind:
     """Whether an operation (or task), a `check_and_complete` or a reading of the gauges broke the clause."""
     clause = CLAUSES.get(violation.clause)
-    if clause is not None and clause.of_reading is not None:
+    if clause is not None and READING in clause.judges:
         return "reading"
     return "check" if violation.cause == "check-miscounted" else "operation"
 
 
 def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     """What a violation of this cause counts, in words: `1 task`, `1,278 operations`, on the wire `2 requests`."""
-    of_reading = profile != PROFILE and CLAUSES[clause].of_reading is not None
+    of_reading = profile != PROFILE and READING in CLAUSES[clause].judges
     one = (
         "request" if profile == PROFILE else
         "reading" if of_reading else "check" if cause == "check-miscounted"

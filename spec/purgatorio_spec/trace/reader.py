@@ -258,10 +258,21 @@ class TraceReader:
                 # Group by group: Arrow does not read lists of dictionaries over several.
                 for group in range(0 if wrong else file.num_row_groups):
                     for raw in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
-                        yield from self._rows(raw, number)
+                        if self._is_text(raw, number):
+                            yield from self._rows(raw, number)
                         number += raw.num_rows
             except (pa.ArrowException, OSError, UnicodeDecodeError) as bad:
                 self.cut = f"the Parquet file is damaged after row {number - 1} ({bad})"
+
+    def _is_text(self, raw: pa.RecordBatch, number: int) -> bool:
+        """Whether all texts are UTF-8; a Parquet file may hold any bytes as text."""
+        try:
+            raw.validate(full=True)
+        except pa.ArrowInvalid as bad:
+            why = f"the {raw.num_rows} rows from here on hold what is no text ({bad})"
+            self._refuse_at(number, "$", why, "write texts in UTF-8")
+            return False
+        return True
 
     def _rows(self, raw: pa.RecordBatch, number: int) -> Iterator[Coded]:
         is_event = np.asarray(

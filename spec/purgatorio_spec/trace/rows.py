@@ -26,6 +26,11 @@ def misfits(schema: pa.Schema) -> Iterator[tuple[str, str, str]]:
     for name in schema.names:
         if name not in TRACE_SCHEMA.names and not name.startswith("x_"):
             yield name, "unknown column", "take it out, or name it x_..."
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    for name in twice:
+        yield name, "two columns of this name", "write each column once"
+    if twice:
+        return
     if "kind" not in schema.names:
         yield "kind", "missing column", "a trace has the columns kind, i, th, t, ph, f, ..."
     for field in (TRACE_SCHEMA.field("kind"), *EVENT_FIELDS, TRACE_SCHEMA.field("x")):

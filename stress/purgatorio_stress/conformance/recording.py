@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.process import judge_table
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
@@ -69,7 +70,9 @@ def judge(recording: Recording) -> Judged:
         events=len(events),
         has_end=not recording.broken_off,
     )
-    run = _run(recording)
+    run = run_of(
+        recording.header, run_facts(table, recording.header.recorded), whole=not recording.broken_off
+    )
     result = conclude(facts, run, judge_run(run, table))
     return Judged(recording.broken_off, recording.write, result, table)
 
@@ -90,13 +93,3 @@ def _copy(source: Path, path: Path) -> None:
 
 def _nothing_to_write(path: Path) -> None:
     """There is no trace."""
-
-
-def _run(recording: Recording) -> Run:
-    rests = [event.t for event in recording.events if event.f == "quiesce"]
-    return run_of(
-        recording.header,
-        whole=not recording.broken_off,
-        end_t=max((event.t for event in recording.events), default=0),
-        rest_t=max(rests, default=None),
-    )

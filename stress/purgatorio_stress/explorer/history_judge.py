@@ -5,36 +5,25 @@ engines that judge traces; a test compares the two on every history of an explor
 each is judged once and remembered.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from purgatorio_spec.clause.registry import Clause
+from purgatorio_spec.clause.declaration import Part
 from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import CONTEXT, NEVER, Row, operation_history
-from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
-from purgatorio_spec.judge.context import RawReading
-from purgatorio_spec.judge.rowwise import reading
+from purgatorio_spec.history.summary import Bounds, bounds, summary_of
+from purgatorio_spec.judge.context import FOLLOWED, ContextRow, RawReading, Threads
+from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.judge.tally import judged_clauses
-from purgatorio_spec.verdict import Judgement
 from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.program import Broken
 
 __all__ = ["HistoryJudge"]
 
 _REMEMBERED = 200_000
-
-
-@dataclass(slots=True)
-class _Frame:
-    f: str
-    call_i: int
-    key: str
-    completed: list[str] = field(default_factory=list)
-    had_check: bool = False
 
 
 class HistoryJudge:
@@ -45,9 +34,6 @@ class HistoryJudge:
         self.occasions: dict[str, int] = {}
         self.distinct = 0
         self._clauses = judged_clauses(run)
-        self._of_operation = [
-            (clause, clause.of_operation) for clause in self._clauses if clause.of_operation is not None
-        ]
         self._known: dict[tuple[LogRow, ...], tuple[Broken, ...]] = {}
 
     def judge(self, rows: Sequence[LogRow]) -> tuple[Broken, ...]:
@@ -65,116 +51,77 @@ class HistoryJudge:
         broken: list[Broken] = []
         parts, checks = _parts(rows)
         histories = [operation_history(operation, part) for operation, part in parts.items()]
-        for history in histories:
-            for clause, judge in self._of_operation:
-                self._count(clause, judge(self.run, history), broken)
-        for check in checks:
-            for clause in self._clauses:
-                if clause.of_check is not None:
-                    self._count(clause, clause.of_check(self.run, check), broken)
+        run = replace(self.run, facts=replace(self.run.facts, threads=len({row[0] for row in rows})))
+        whole: list[Part] = [*histories, *checks]
+        for part in whole:
+            self._count(run, part, broken)
         raw = _readings(rows)
         if raw:
-            moments = Moments.of(*(np.array(column, np.int64) for column in _moments(raw)))
             held = np.array([summary_of(history) for history in histories], np.int64)
-            totals = bounds(moments, held, self.run.tick_ns or 0) if histories else Bounds.zero(len(raw))
+            totals = bounds(moments_of(raw), held, run) if histories else Bounds.zero(len(raw))
             for at, one in enumerate(raw):
-                self._count_reading(reading(one, totals, at), broken)
+                self._count(run, reading(run, one, totals, at), broken)
         return tuple(broken)
 
-    def _count_reading(self, one: Reading, broken: list[Broken]) -> None:
+    def _count(self, run: Run, part: Part, broken: list[Broken]) -> None:
         for clause in self._clauses:
-            if clause.of_reading is not None:
-                self._count(clause, clause.of_reading(self.run, one), broken)
-
-    def _count(self, clause: Clause, judgement: Judgement, broken: list[Broken]) -> None:
-        self.occasions[clause.id] = self.occasions.get(clause.id, 0) + judgement.occasions
-        violation = judgement.violation
-        if violation is not None:
-            broken.append(Broken(violation.clause, violation.subject, f"{violation.cause}: {violation.seen}"))
+            judgement = clause.judge(run, part)
+            if judgement is None:
+                continue
+            self.occasions[clause.id] = self.occasions.get(clause.id, 0) + judgement.occasions
+            violation = judgement.violation
+            if violation is not None:
+                said = f"{violation.cause}: {violation.seen}"
+                broken.append(Broken(violation.clause, violation.subject, said))
 
 
 def _parts(rows: tuple[LogRow, ...]) -> tuple[dict[str, list[Row]], list[CheckCall]]:
     """The rows of each operation with their context rows behind, and the checks."""
     parts: dict[str, list[Row]] = {}
-    context: list[tuple[str, Row]] = []
-    stacks: dict[str, list[_Frame]] = {}
-    last_of_thread: dict[str, Callable[[int], None]] = {}
-    last_i: dict[str, int] = {}
-    checks: list[CheckCall] = []
+    threads = Threads()
+    context: list[ContextRow] = threads.rows
+    last: dict[str, tuple[int, str | None]] = {}
+    returned: dict[int, int] = {}
     ready: dict[str, int] = {}
-    registered: dict[str, tuple[str, ...]] = {}
+    registered: dict[str, Sequence[str]] = {}
+    called: list[tuple[int, str]] = []
     for i, (th, t, ph, f, operation, c, keys, delay, deadline, t_call, out, err, _) in enumerate(rows):
-        tell = last_of_thread.pop(th, None)
-        if tell is not None:
-            tell(i)
-        before, last_i[th] = last_i.get(th, -1), i
+        before, tried = last.get(th, (-1, None))
+        if tried is not None:
+            context.append((tried, before, "next", i, None))
+        last[th] = (i, operation if f == "try_complete" and ph == "ret" else None)
+        if f in FOLLOWED:
+            threads.follow([(th, ph, f, i, c, operation, keys, out)])
         if operation is not None:
-            parts.setdefault(operation, []).append(
-                (i, th, t, ph, f, c, keys, delay, deadline, t_call, out, err)
-            )
+            event: Row = (i, th, t, ph, f, c, keys, delay, deadline, t_call, out, err)
+            parts.setdefault(operation, []).append(event)
             if f == "ready":
                 ready.setdefault(operation, i)
-        if f not in ("check_and_complete", "try_complete_else_watch", "try_complete"):
-            continue
-        stack = stacks.setdefault(th, [])
-        if ph == "call":
-            if f == "try_complete_else_watch" and operation is not None:
+            elif f == "try_complete_else_watch" and ph == "call":
                 registered.setdefault(operation, keys or ())
-            if f == "check_and_complete":
-                for frame in stack:
-                    frame.had_check = True
-            nested = any(frame.f == "try_complete_else_watch" and frame.had_check for frame in stack)
-            if f == "try_complete" and nested and operation is not None:
-                context.append((operation, _context(i, "nested", None, None)))
-            if f == "try_complete" and operation is not None:
-                context.append((operation, _context(i, "previous", before, None)))
-            stack.append(_Frame(f, i, keys[0] if keys else ""))
-            continue
-        while stack and stack[-1].call_i > (-1 if c is None else c):
-            stack.pop()
-        if not stack or stack[-1].call_i != c:
-            continue
-        frame = stack.pop()
-        if f == "try_complete" and operation is not None:
-            last_of_thread[th] = _teller(context, operation, i)
-            if out == 1 and stack:
-                stack[-1].completed.append(operation)
-        elif f == "check_and_complete" and out is not None:
-            checks.append(CheckCall(frame.key, th, frame.call_i, i, out, tuple(frame.completed)))
-    for tell in last_of_thread.values():
-        tell(NEVER)
+            elif f == "try_complete" and ph == "call":
+                context.append((operation, i, "previous", before, None))
+        elif f == "check_and_complete" and ph == "call":
+            called += [(i, key) for key in keys or ()]
+        elif f == "check_and_complete" and c is not None and err is None:
+            returned[c] = i
+    context += [(tried, i, "next", NEVER, None) for i, tried in last.values() if tried is not None]
+    checks = [(key, i, returned[i]) for i, key in called if i in returned]
     for operation, keys_of in registered.items():
         for key in dict.fromkeys(keys_of):
-            after = [
-                check for check in checks if check.key == key and check.call_i > ready.get(operation, NEVER)
-            ]
+            after = [check for check in checks if check[0] == key and check[1] > ready.get(operation, NEVER)]
             if after:
-                first = min(after, key=lambda check: check.ret_i)
-                context.append((operation, _context(first.call_i, "check", first.ret_i, (key,))))
-    for operation, row in context:
-        parts[operation].append(row)
-    return parts, checks
-
-
-def _teller(context: list[tuple[str, Row]], operation: str, i: int) -> Callable[[int], None]:
-    def tell(following: int) -> None:
-        context.append((operation, _context(i, "next", following, None)))
-
-    return tell
-
-
-def _context(i: int, f: str, c: int | None, keys: tuple[str, ...] | None) -> Row:
-    return (i, "", 0, CONTEXT, f, c, keys, None, None, None, None, None)
+                _, call_i, ret_i = min(after, key=lambda check: check[2])
+                context.append((operation, call_i, "check", ret_i, (key,)))
+    for operation, i, f, c, keys in context:
+        parts[operation].append((i, "", 0, CONTEXT, f, c, keys, None, None, None, None, None))
+    return parts, threads.checks
 
 
 def _readings(rows: tuple[LogRow, ...]) -> list[RawReading]:
     """Readings at the end of a run: all recorded as points, when nothing happens any more."""
     return [
-        RawReading(i, i, row[1], state.watched, state.delayed, quiesce=True, bounded=False, at_rest=True)
+        RawReading(i, i, i, row[1], state.watched, state.delayed, quiesce=True, at_rest=True, bounded=True)
         for i, row in enumerate(rows)
         if row[3] == "quiesce" and (state := row[12]) is not None
     ]
-
-
-def _moments(raw: list[RawReading]) -> tuple[list[int], list[int], list[int]]:
-    return [one.call_i for one in raw], [one.ret_i for one in raw], [one.t for one in raw]

@@ -7,7 +7,7 @@ from typing import Final
 
 from purgatorio import InvariantBroken
 from purgatorio_spec.history.run import Run as SpecRun
-from purgatorio_spec.history.run import run_of
+from purgatorio_spec.history.run import RunFacts, run_of
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
@@ -73,7 +73,7 @@ def header_of(scenario: Scenario, dialect: str) -> Header:
 
 def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
     rest_t = (scenario.start_ms + scenario.horizon_ms) * 1_000_000
-    return run_of(header_of(scenario, dialect), whole=True, end_t=rest_t, rest_t=rest_t)
+    return run_of(header_of(scenario, dialect), RunFacts(end_t=rest_t, rest_t=rest_t), whole=True)
 
 
 @dataclass

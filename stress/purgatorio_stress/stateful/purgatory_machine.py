@@ -12,6 +12,7 @@ from purgatorio import LOCKED, PENDING_FLAG, Purgatory, SystemTimer
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.oracle.purgatory_model import Act, ModelOperation, PurgatoryModel
 from purgatorio_spec.oracle.timer_set import Disagreement
@@ -379,12 +380,9 @@ class PurgatoryMachine(RuleBasedStateMachine):
         if not events:
             return
         table = pa.Table.from_batches([event_batch((event.i + 2, event) for event in events)])
-        run = run_of(header, whole=True, end_t=self.now_ns(), rest_t=self.now_ns())
+        run = run_of(header, run_facts(table, header.recorded), whole=True)
         for clause, tally in judge_run(run, table).clauses.items():
             for cause in tally.causes.values():
-                if clause == "P1":
-                    # A known limit, with a test of its own: `test_handed_over_while_purging_is_not_counted`.
-                    continue
                 if clause == "O4" and self.raised:
                     # An operation whose `try_complete` raised is ready and not completed: O4 knows no such thing.
                     continue

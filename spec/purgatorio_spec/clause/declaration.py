@@ -1,0 +1,130 @@
+"""What a clause is: one declaration, and behind it the functions that judge by it.
+
+    O3 = Clause("O3", "on_expiration at most once, ...", formula="...", records=("on_expiration", ...))
+
+    @O3.of_operation
+    def expiration_after_completion(run: Run, history: OperationHistory) -> Finding: ...
+
+A function is pure. It gets the run's constants and one part of a history and says that the clause was kept, had no
+occasion, cannot be decided, or was `Broken`; who is accused, and what dropped records excuse, is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from purgatorio_spec.history.check import CheckCall
+from purgatorio_spec.history.operation import OperationHistory
+from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.history.run import Run
+from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The clause is broken: a short name of the way, the positions that show it, and both sides for people.
+
+    `stands`: what is there shows it, whatever else was dropped. Else a record that was dropped may excuse it.
+    """
+
+    cause: str
+    events: Iterable[int]
+    allowed: str
+    seen: str
+    stands: bool = False
+
+
+Finding: TypeAlias = Judgement | Broken
+OfOperation: TypeAlias = Callable[[Run, OperationHistory], Finding]
+OfCheck: TypeAlias = Callable[[Run, CheckCall], Finding]
+OfReading: TypeAlias = Callable[[Run, Reading], Finding]
+Part: TypeAlias = OperationHistory | CheckCall | Reading
+OPERATION: Final = "operation"
+CHECK: Final = "check"
+READING: Final = "reading"
+
+
+class Clause:
+    """A promise: public id, sentence, formula, needs, and how it is judged.
+
+    `records`: the functions that a trace must record (`a|b`: one of them). `constants`: what its header must give.
+    `needs_whole`: without an end record, or with dropped records, the clause cannot PASS.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        promise: str,
+        *,
+        formula: str,
+        records: tuple[str, ...],
+        constants: tuple[str, ...] = (),
+        needs_whole: bool = False,
+    ) -> None:
+        self.id: Final = name
+        self.promise: Final = promise
+        self.formula: Final = formula
+        self.records: Final = records
+        self.constants: Final = constants
+        self.needs_whole: Final = needs_whole
+        self._operation: OfOperation | None = None
+        self._check: OfCheck | None = None
+        self._reading: OfReading | None = None
+
+    def of_operation(self, judge: OfOperation) -> OfOperation:
+        """Declares the function that judges one operation or task."""
+        self._operation = judge
+        return judge
+
+    def of_check(self, judge: OfCheck) -> OfCheck:
+        """Declares the function that judges one `check_and_complete`."""
+        self._check = judge
+        return judge
+
+    def of_reading(self, judge: OfReading) -> OfReading:
+        """Declares the function that judges one reading of the gauges."""
+        self._reading = judge
+        return judge
+
+    @property
+    def judges(self) -> dict[str, OfOperation | OfCheck | OfReading]:
+        """Its functions by what they judge."""
+        of = ((OPERATION, self._operation), (CHECK, self._check), (READING, self._reading))
+        return {what: judge for what, judge in of if judge is not None}
+
+    def skipped(self, run: Run) -> str | None:
+        """Why it is not judged for this run, or None if it is."""
+        if self.id not in run.profile.clauses:
+            return f"profile {run.profile.name} does not promise it"
+        missing = [names for names in self.records if run.recorded.isdisjoint(names.split("|"))]
+        if missing:
+            return f"the trace does not record {', '.join(missing).replace('|', ' or ')}"
+        absent = [name for name in self.constants if getattr(run, name) is None]
+        if absent:
+            return f"the header does not give {', '.join(absent)}"
+        return None
+
+    def judge(self, run: Run, part: Part) -> Judgement | None:
+        """What it says of a part of a history of that run; None if it does not judge such parts."""
+        if isinstance(part, OperationHistory):
+            if self._operation is None:
+                return None
+            return self._judgement(run, self._operation(run, part), part.id)
+        if isinstance(part, CheckCall):
+            if self._check is None:
+                return None
+            subject = f"check_and_complete({part.key})@{part.call_i}"
+            return self._judgement(run, self._check(run, part), subject)
+        if self._reading is None:
+            return None
+        return self._judgement(run, self._reading(run, part), f"reading@{part.call_i}")
+
+    def _judgement(self, run: Run, finding: Finding, subject: str) -> Judgement:
+        if isinstance(finding, Judgement):
+            return finding
+        if run.dropped and not finding.stands:
+            return WANT_OF_RECORDS
+        events = tuple(sorted(finding.events))
+        return Judgement(1, Violation(self.id, subject, finding.cause, events, finding.allowed, finding.seen))
