@@ -46,7 +46,7 @@ def registration_and_try(_run: Run, history: OperationHistory) -> Finding:
 
 
 def _is_of_another(history: OperationHistory, call: Call, winner: Call) -> bool:
-    """Whether something within this call, rather than the call, completed it: an evaluation within the evaluation, or an
+    """Whether something within this call, rather than the call, completed it: an evaluation in an evaluation, or an
     expiry or a check within the registration."""
     makers = [attempt.call_i for attempt in history.tries if attempt.contains(winner)]
     if call.f != "try_complete_else_watch":
