@@ -135,7 +135,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     A cancel that answered 0 takes nothing back, nor does one before the last add. An add that raised may have armed the
     task or not.
     """
-    if len(history.fires) > len(history.adds):
+    if len(history.fires) > len(history.adds) and not (run.facts.begun and not history.adds):
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],

@@ -15,7 +15,8 @@ class RunFacts:
 
     `start_t`, `end_t`: its first and last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: how many
     recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
-    are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions.
+    are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions. `begun`:
+    something had been done before the first event (an explored program's set-up), so a task may be there unadded.
     """
 
     start_t: int = 0
@@ -23,6 +24,7 @@ class RunFacts:
     rest_t: int | None = None
     threads: int = 1
     unsettled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def header_of(scenario: Scenario, dialect: str) -> Header:
 
 def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
     rest_t = (scenario.start_ms + scenario.horizon_ms) * 1_000_000
-    return run_of(header_of(scenario, dialect), RunFacts(end_t=rest_t, rest_t=rest_t), whole=True)
+    return run_of(header_of(scenario, dialect), RunFacts(end_t=rest_t, rest_t=rest_t, begun=True), whole=True)
 
 
 @dataclass
