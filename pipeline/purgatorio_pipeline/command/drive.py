@@ -15,7 +15,7 @@ from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
-from purgatorio_stress.protocol.shortest import Shortest, shortest_of_run
+from purgatorio_stress.protocol.shortest import order_of_run, shortest_of_run
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.registry import RunRecord
 
@@ -82,46 +82,52 @@ def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The fewest calls that show a violated clause of a run, and where their trace lies."""
+    """The fewest calls, or the order of threads, that show a violated clause of a run, and where the trace lies."""
 
     run: str
+    clause: str
     path: Path
-    found: Shortest
+    calls: int
+    talk: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
         """For `verify --json`."""
-        calls, talk = len(self.found.script.calls), list(self.found.talk)
-        return {"run": self.run, "clause": self.found.clause, "calls": calls, "talk": talk}
+        return {"run": self.run, "clause": self.clause, "calls": self.calls, "talk": list(self.talk)}
 
     def print(self) -> None:
         """The talk as it went, bounded; whatever the program wrote is made visible."""
-        calls = len(self.found.script.calls)
-        click.echo(f"\n{self.found.clause} in {calls} call{'' if calls == 1 else 's'}: {self.path}")
-        for line in self.found.talk[:TALK_SHOWN]:
+        click.echo(f"\n{self.clause} in {self.calls} call{'' if self.calls == 1 else 's'}: {self.path}")
+        for line in self.talk[:TALK_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
-        if len(self.found.talk) > TALK_SHOWN:
-            click.echo(f"... {len(self.found.talk) - TALK_SHOWN:,} more lines")
+        if len(self.talk) > TALK_SHOWN:
+            click.echo(f"... {len(self.talk) - TALK_SHOWN:,} more lines")
 
 
 def shortest_talks(
     result: CheckResult, driven: Sequence[CommandSubject], seed: int, operations: int, folder: Path
 ) -> list[Shown]:
-    """For each driven program, part and violated clause the shortest script that was found, its trace in `folder`."""
+    """For each driven program, part and violated clause the shortest that was found, its trace in `folder`."""
     runs = {run.run: run for run in result.runs}
     shown: list[Shown] = []
     done: set[tuple[str, str, str]] = set()
     for subject in driven:
         run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or subject.mode not in ("virtual-steps", "virtual-jumps"):
+        if run is None or subject.mode == "real":
             continue
         for clause, judged in run.clauses.items():
             key = (subject.label, subject.part, clause)
             if judged.verdict is not Verdict.VIOLATED or key in done or len(done) >= SHORTENED:
                 continue
             done.add(key)
+            path = folder / f"{run.run}-shortest-{clause}.jsonl"
+            if subject.mode.endswith("-gates"):
+                talk = order_of_run(subject, Path(run.file), clause, path)
+                if talk:
+                    calls = sum(line.startswith(">") for line in talk)
+                    shown.append(Shown(run.run, clause, path, calls, talk))
+                continue
             found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
             if found is not None:
-                path = folder / f"{run.run}-shortest-{clause}.jsonl"
                 replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(path)
-                shown.append(Shown(run.run, path, found))
+                shown.append(Shown(run.run, clause, path, len(found.script.calls), found.talk))
     return shown

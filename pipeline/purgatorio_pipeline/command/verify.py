@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from purgatorio_pipeline.command.showing import (
     show,
 )
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, judge_on_spark
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.protocol.driver import TimeChoice
+from purgatorio_stress.protocol.driver import TimeChoice, not_looked_for
 from purgatorio_stress.subject.registry import MAIN, SUBJECTS, record_runs, subjects_named
 
 RECORDERS = 8
@@ -108,10 +110,13 @@ def command(
         if driven and judged.result.verdict is Verdict.VIOLATED:
             with note("looking for the fewest calls that show it", output):
                 shown = shortest_talks(judged.result, driven, seed, operations, folder)
-        more = {"shortest": [one.as_json() for one in shown]} if driven else {}
+        silent = not_looked_for(driven)
+        more = {"shortest": [one.as_json() for one in shown], "not_looked_for": silent} if driven else {}
         status = show(judged, Focus(), output, more)
         for one in [] if output.json else shown:
             one.print()
+        for line in [] if output.json else silent:
+            click.echo(textwrap.fill(visible(line, TEXT_LIMIT), 80, subsequent_indent="  "))
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
         if kept and not output.json:
             click.echo(f"traces: {folder}")

@@ -16,8 +16,8 @@ from typing import Final, Literal
 from purgatorio_spec.trace.record import Header
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
-from purgatorio_stress.protocol.gate_program import gate_programs
-from purgatorio_stress.protocol.gates import GatedRun
+from purgatorio_stress.protocol.gate_program import CLASSES, gate_programs
+from purgatorio_stress.protocol.gates import GatedRun, Orders, PlayedOrder
 from purgatorio_stress.protocol.message import Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
@@ -34,7 +34,15 @@ from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectF
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording
 
-__all__ = ["CommandSubject", "Mode", "TimeChoice", "command_subjects", "describe_command"]
+__all__ = [
+    "Account",
+    "CommandSubject",
+    "Mode",
+    "TimeChoice",
+    "command_subjects",
+    "describe_command",
+    "not_looked_for",
+]
 
 Mode = Literal["virtual-steps", "virtual-jumps", "real", "virtual-gates", "real-gates"]
 TimeChoice = Literal["virtual", "real", "all"]
@@ -90,6 +98,33 @@ def _can_gate(description: Description, part: Part, mode: Mode) -> bool:
     )
 
 
+@dataclass
+class Account:
+    """What came of the last run: the orders that were played with gates, by the number of the play and by program, and
+    what was left out of the reaching parts, or nothing. `only`: the one order that the next run plays."""
+
+    plays: list[PlayedOrder] = field(default_factory=list)
+    orders: list[Orders] = field(default_factory=list)
+    left_out: str = ""
+    only: PlayedOrder | None = None
+
+
+def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
+    """A line for each program and part: the classes of bugs that nothing was done to find, and what was left out."""
+    found: list[str] = []
+    for label, part in dict.fromkeys((subject.label, subject.part) for subject in subjects):
+        ways = [subject for subject in subjects if (subject.label, subject.part) == (label, part)]
+        looked = {
+            orders.program.looks_for for way in ways for orders in way.account.orders if not orders.skipped
+        }
+        missing = [name for name in CLASSES[part] if name not in looked]
+        if missing:
+            why = "only some gates" if looked else "no gates"
+            found.append(f"{label} {part}: not looked for ({why}): {'; '.join(missing)}")
+        found += [f"{way.name}: left out: {way.account.left_out}" for way in ways if way.account.left_out]
+    return found
+
+
 @dataclass(frozen=True)
 class CommandSubject:
     """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`."""
@@ -102,6 +137,7 @@ class CommandSubject:
     limits: ChildLimits | None = None
     late_slack_ns: int = LATE_SLACK_NS
     listener: Listener | None = field(default=None, compare=False)
+    account: Account = field(default_factory=lambda: Account(), compare=False)
 
     @property
     def name(self) -> str:
@@ -169,7 +205,8 @@ class CommandSubject:
             raise child.failed("rubbish", "it describes itself in another way than before")
         if self.mode.endswith("-gates"):
             gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None)
-            gated.drive(lambda _: None)
+            self.account.plays = gated.plays
+            self.account.orders = gated.drive(lambda _: None, self.account.only)
             talk.finish()
             return
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
@@ -193,7 +230,7 @@ class CommandSubject:
             )
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
-            drive_virtual(
+            self.account.left_out = drive_virtual(
                 talk, clock, self.description, self.part, dues, manner, plan.seed, operations, report
             )
         talk.finish()

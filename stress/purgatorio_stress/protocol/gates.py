@@ -44,7 +44,7 @@ from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["GatedRun", "Orders"]
+__all__ = ["GatedRun", "Orders", "PlayedOrder", "play_of"]
 
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
@@ -63,6 +63,20 @@ class Orders:
     plays: int = 0
     complete: bool = True
     skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedOrder:
+    """One play: the program, and which of the things that could be done was done each time."""
+
+    program: str
+    choices: tuple[int, ...]
+
+
+def play_of(operation: str) -> int | None:
+    """The number of the play that an operation, task or key belongs to, by its name."""
+    number = operation.partition("-")[0].removeprefix("p")
+    return int(number) if operation.startswith("p") and number.isdigit() else None
 
 
 @dataclass(slots=True)
@@ -102,11 +116,16 @@ class GatedRun:
         self._soon_ns, self._far_ns = soon_ns - soon_ns % -unit_ns, far_ns - far_ns % unit_ns
         self._late_ns = (description.late_ns or 0) + 2 * tick_ns
         self._slowest_s = 0.0
+        self.plays: list[PlayedOrder] = []
+        """What was played so far, the first under the number 1."""
         self._played = 0
 
-    def drive(self, progress: Callable[[int], None]) -> list[Orders]:
-        """Play all programs that the subject can be put through, then wait until all is over. Raises SubjectFailed."""
+    def drive(self, progress: Callable[[int], None], only: PlayedOrder | None = None) -> list[Orders]:
+        """Play all programs that the subject can be put through, or one order of one only, then wait until all is over.
+        Raises SubjectFailed."""
         programs = gate_programs(self._part, self._soon_ns, self._far_ns)
+        if only is not None:
+            programs = tuple(one for one in programs if one.name == only.program)
         fit = {
             one.name: one.ruled_out(self._description, virtual=self._clock is not None) for one in programs
         }
@@ -119,7 +138,12 @@ class GatedRun:
         found: list[Orders] = []
         for program in programs:
             why = fit[program.name]
-            found.append(Orders(program, skipped=why) if why is not None else self._orders(program))
+            if why is not None:
+                found.append(Orders(program, skipped=why))
+            elif only is not None and not program.volley:
+                self._play(program, [_Choice(taken, taken + 1) for taken in only.choices])
+            else:
+                found.append(self._orders(program))
             if why is None and "gauge" in self._description.capabilities:
                 self._play_to_the_end([Gauge()])
             progress(self._played)
@@ -165,6 +189,7 @@ class GatedRun:
             made.append(choice)
             acts[choice.taken]()
             self.settle(play)
+        self.plays.append(PlayedOrder(program.name, tuple(choice.taken for choice in made)))
         play.over = True
         self._play_to_the_end(play.after)
         return made

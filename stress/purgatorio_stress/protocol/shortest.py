@@ -23,7 +23,8 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance.recording import Recording, judge
 from purgatorio_stress.protocol.describe import Part
-from purgatorio_stress.protocol.driver import CommandSubject
+from purgatorio_stress.protocol.driver import Account, CommandSubject
+from purgatorio_stress.protocol.gates import play_of
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -39,7 +40,7 @@ from purgatorio_stress.protocol.script import Script, ScriptPlayer
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 
-__all__ = ["Shortest", "script_of", "shortest", "shortest_of_run"]
+__all__ = ["Shortest", "order_of_run", "script_of", "shortest", "shortest_of_run"]
 
 _FEWER: Final = (20, 100)
 
@@ -106,6 +107,29 @@ def shortest_of_run(
             if found is not None:
                 return found
     return None
+
+
+def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
+    """The talk of the one order that broke a clause in this run with gates, played again in a program started anew; its
+    trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
+    run = check_files([trace]).runs[0]
+    causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
+    numbers = [play_of(cause.examples[0].subject) for cause in causes]
+    for number in numbers:
+        if number is None or number > len(subject.account.plays):
+            continue
+        talk: list[str] = []
+
+        def note(way: str, line: bytes, talk: list[str] = talk) -> None:
+            talk.append(f"{way} {line.decode(errors='replace')}")
+
+        again = replace(subject, listener=note, account=Account(only=subject.account.plays[number - 1]))
+        with suppress(SubjectFailed):
+            again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, _silent)
+            if check_files([path]).runs[0].clauses[clause].verdict is Verdict.VIOLATED:
+                begin = next((at for at, line in enumerate(talk) if '"m":"start"' in line), 0)
+                return tuple(talk[begin:])
+    return ()
 
 
 def _silent(run: str, settled: int, planned: int) -> None:
