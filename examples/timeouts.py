@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from purgatorio import DelayedOperation, Purgatory, ReaperTimer
-from purgatorio.timer import IntrusiveTimer
+from purgatorio import DelayedOperation, IntrusiveTimer, Purgatory, ReaperTimer
 
 
 class Request(DelayedOperation):

@@ -2,6 +2,8 @@
 
 Start reading at `purgatorio.delayed.operation`, then `delayed.purgatory`; for the timer at `timer.interface`, then
 `timer.wheel` and `timer.bucket`. `arithmetic` has the formulas, `sync` the seam under all of it.
+
+What is named here is the public surface, listed in `tests/tidy/public_surface.txt`; all else may change.
 """
 
 from purgatorio.clock import Clock, ManualClock, MonotonicClock
@@ -12,14 +14,15 @@ from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.executors import QueuedExecutor
-from purgatorio.faults import CONTAIN, PROPAGATE
+from purgatorio.faults import CONTAIN, PROPAGATE, ContainFaults, FaultPolicy
 from purgatorio.invariant import InvariantBroken
 from purgatorio.reaper import ReaperTimer
-from purgatorio.sync import Sync
+from purgatorio.sync import Executor, ExecutorClosed, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.hashed_wheel import HashedWheel
 from purgatorio.timer.heap_timer import HeapTimer
 from purgatorio.timer.interface import Timer, TimerClosed
+from purgatorio.timer.intrusive.timer import Handle, IntrusiveTimer
 from purgatorio.timer.mock_timer import MockTimer
 from purgatorio.timer.system_timer import SystemTimer
 from purgatorio.timer.task import ActionTask, TimerTask
@@ -34,10 +37,16 @@ __all__ = [
     "ActionQueue",
     "ActionTask",
     "Clock",
+    "ContainFaults",
     "DelayedOperation",
+    "Executor",
+    "ExecutorClosed",
+    "FaultPolicy",
     "GaugeRegistry",
+    "Handle",
     "HashedWheel",
     "HeapTimer",
+    "IntrusiveTimer",
     "InvariantBroken",
     "ManualClock",
     "MockTimer",

@@ -5,14 +5,12 @@ class that mypyc calls without a look-up, and, with `librt` installed, over libr
 costs about 8 ns from machine code, the interpreter's about 100. `librt` is no dependency.
 """
 
-import threading
-from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Protocol, cast
 
 from purgatorio.compiling import mypyc_attr
 
-__all__ = ["COMPILED", "Lock", "Mutex", "mutex_over", "thread_mutex"]
+__all__ = ["COMPILED", "Lock", "Mutex", "mutex_over"]
 
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this module, and with it the whole hot path, is machine code."""
@@ -72,22 +70,3 @@ class Mutex:
 def mutex_over(lock: Lock) -> Mutex:
     """`lock` as a `Mutex`. Interpreted, the lock itself: it has all of the methods, and nobody asks for its class."""
     return Mutex(lock) if COMPILED else cast(Mutex, lock)
-
-
-def _native_lock() -> Callable[[], Mutex] | None:
-    """What makes one of librt's locks; None where it is not installed, or nothing would be gained by it."""
-    if not COMPILED:
-        return None
-    try:
-        from purgatorio.librt_mutex import LibrtMutex
-    except ImportError:
-        return None
-    return LibrtMutex
-
-
-_NATIVE_LOCK: Final = _native_lock()
-
-
-def thread_mutex() -> Mutex:
-    """A new one for threads."""
-    return mutex_over(threading.Lock()) if _NATIVE_LOCK is None else _NATIVE_LOCK()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 from purgatorio.compiling import mypyc_attr
-from purgatorio.lock import Mutex, mutex_over, thread_mutex
+from purgatorio.lock import COMPILED, Mutex, mutex_over
 from purgatorio.sync import (
     AtomicFlag,
     AtomicInt,
@@ -51,7 +51,26 @@ _GIL: Final[bool] = not sysconfig.get_config_var("Py_GIL_DISABLED")
 """What the interpreter was built for, not what is on just now: the import of an extension that does not declare itself
 holds the lock for a while, and a look at that moment would take the wrong half."""
 
-_STRIPES: Final = tuple(thread_mutex() for _ in range(64))
+
+def _native_lock() -> Callable[[], Mutex] | None:
+    """What makes one of librt's locks; None where it is not installed, or nothing would be gained by it."""
+    if not COMPILED:
+        return None
+    try:
+        from purgatorio.librt_mutex import LibrtMutex
+    except ImportError:
+        return None
+    return LibrtMutex
+
+
+_NATIVE_LOCK: Final = _native_lock()
+
+
+def _thread_mutex() -> Mutex:
+    return mutex_over(threading.Lock()) if _NATIVE_LOCK is None else _NATIVE_LOCK()
+
+
+_STRIPES: Final = tuple(_thread_mutex() for _ in range(64))
 
 
 def _stripe(holder: object) -> Mutex:
@@ -279,7 +298,7 @@ class ThreadingSync:
 
     def mutex(self, name: str = "") -> Mutex:
         # A subclass has locks of its own kind.
-        return thread_mutex() if type(self) is ThreadingSync else mutex_over(self.lock(name))
+        return _thread_mutex() if type(self) is ThreadingSync else mutex_over(self.lock(name))
 
     def rlock(self, name: str = "") -> Lock:
         return threading.RLock()
@@ -309,7 +328,7 @@ class ThreadingSync:
 
     def queue(self, name: str = "") -> SharedQueue[T]:
         # Without `[T]` on the right, which would be looked up at run time: one queue is made for every key.
-        made: LinkedQueue[T] = LinkedQueue()
+        made: LinkedQueue[T] = LinkedQueue(_thread_mutex())
         return made
 
     def executor(self, name: str) -> Executor:

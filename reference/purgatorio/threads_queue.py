@@ -11,7 +11,7 @@ Not promised: that an iteration standing on the last node when it is unlinked se
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from purgatorio.lock import thread_mutex
+from purgatorio.lock import Mutex
 from purgatorio.sync import QueueNode
 
 __all__ = ["LinkedQueue"]
@@ -34,12 +34,12 @@ class _Node(Generic[T]):
 
 
 class LinkedQueue(Generic[T]):
-    """See `purgatorio.sync.SharedQueue`; every write is under one lock, every walk without it."""
+    """See `purgatorio.sync.SharedQueue`; every write is under `lock`, every walk without it."""
 
     __slots__ = ("_head", "_lock", "_size", "_tail")
 
-    def __init__(self) -> None:
-        self._lock = thread_mutex()
+    def __init__(self, lock: Mutex) -> None:
+        self._lock = lock
         self._head: _Node[T] | None = None
         self._tail: _Node[T] | None = None
         self._size = 0

@@ -1,4 +1,36 @@
 """The executable specification: trace format, clauses, verdicts, models, proofs.
 
-It never imports `purgatorio`: an oracle that shares code with what it judges is none.
+    from purgatorio_spec import check_files, Verdict
+    assert check_files([Path("run.jsonl")]).verdict is Verdict.PASS
+
+It never imports `purgatorio`: an oracle that shares code with what it judges is none. What is named here is the public
+surface; all else may change.
 """
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from purgatorio_spec.clause.registry import CLAUSES
+    from purgatorio_spec.judge.process import check_files
+    from purgatorio_spec.judge.result import CheckResult, RunResult
+    from purgatorio_spec.profile import PROFILES
+    from purgatorio_spec.verdict import Verdict, Violation
+
+__all__ = ["CLAUSES", "PROFILES", "CheckResult", "RunResult", "Verdict", "Violation", "check_files"]
+
+
+def __getattr__(name: str) -> object:
+    """On first use: who writes a trace need not wait for what judges it."""
+    places = {
+        "CLAUSES": "clause.registry",
+        "PROFILES": "profile",
+        "CheckResult": "judge.result",
+        "RunResult": "judge.result",
+        "Verdict": "verdict",
+        "Violation": "verdict",
+        "check_files": "judge.process",
+    }
+    if name not in places:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{places[name]}"), name)

@@ -44,6 +44,8 @@ def test_the_import_table_holds() -> None:
         ("reference/purgatorio/__init__.py", "import purgatorio_spec"),
         ("reference/purgatorio/__init__.py", "import purgatorio_broker"),
         ("reference/purgatorio_broker/__init__.py", "import rich"),
+        ("reference/purgatorio/delayed/dialect.py", "import purgatorio.delayed.operation"),
+        ("reference/purgatorio/clock.py", "import purgatorio.reaper"),
         ("stress/purgatorio_stress/__init__.py", "import purgatorio_pipeline"),
         ("pipeline/purgatorio_pipeline/cli.py", "import purgatorio"),
     ],
