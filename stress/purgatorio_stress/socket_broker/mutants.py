@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from socket import socket
-from time import sleep
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -19,7 +18,6 @@ from purgatorio_broker import group_coordinator
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
 from purgatorio_broker.delayed_join import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
-from purgatorio_broker.delayed_topics import DelayedCreateTopics
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.group import (
@@ -180,7 +178,6 @@ def _unarmed(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> 
 
 # F: fetch.
 
-_HAS_TO_WAIT: Final = ReplicaManager._has_to_wait
 _ANSWER_FETCH: Final = ReplicaManager._answer_fetch
 _FETCH_RECORDS: Final = ReplicaManager.fetch_records
 _BYTES_AVAILABLE: Final = DelayedFetch._bytes_available
@@ -201,8 +198,10 @@ def _errors_wait(self: ReplicaManager, params: FetchParams, results: Results) ->
     )
 
 
-def _waits_for_a_byte(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
-    return _HAS_TO_WAIT(self, replace(params, min_bytes=max(params.min_bytes, 1)), results)
+def _fetch_wants_a_byte(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+) -> None:
+    _FETCH_RECORDS(self, replace(params, min_bytes=max(params.min_bytes, 1)), partitions, callback)
 
 
 def _emptied(results: Results) -> Results:
@@ -288,20 +287,12 @@ def _to_log_end(replica: int, level: int) -> Isolation:
 # A, D: topics, deletion of records.
 
 _CREATED: Final = topic_requests._created
-_LEAD_ALL: Final = Node._lead_all
 
 
-def _create_at_once(self: DelayedCreateTopics) -> bool:
-    return self.force_complete()
-
-
-def _create_well(self: DelayedCreateTopics, topic: str, error: Error) -> Error:
-    return error
-
-
-def _lead_later(self: Node, topics: Sequence[Topic]) -> None:
-    sleep(_LATE_MS / 1000)
-    _LEAD_ALL(self, topics)
+def _create_nothing(
+    self: Node, timeout_ms: int, topics: Sequence[Topic], callback: Callable[[Mapping[str, Error]], None]
+) -> None:
+    callback({topic.name: Error.NONE for topic in topics})
 
 
 def _created_again(name: str, code: int, topic: Topic | None) -> Values:
@@ -339,6 +330,7 @@ _COORDINATOR_SYNC: Final = GroupCoordinator.sync
 _COORDINATOR_HEARTBEAT: Final = GroupCoordinator.heartbeat
 _WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
 _HEARD_OF: Final = GroupCoordinator._heard_of
+_NEXT_GENERATION: Final = Group.next_generation
 _JOINED: Final = group_coordinator._joined
 _REFUSAL: Final = group_coordinator._refusal
 
@@ -379,6 +371,11 @@ def _same_generation(self: Group) -> None:
     self._generation.set(max(self._generation.get(), 1))
     self._pending_sync.set({member.id for member in self.members()})
     self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
+
+
+def _two_generations(self: Group) -> None:
+    _NEXT_GENERATION(self)
+    self._generation.set(self._generation.get() + 1)
 
 
 def _heartbeat_instead(wrong: Error, told: Error) -> Callable[..., Error]:
@@ -641,7 +638,7 @@ _MUTANTS: Final = (
         "min-bytes-0-waits",
         "min_bytes 0 is taken for 1",
         "F4",
-        Patch(ReplicaManager, "_has_to_wait", _waits_for_a_byte),
+        Patch(ReplicaManager, "fetch_records", _fetch_wants_a_byte),
     ),
     _one(
         "max-wait-0-empty",
@@ -689,11 +686,9 @@ _MUTANTS: Final = (
     _known(97, "F9 F1", brokers=2),
     _one(
         "created-not-there",
-        "a creation is answered a second before the topic is there",
+        "a creation is answered and not made",
         "A1",
-        Patch(DelayedCreateTopics, "try_complete", _create_at_once),
-        Patch(DelayedCreateTopics, "_answer", _create_well),
-        Patch(Node, "_lead_all", _lead_later),
+        Patch(Node, "create", _create_nothing),
     ),
     _one(
         "created-again",
@@ -743,6 +738,12 @@ _MUTANTS: Final = (
         "a rebalance does not raise the generation",
         "G3",
         Patch(Group, "next_generation", _same_generation),
+    ),
+    _one(
+        "generation-jumps",
+        "a rebalance raises the generation by two",
+        "G3",
+        Patch(Group, "next_generation", _two_generations),
     ),
     _one(
         "heartbeat-silent",

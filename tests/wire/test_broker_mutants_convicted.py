@@ -1,0 +1,106 @@
+"""The wire against our own broker: nothing is wrong with it, and each of its mutants is convicted by the right clause.
+
+In processes of their own, as a user runs them. Slow: about ten seconds a mutant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from purgatorio_stress.socket_broker.mutants import FELT, FeltMutant
+
+INITIAL_DELAY_MS = 600
+LAG_MS = 8000
+PATIENCE_S = 240
+BLIND = {
+    "cut-stays-open": "is felt in the open files of its process only",
+}
+"""Mutants that the wire does not see, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A broker's."""
+
+    address: str
+    pid: int
+
+
+@contextlib.contextmanager
+def broker(*options: str) -> Iterator[Process]:
+    """`purgatorio broker` on a port of its own."""
+    run = [sys.executable, "-m", "purgatorio_pipeline", "broker", "--port", "0", *options]
+    child = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert child.stdout is not None
+        said = child.stdout.readline()
+        assert " listens on " in said, said
+        yield Process(said.split(" listens on ")[1].split(";")[0], child.pid)
+    finally:
+        child.send_signal(signal.SIGCONT)
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(10)
+        except subprocess.TimeoutExpired:  # A mutant may leave an operation that nothing ends.
+            child.kill()
+            child.wait()
+
+
+def judged(brokers: int, mutant: FeltMutant | None, only: str = "") -> dict[str, str]:
+    """The verdict of each clause of one run of the wire."""
+    options = [
+        "--initial-delay-ms", str(INITIAL_DELAY_MS), "--session-bounds-ms", "100", "1800000",
+        "--replica-lag-ms", str(LAG_MS),
+    ]  # fmt: skip
+    bug = ["--mutant", mutant.name] if mutant is not None else []
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(broker(*options, *bug))
+        wire = [
+            "wire",
+            first.address,
+            "--declare",
+            f"initial-delay={INITIAL_DELAY_MS}",
+            "--json",
+            "--pid",
+            str(first.pid),
+        ]
+        if brokers == 2:
+            second = stack.enter_context(broker(*options, "--follow", first.address))
+            wire += ["--second", second.address, "--second-pid", str(second.pid)]
+        if only:
+            wire += ["--only", only]
+        run = [sys.executable, "-m", "purgatorio_pipeline", *wire]
+        ended = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert ended.stdout, ended.stderr
+    (judged_run,) = json.loads(ended.stdout)["runs"]
+    return {name: clause["verdict"] for name, clause in judged_run["clauses"].items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("brokers", [1, 2])
+def test_nothing_is_wrong_with_our_own_broker(brokers: int) -> None:
+    found = judged(brokers, None)
+    assert "VIOLATED" not in found.values(), found
+    assert set(found.values()) <= ({"PASS"} if brokers == 2 else {"PASS", "SKIPPED"}), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(FELT))
+def test_a_mutant_is_convicted_by_its_clause(name: str) -> None:
+    mutant = FELT[name]
+    found = judged(mutant.brokers, mutant, ",".join(mutant.clauses))
+    guilty = {clause for clause, verdict in found.items() if verdict == "VIOLATED"}
+    if name in BLIND:
+        assert not guilty & set(mutant.clauses), f"{name} is seen by now: {BLIND[name]} is history"
+        pytest.skip(BLIND[name])
+    assert guilty & set(mutant.clauses), (
+        f"convicted by {sorted(guilty)}, wanted one of {mutant.clauses}: {found}"
+    )
