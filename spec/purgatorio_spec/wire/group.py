@@ -377,15 +377,14 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
             )  # fmt: skip
             yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
             continue
-        if lead is None or (sync.error and sync.error != 0 and _disturbed(group, one, sync)):
-            continue
-        if lead.answer is not None and lead.error:
+        if lead is None or (lead.answer is not None and lead.error):
             continue
         due = max(sync.t, lead.t)
-        if sync.answer is None and _disturbed(group, one, sync):
-            continue
         gap = sync.t + longest * MS - due
         by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=gap, watched_t=sync.watched_t)
+        until = min(sync.watched_t if sync.answer_t is None else sync.answer_t, by.limit_t)
+        if (sync.answer is None or sync.error) and _disturbed(group, one, until):
+            continue
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
         row = timed(
             "G5",
@@ -403,9 +402,8 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
         yield row
 
 
-def _disturbed(group: _Group, one: _Generation, sync: Exchange) -> bool:
-    """Whether a rebalance may have begun before this sync was answered."""
-    until = sync.answer_t or sync.watched_t
+def _disturbed(group: _Group, one: _Generation, until: int) -> bool:
+    """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
     asked = [x for x in (*group.joins, *group.leaves) if x not in one.joins and _member_of_any(x)]
     if any(
         one.first_t <= x.t <= until or ((x.answer_t or END_OF_TIME) > one.first_t and x.t <= until)
@@ -528,11 +526,9 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
                 and integer(x.body, "generation_id") == one.number
             ]  # fmt: skip
             others = _until_joined(group, one, others)
-            if (
-                not others
-                or others[-1].t < last.t + session_ms * MS - EARLY_NS
-                or _silent(group, one, member, others)
-            ):
+            told = any(x.error == REBALANCING for x in others)
+            long_enough = bool(others) and others[-1].t >= last.t + session_ms * MS - EARLY_NS
+            if not (told or long_enough) or _silent(group, one, member, others):
                 continue
             yield from _silence(group, member, last, others, session_ms)
 

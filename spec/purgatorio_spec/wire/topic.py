@@ -45,9 +45,9 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     """A creation of what is there already, long enough after the first."""
-    if topic.made_t is None or one.answer_t == topic.made_t or topic.delete_t is not None:
+    if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
         return
-    if one.t < topic.made_t:
+    if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
         return
     if error == EXISTS:
         yield kept("A1")

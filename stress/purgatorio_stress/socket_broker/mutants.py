@@ -575,7 +575,7 @@ _MUTANTS: Final = (
     _one(
         "acks-all-as-1",
         "acks -1 is answered as acks 1",
-        "P5",
+        "P6 P5",
         Patch(ReplicaManager, "append_records", _with_acks(abs)),
         brokers=2,
     ),
@@ -736,7 +736,7 @@ _MUTANTS: Final = (
     _one(
         "same-generation",
         "a rebalance does not raise the generation",
-        "G3",
+        "G2 G3",
         Patch(Group, "next_generation", _same_generation),
     ),
     _one(
