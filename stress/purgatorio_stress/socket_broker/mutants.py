@@ -491,10 +491,6 @@ def _generation_for_member(
 # C: connections.
 
 
-def _gone_for_all(self: Server, gone: OSError) -> None:
-    server._shut(self._listener)
-
-
 _KEPT: Final[list[socket]] = []
 
 
@@ -845,12 +841,6 @@ _MUTANTS: Final = (
         "a heartbeat does not keep a member",
         "G10",
         Patch(GroupCoordinator, "heartbeat", _heartbeat_in_vain),
-    ),
-    _one(
-        "cut-ends-all",
-        "after a cut connection no other is accepted",
-        "C1",
-        Patch(Server, "_gone", _gone_for_all),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )

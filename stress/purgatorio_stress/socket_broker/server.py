@@ -114,15 +114,11 @@ class Server:
         except (FrameBroken, MessageBroken) as broken:
             _log.info("a connection is closed: %s", broken)
         except OSError as gone:
-            self._gone(gone)
+            _log.debug("a connection ended: %s", gone)
         except Exception:
             _log.exception("a connection is closed by an error of ours")
         finally:
             self._end(connection)
-
-    def _gone(self, gone: OSError) -> None:
-        """A peer has cut its connection, or was silent for the idle time."""
-        _log.debug("a connection ended: %s", gone)
 
     def _end(self, connection: socket.socket) -> None:
         with self._lock:

@@ -112,9 +112,10 @@ async def ready_fetch(play: Play) -> None:
         await play.ask_all(play.produce(writer, topic, acks=(1, -1)[round_ % 2], size=100))
         await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait))
         end += 1
+    for _ in range(3):
+        await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, min_bytes=0))
     for asked in (
         play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=300),
-        play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, min_bytes=0),
         play.fetch(reader, [(topic, 0, end)], max_wait_ms=0),
         play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=0),
         play.fetch(reader, [(topic, 0, end - 2)], max_wait_ms=0, min_bytes=100_000),
