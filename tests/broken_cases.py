@@ -156,6 +156,8 @@ CASES: Final[dict[str, Case]] = {
     "missing header": ("a.jsonl", INVALID, without(0)),
     "unknown field": ("a.jsonl", INVALID, changed(5, b'"ph"', b'"colour":"red","ph"')),
     "wrong type": ("a.jsonl", INVALID, changed(5, b'"i":4', b'"i":"4"')),
+    "byte order mark": ("a.jsonl", INVALID, changed(0, b'{"kind"', b'\xef\xbb\xbf{"kind"')),
+    "Latin-1": ("a.jsonl", INVALID, changed(3, b'"out":0', b'"err":"caf\xe9"')),
     "boolean for a number": ("a.jsonl", INVALID, changed(3, b'"out":0', b'"out":false')),
     "list for a name": ("a.jsonl", INVALID, changed(5, b'"ph":"ret"', b'"ph":[]')),
     "empty file": ("a.jsonl", INVALID, only(b"")),

@@ -16,7 +16,11 @@ def write_whole(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=False)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=False)
+    except OSError as refused:
+        # The user named the file, not the one that is written beside it.
+        raise OSError(refused.errno, refused.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)

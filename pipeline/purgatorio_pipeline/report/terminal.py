@@ -129,9 +129,11 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
         return
     _print(console, "")
     _print(console, f"quarantined lines: {result.quarantined:,}", "bold")
+    told = " ".join(problem for _, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
     for line in shown:
-        _print(console, visible(str(line), TEXT_LIMIT), "yellow")
+        if str(line) not in told:  # the first of a file stands above
+            _print(console, visible(str(line), TEXT_LIMIT), "yellow")
     left = result.quarantined - len(shown)
     if left > 0:
         _print(console, f"... {left:,} more", "dim")

@@ -7,6 +7,7 @@ its call, the count in the end record) is in `purgatorio_spec.trace.reader` and 
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -63,14 +64,31 @@ def parse_line(line: bytes) -> Record:
     try:
         fields: object = orjson.loads(line)
     except orjson.JSONDecodeError as bad:
-        raise Refusal(
-            "$",
-            f"not JSON ({bad.msg} at column {bad.colno}): {shown(line[:80].decode(errors='replace'))}",
-            "write one JSON object a line; if the writer was killed, drop the cut line",
-        ) from None
+        raise _not_json(line, bad) from None
     if not isinstance(fields, dict):
         raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
     return parse_fields(fields)
+
+
+def _not_json(line: bytes, bad: orjson.JSONDecodeError) -> Refusal:
+    """What is wrong with the text, the most likely reason first."""
+    start = shown(line[:80].decode(errors="replace"))
+    if line.startswith(BOM_UTF8):
+        return Refusal(
+            "$", f"a byte order mark before {start}", "write UTF-8 without a byte order mark (BOM)"
+        )
+    try:
+        line.decode()
+    except UnicodeDecodeError as wrong:
+        byte = f"byte {line[wrong.start]:#04x} at column {wrong.start + 1}"
+        return Refusal(
+            "$", f"no UTF-8 ({byte}): {start}", "write UTF-8; a single byte like this is often Latin-1"
+        )
+    return Refusal(
+        "$",
+        f"not JSON ({bad.msg} at column {bad.colno}): {start}",
+        "write one JSON object a line; if the writer was killed, drop the cut line",
+    )
 
 
 def parse_fields(fields: Fields) -> Record:
@@ -89,6 +107,9 @@ def _integer(fields: Fields, name: str, least: int = MIN_INT) -> int | None:
     value = fields.get(name)
     if value is None:
         return None
+    if type(value) is float and value.is_integer() and abs(value) > MAX_INT:
+        # The reader makes a float of an integer that is too large for it.
+        raise Refusal(name, f"{shown(value)} is outside {least}..2**63-1", "write a signed 64-bit integer")
     if type(value) is not int:
         raise Refusal(
             name, f"{shown(value)} is a {type(value).__name__}", "write an integer (booleans as 0 or 1)"
