@@ -128,7 +128,7 @@ class ScenarioProgram:
                 if task.error is not None:
                     broken.append(_error(task, task.error))
             if self._final is not None:
-                broken += _looked_at(self._final)
+                broken += _looked_at(self._final, whole=not broken)
             broken += self.histories.judge(world.log.rows)
             if not broken:
                 self.outcomes[frozenset(world.marks)] += 1
@@ -143,13 +143,17 @@ def _error(task: Task, error: BaseException) -> Broken:
     return Broken("O8", task.name, f"ended by {type(error).__name__}: {error}")
 
 
-def _looked_at(final: Final_) -> list[Broken]:
+def _looked_at(final: Final_, *, whole: bool) -> list[Broken]:
+    """`whole`: every task came to its end. Where one died, what it did not do is not there to be looked at."""
+    broken: list[Broken] = []
     try:
-        return list(final())
+        broken.extend(final())
     except InvariantBroken as error:
-        return [Broken("CHECK", "structure", str(error))]
-    except AssertionError as error:
-        return [Broken("CHECK", "structure", f"assertion: {error}")]
+        broken.append(Broken("CHECK", "structure", str(error)))
+    except Exception as error:
+        if whole:
+            broken.append(Broken("CHECK", "structure", f"the look at the end: {type(error).__name__}: {error}"))
+    return broken
 
 
 def one_thread(

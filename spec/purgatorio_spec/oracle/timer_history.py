@@ -1,0 +1,291 @@
+"""What a timer may have done to one task while several threads used it: `TimerSet`, with calls that take time.
+
+A call has its effect at some moment between its begin and its end; a drain hands a task over at some moment between
+them. `judge_task` follows all the states in which the task can be, moment after moment; where none is left, what was
+seen cannot be, and the last moment says which promise is broken. Tasks are judged one by one, for the contract says
+nothing of one task that depends on another, but the order within a drain (T6) and `size()` (see `possible_sizes`).
+
+With d the deadline (the clock's reading in `add`, plus the delay) and T the tick, the task is due from
+floor(d / T) * T on. What is demanded, beside TimerSet's rules:
+
+* of drains that overlap, what is due at the begin of each has been handed over when all of them have ended;
+* a stop takes nothing more: an `add` that it refused says so, one that it did not refuse is seen by the stop;
+* a task that an executor refused still waits, and is handed over by a later drain, or the caller of `add` is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+__all__ = ["Call", "TimerRules", "earliest", "judge_task", "possible_sizes"]
+
+_NEVER: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRules:
+    """`strict`: after a close nothing can be added, and what waits is dropped. `driven`: a thread of the timer's own
+    drains it, at once when something is due, as long as the time stands."""
+
+    strict: bool = False
+    driven: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that ended, or a firing. Positions are moments of one order over the whole run.
+
+    `do`: `add`, `cancel`, `drain`, `close`, `stop` (says what waited), `finish` (a stop that waits), `fired`.
+    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`, `refused`, `gone`
+    (it is for one wait, and that is over), or nothing.
+    `answer`: of `stop` the tasks that it gave back, of `finish` whether it came to its end. `refused`: of a drain, that
+    an executor refused something meanwhile.
+    """
+
+    do: str
+    begin: int
+    end: int
+    begin_ms: int
+    end_ms: int
+    task: str = ""
+    timer: int = 0
+    due_ms: int = 0
+    error: str = ""
+    answer: tuple[str, ...] = ()
+    refused: bool = False
+
+
+_Waiting = tuple[int, int, int] | None
+"""Due at, in which timer, since which moment."""
+
+_Handed = tuple[tuple[int, int], ...]
+"""For each firing to come: not before, not after."""
+
+_State = tuple[_Waiting, _Handed, frozenset[int], frozenset[int]]
+"""What waits, what was handed over, the timers that are closed, the calls that have had no effect yet."""
+
+_START: Final[_State] = (None, (), frozenset(), frozenset())
+
+
+def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules) -> str:
+    """Empty, or what cannot be: the clause, a colon, and the words. `calls`: all of the run; those that are about
+    another task do not count."""
+    wrong, states = _followed(task, _about(task, calls), rules)
+    if wrong:
+        return wrong
+    if all(handed for _, handed, _, _ in states):
+        return f"T3: {task} was handed over, and did not run"
+    end_ms = max((call.end_ms for call in calls), default=0)
+    if rules.driven and all(waits is not None and waits[0] <= end_ms and not c for waits, _, c, _ in states):
+        return f"T2: {task} was due, and waits at {end_ms} ms"
+    return ""
+
+
+def possible_sizes(
+    tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int
+) -> tuple[int, int]:
+    """The least and the most that `size()` may answer when these calls have ended and no other is going on."""
+    least = most = 0
+    for task in tasks:
+        waits = _may_wait(task, calls, rules, timer)
+        least += waits == {True}
+        most += True in waits
+    return least, most
+
+
+def earliest(tasks: Iterable[str], calls: tuple[Call, ...], rules: TimerRules, timer: int) -> int | None:
+    """When the first task that certainly waits is due; None where none does."""
+    dues: list[int] = []
+    for task in tasks:
+        _, states = _followed(task, _about(task, calls), rules)
+        waiting = [waits[0] for waits, _, _, _ in states if waits is not None and waits[1] == timer]
+        if waiting and len(waiting) == len(states):
+            dues.append(max(waiting))
+    return min(dues, default=None)
+
+
+def _may_wait(task: str, calls: tuple[Call, ...], rules: TimerRules, timer: int) -> set[bool]:
+    _, states = _followed(task, _about(task, calls), rules)
+    return {waits is not None and waits[1] == timer for waits, _, _, _ in states}
+
+
+def _about(task: str, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    return tuple(call for call in calls if call.task in ("", task))
+
+
+@lru_cache(maxsize=100_000)
+def _followed(task: str, calls: tuple[Call, ...], rules: TimerRules) -> tuple[str, frozenset[_State]]:
+    follower = _Follower(task, calls, rules)
+    return follower.wrong(), frozenset(follower.states)
+
+
+class _Follower:
+    """All states that one task can be in, from moment to moment."""
+
+    def __init__(self, task: str, calls: tuple[Call, ...], rules: TimerRules) -> None:
+        self.states: set[_State] = {_START}
+        self._task = task
+        self._calls = calls
+        self._rules = rules
+        self._open: set[int] = set()
+        self._drains: list[int] = []
+        self._fired = 0
+
+    def wrong(self) -> str:
+        """Follow to the end, or to the first moment after which no state is left."""
+        calls = self._calls
+        moments = sorted(
+            (position, ends, number)
+            for number, call in enumerate(calls)
+            for position, ends in ((call.begin, False), (call.end, True))
+            if not (ends and call.do == "fired")
+        )
+        for at, ends, number in moments:
+            call = calls[number]
+            before = self.states
+            if call.do == "fired":
+                self._fired += 1
+                self.states = {after for state in before for after in _after_firing(state, call)}
+            elif ends:
+                self._close_over(at)
+                self._open.discard(number)
+                self._end(number, call)
+            else:
+                self._begin(number, call)
+                self._close_over(at)
+            if not self.states:
+                self.states = before
+                return self._why(call)
+        return ""
+
+    def _begin(self, number: int, call: Call) -> None:
+        self._open.add(number)
+        if call.do == "drain":
+            self._drains.append(number)
+        else:
+            self.states = {
+                (waits, handed, closed, left | {number}) for waits, handed, closed, left in self.states
+            }
+
+    def _end(self, number: int, call: Call) -> None:
+        if call.do != "drain":
+            self.states = {
+                state
+                for state in self.states
+                if number not in state[3] and not (call.do == "finish" and call.answer and _in(state[0], call))
+            }
+        elif not any(self._calls[other].do == "drain" for other in self._open):
+            drains = [self._calls[other] for other in self._drains]
+            self._drains = []
+            if not any(drain.error or drain.refused for drain in drains):
+                self.states = {
+                    state for state in self.states if not any(_left_behind(state, drain) for drain in drains)
+                }
+
+    def _close_over(self, at: int) -> None:
+        """Add what can be reached by the calls that are going on."""
+        waiting = list(self.states)
+        while waiting:
+            for after in self._effects(waiting.pop(), at):
+                if after not in self.states:
+                    self.states.add(after)
+                    waiting.append(after)
+
+    def _effects(self, state: _State, at: int) -> Iterator[_State]:
+        waits, handed, closed, left = state
+        strict, driven = self._rules.strict, self._rules.driven
+        for number in left:
+            call, rest = self._calls[number], left - {number}
+            if call.do == "add":
+                yield from self._added(call, (waits, handed, closed, rest), at)
+            elif call.do == "cancel":
+                yield None, handed, closed, rest
+            elif call.do != "stop" or _in(waits, call) is (self._task in call.answer):
+                drops = _in(waits, call) and call.do != "finish"
+                if not (drops and strict):
+                    yield waits, handed, closed | {call.timer}, rest
+                if drops:
+                    yield None, handed, closed | {call.timer}, rest
+        for number in self._open:
+            call = self._calls[number]
+            if call.do == "drain" and waits is not None and _in(waits, call) and waits[0] <= call.end_ms:
+                yield None, _with(handed, (waits[0], _NEVER)), closed, left
+                if call.timer in closed:
+                    yield None, handed, closed, left
+            if call.do == "drain" and handed and call.timer in closed:
+                yield waits, handed[1:], closed, left
+        if driven and waits is not None:
+            yield None, _with(handed, (waits[0], _NEVER if closed else waits[0])), closed, left
+        if driven and closed and (waits is not None or handed):
+            yield None, handed, closed, left
+            yield waits, handed[1:], closed, left
+
+    def _added(self, call: Call, state: _State, at: int) -> Iterator[_State]:
+        waits, handed, closed, rest = state
+        if waits is not None:
+            # It leaves its old place first.
+            yield None, handed, closed, rest | {self._calls.index(call)}
+        if call.error == "closed":
+            if call.timer in closed:
+                yield state
+                yield None, handed, closed, rest
+            return
+        if call.error == "gone":
+            if waits is None:
+                yield state
+            return
+        if call.error:
+            yield state
+            yield None, handed, closed, rest
+            return
+        if call.timer in closed:
+            if self._rules.strict:
+                return
+            yield None, handed, closed, rest
+        due_ms = max(call.due_ms, call.end_ms) if self._rules.driven else call.due_ms
+        yield (due_ms, call.timer, at), handed, closed, rest
+        if call.due_ms <= call.end_ms:
+            yield None, _with(handed, (call.due_ms, _NEVER)), closed, rest
+
+    def _why(self, call: Call) -> str:
+        task = self._task
+        if call.do == "drain":
+            return f"T2: a drain at {call.begin_ms} ms left {task}, which was due"
+        if call.do != "fired":
+            seen = call.error or ("answered " + ", ".join(call.answer) if call.answer else "no error")
+            return f"T3: {call.do} at {call.begin_ms} ms ({seen}) does not fit what became of {task}"
+        if any(handed for _, handed, _, _ in self.states):
+            return f"T2: {task} fired at {call.begin_ms} ms, too late"
+        dues = sorted({waits[0] for waits, _, _, _ in self.states if waits is not None})
+        if dues and dues[0] > call.begin_ms:
+            return f"T1: {task} fired at {call.begin_ms} ms, due at {dues[0]} ms"
+        return f"T3: {task} fired at {call.begin_ms} ms (for the {self._fired}. time), though nobody handed it over"
+
+
+def _in(waits: _Waiting, call: Call) -> bool:
+    return waits is not None and waits[1] == call.timer
+
+
+def _with(handed: _Handed, one: tuple[int, int]) -> _Handed:
+    return tuple(sorted((*handed, one)))
+
+
+def _after_firing(state: _State, call: Call) -> Iterator[_State]:
+    waits, handed, closed, left = state
+    for number, (from_ms, by_ms) in enumerate(handed):
+        if from_ms <= call.begin_ms <= by_ms:
+            yield waits, handed[:number] + handed[number + 1 :], closed, left
+
+
+def _left_behind(state: _State, drain: Call) -> bool:
+    waits, _, closed, _ = state
+    return (
+        waits is not None
+        and waits[1] == drain.timer
+        and drain.timer not in closed
+        and waits[0] <= drain.begin_ms
+        and waits[2] <= drain.begin
+    )

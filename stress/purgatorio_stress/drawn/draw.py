@@ -1,0 +1,152 @@
+"""Programs from a vocabulary: the small ones one after the other, the larger ones by dice.
+
+Enumerated are all programs of so many acts with the plainest settings, up to symmetry: things are numbered as they
+first appear, threads are not told apart. Drawn are programs of 1 to 3 threads; of a handful of them the one is taken in
+which the most pairs of acts meet that have not met yet.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Final
+
+from purgatorio_stress.drawn.act import Act, Callback, Drawn
+from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Verb, Vocabulary
+
+__all__ = ["canonical", "draw", "enumerated", "pairs_of"]
+
+_HANDFUL: Final = 6
+_SMALL: Final = 3
+"""Values of a domain that the enumeration takes."""
+
+Pair = tuple[str, str]
+
+
+def pairs_of(drawn: Drawn) -> set[Pair]:
+    """The verbs that may meet: of two threads, and of a callback with whatever is in a thread."""
+    found: set[Pair] = set()
+    sides = [{act.do for act in acts} for acts in drawn.threads]
+    sides.append({f"{callback.slot}={callback.act.do}" for callback in drawn.callbacks})
+    for at, one in enumerate(sides):
+        for other in sides[at + 1 :]:
+            found |= {(min(a, b), max(a, b)) for a in one for b in other}
+    if len(drawn.threads) == 1:
+        acts = [act.do for act in (*drawn.before, *drawn.threads[0])]
+        found |= {("then", f"{a} {b}") for a, b in zip(acts, acts[1:], strict=False)}
+    return found
+
+
+def draw(
+    vocabulary: Vocabulary, dialect: str, dice: random.Random, is_new: Callable[[Pair], bool]
+) -> Drawn:
+    """A program that a caller may write, with as many new pairs as a handful of throws gives."""
+    thrown: list[Drawn] = []
+    for _ in range(20 * _HANDFUL):
+        one = _throw(vocabulary, dice)
+        if vocabulary.legal(one, dialect):
+            thrown.append(one)
+        if len(thrown) == _HANDFUL:
+            break
+    return max(thrown, key=lambda one: sum(map(is_new, pairs_of(one))))
+
+
+def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:
+    threads = dice.choice((1, 2, 2, 2, 2, 3))
+    things = tuple(
+        tuple(dice.choice(choices) for choices in vocabulary.thing)
+        for _ in range(min(vocabulary.most_things, dice.choice((1, 1, 2, 2, 3, 4, 5))))
+    )
+    lengths = {1: (3, 4, 5, 6, 8), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
+    before = 0 if threads == 1 else dice.choice((0, 1, 2, 2, 3, 4))
+    callbacks = []
+    if vocabulary.slots:
+        for _ in range(dice.choice((0, 0, 1, 1, 2))):
+            act = _act(vocabulary, CALLBACK, len(things), dice)
+            callbacks.append(Callback(dice.choice(vocabulary.slots), dice.randrange(len(things)), act))
+    return Drawn(
+        vocabulary.name,
+        tuple(dice.choice(choices) for choices in vocabulary.settings),
+        things,
+        tuple(_act(vocabulary, BEFORE, len(things), dice) for _ in range(before)),
+        tuple(
+            tuple(_act(vocabulary, THREAD, len(things), dice) for _ in range(dice.choice(lengths)))
+            for _ in range(threads)
+        ),
+        tuple(callbacks),
+    )
+
+
+def _act(vocabulary: Vocabulary, where: str, things: int, dice: random.Random) -> Act:
+    verbs = [verb for verb in vocabulary.verbs if where in verb.where]
+    verb = dice.choices(verbs, [verb.weight for verb in verbs])[0]
+    return Act(verb.do, tuple(_number(vocabulary, domain, things, dice) for domain in verb.args))
+
+
+def _number(vocabulary: Vocabulary, domain: str, things: int, dice: random.Random) -> int:
+    return dice.randrange(things) if domain == "thing" else dice.choice(vocabulary.domains[domain])
+
+
+def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:
+    """All programs of `size` acts, without callbacks, in at most two threads; the settings are the first of each."""
+    settings = tuple(choices[0] for choices in vocabulary.settings)
+    numbers = tuple(product(*(_some(choices) for choices in vocabulary.thing)))
+    for before in range(size):
+        for second in range((size - before) // 2 + 1):
+            first = size - before - second
+            places = [BEFORE] * before + [THREAD] * (first + second)
+            choices = [list(_all_acts(vocabulary, place, size)) for place in places]
+            for acts in product(*choices):
+                used = sorted({number for verb, act in acts for number in _things(verb, act)})
+                if used != list(range(len(used))) or not _in_order_of_appearance(acts):
+                    continue
+                for things in product(numbers, repeat=max(1, len(used))):
+                    plain = tuple(act for _, act in acts)
+                    threads = (plain[before : before + first], plain[before + first :])
+                    drawn = Drawn(
+                        vocabulary.name, settings, things, plain[:before], tuple(one for one in threads if one)
+                    )
+                    if vocabulary.legal(drawn, dialect) and canonical(drawn):
+                        yield drawn
+
+
+def canonical(drawn: Drawn) -> bool:
+    """Whether this one stands for all that differ from it in the order of threads only."""
+    lengths = [len(acts) for acts in drawn.threads]
+    texts = [[str(act) for act in acts] for acts in drawn.threads]
+    return len(texts) < 2 or lengths[0] != lengths[1] or texts[0] <= texts[1]
+
+
+def _all_acts(vocabulary: Vocabulary, where: str, size: int) -> Iterator[tuple[Verb, Act]]:
+    for verb in vocabulary.verbs:
+        if where in verb.where:
+            domains = [
+                range(min(size, vocabulary.most_things)) if one == "thing" else _some(vocabulary.domains[one])
+                for one in verb.args
+            ]
+            for numbers in product(*domains):
+                yield verb, Act(verb.do, numbers)
+
+
+def _some(choices: tuple[int, ...]) -> tuple[int, ...]:
+    """A few of a domain: the first, and others spread over it."""
+    different = tuple(dict.fromkeys(choices))
+    if len(different) <= _SMALL:
+        return different
+    return tuple(different[at * (len(different) - 1) // _SMALL] for at in range(_SMALL))
+
+
+def _things(verb: Verb, act: Act) -> list[int]:
+    return [number for domain, number in zip(verb.args, act.args, strict=True) if domain == "thing"]
+
+
+def _in_order_of_appearance(acts: tuple[tuple[Verb, Act], ...]) -> bool:
+    seen: list[int] = []
+    for verb, act in acts:
+        for number in _things(verb, act):
+            if number not in seen:
+                if number != len(seen):
+                    return False
+                seen.append(number)
+    return True

@@ -1,0 +1,636 @@
+"""Drawn programs over every timer: tasks, functions, drains, stops, executors that refuse, callbacks that do all that.
+
+What became of each task is compared with `purgatorio_spec.oracle.timer_history`; a task that is added once is recorded
+too, so that the clauses judge it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from purgatorio import HashedWheel, HeapTimer, MockTimer, QueuedExecutor, ReaperTimer, SystemTimer, TimerClosed, TimerTask
+from purgatorio.sync import Executor, ExecutorClosed
+from purgatorio.timer import FlatHandle, FlatTimer
+from purgatorio.timer.interface import Timer
+from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
+from purgatorio_stress.drawn.act import Drawn
+from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.world import World
+
+__all__ = ["TIMERS", "FiringExecutor", "Timeline"]
+
+HORIZON_MS: Final = 40
+
+_LONG_WAIT_MS: Final = 1_000
+
+_ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
+
+
+class _FirstReading:
+    """The clock of the timers; remembers the first reading that each thread took in its present call."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._first: dict[int, int] = {}
+
+    def now_ms(self) -> int:
+        now_ms = self._world.clock.now_ms()
+        self._first.setdefault(self._thread(), now_ms)
+        return now_ms
+
+    def advance(self, by_ms: int) -> int:
+        """Move on: a mock timer does."""
+        return self._world.virtual.advance(by_ms)
+
+    def forget(self) -> None:
+        """A new call begins."""
+        self._first.pop(self._thread(), None)
+
+    def first_ms(self) -> int:
+        """What the call has read first."""
+        return self._first.get(self._thread(), 0)
+
+    def _thread(self) -> int:
+        return int(self._world.run.current.index)  # type: ignore[attr-defined]  # an explored run
+
+
+class FiringExecutor:
+    """An executor that refuses when it is told to."""
+
+    def __init__(self, inner: Executor) -> None:
+        self.inner = inner
+        self.refuse_next = [0]
+        self.refused = [0]
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        if self.refuse_next[0] > 0:
+            self.refuse_next[0] -= 1
+            self.refused[0] += 1
+            raise ExecutorClosed("this executor refuses")
+        self.inner.submit(action)
+
+    def shutdown(self) -> None:
+        self.inner.shutdown()
+
+    def shutdown_now(self) -> int:
+        return self.inner.shutdown_now()
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        return self.inner.await_termination(timeout_ms)
+
+    def is_current(self) -> bool:
+        return self.inner.is_current()
+
+    def run_all(self) -> int:
+        """Where nobody else does."""
+        return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
+
+
+class Timeline:
+    """Calls and firings in their order, as `timer_history` takes them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.rows: list[tuple[int, Call]] = []
+        """With the place of its begin; -1 where it has not ended."""
+        self.open = [0]
+
+    def now_ms(self) -> int:
+        """The present time, without a step."""
+        return self._world.start_ms + self._world.run.now_ms
+
+    def begin(self, do: str, task: str = "", timer: int = 0) -> int:
+        """A call begins; what `end` takes."""
+        at, now_ms = len(self.rows), self.now_ms()
+        self.rows.append((-1, Call(do, at, at, now_ms, now_ms, task, timer)))
+        self.open[0] += 1
+        return at
+
+    def end(
+        self, at: int, *, due_ms: int = 0, error: str = "", answer: tuple[str, ...] = (), refused: bool = False
+    ) -> None:
+        """It has ended."""
+        begun = self.rows[at][1]
+        call = Call(
+            begun.do, at, len(self.rows), begun.begin_ms, self.now_ms(), begun.task, begun.timer, due_ms, error, answer,
+            refused,
+        )  # fmt: skip
+        self.rows.append((at, call))
+        self.open[0] -= 1
+
+    def fired(self, task: str) -> None:
+        """A task runs."""
+        at, now_ms = len(self.rows), self.now_ms()
+        self.rows.append((at, Call("fired", at, at, now_ms, now_ms, task)))
+
+    def calls(self) -> tuple[Call, ...]:
+        """Those that have ended."""
+        return tuple(call for at, call in self.rows if at >= 0)
+
+
+class _PlayedTask(TimerTask):
+    def __init__(self, player: TimerPlayer, number: int, delay_ms: int) -> None:
+        super().__init__(delay_ms, sync=player.world.sync)
+        self._player = player
+        self._number = number
+
+    def run(self) -> None:
+        self._player.fire(f"task-{self._number}", self._number)
+
+
+class TimerPlayer(Player):
+    """See the module. Settings: tick, size, executor (0 queued, 1 a thread), the end (0 step by step, 1 a leap)."""
+
+    def __init__(self, kind: _Kind, world: World, drawn: Drawn) -> None:
+        super().__init__(world, drawn)
+        self.tick_ms, size, threaded, self.leap = drawn.settings[:4]
+        self.kind = kind
+        self.clock = _FirstReading(world)
+        self.line = Timeline(world)
+        inner: Executor = world.sync.executor("timer") if threaded or kind.rules.driven else QueuedExecutor(faults=world.faults, sync=world.sync)
+        self.queued = isinstance(inner, QueuedExecutor)
+        self.executor = FiringExecutor(inner)
+        self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
+        self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
+        self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
+        self.fired: dict[str, int] = {}
+        self.order: list[str] = []
+        self.handles: dict[int, tuple[FlatHandle | int, str]] = {}
+        adds = [act.args[0] for act in drawn.acts() if act.do in ("add", "add_at")]
+        # A trace says of a task that it fires once, and by the end, unless the timer is closed.
+        self.recorded = frozenset(
+            number
+            for number in adds
+            if adds.count(number) == 1 and self.queued and not any(act.do in _ENDS for act in drawn.acts())
+        )
+        self.sleep_lock = world.sync.lock("sleep") if kind.rules.driven else None
+        self.sleepers = None if self.sleep_lock is None else world.sync.condition(self.sleep_lock, "sleep")
+
+    # What is called back.
+
+    def fire(self, name: str, number: int) -> None:
+        """A task or function runs."""
+        log = self.world.log
+        self.line.fired(name)
+        self.order.append(name)
+        self.fired[name] = self.fired.get(name, 0) + 1
+        if number in self.recorded and name.startswith("task"):
+            log.ret("timer_fire", log.call("timer_fire", name), name)
+        if self.fired[name] == 1:
+            self.call_back("run", number)
+
+    # The verbs.
+
+    def do_add(self, number: int, timer: int = 0) -> None:
+        """`Timer.add`."""
+        task = self.tasks[number]
+        self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms, None)
+
+    def do_add_at(self, number: int, delay_ms: int) -> None:
+        """`FlatTimer.add_at`."""
+        timer = self._flat()
+        deadline_ms = self.line.now_ms() + delay_ms
+        self._adding(number, 0, lambda: timer.add_at(self.tasks[number], deadline_ms), delay_ms, deadline_ms)
+
+    def _adding(
+        self, number: int, timer: int, add: Callable[[], None], delay_ms: int, deadline_ms: int | None
+    ) -> None:
+        name = f"task-{number}"
+        log = self.world.log
+        recorded = number in self.recorded
+        c = log.call("timer_add", name, delay_ns=delay_ms * 1_000_000) if recorded else 0
+        at = self.line.begin("add", name, timer)
+        self.clock.forget()
+        error = self._failing(add)
+        if deadline_ms is None:
+            deadline_ms = self.clock.first_ms() + delay_ms
+        if self.kind.moves_clock and delay_ms <= 0:
+            # It has run, without a look at the clock.
+            deadline_ms = self.line.rows[at][1].begin_ms + delay_ms
+        self.line.end(at, due_ms=self._due(deadline_ms), error=error)
+        if recorded and error:
+            log.ret("timer_add", c, name, err=error)
+        elif recorded:
+            log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
+
+    def do_call_later(self, number: int) -> None:
+        """`FlatTimer.call_later`."""
+        delay_ms = self.drawn.things[number][0]
+        self._calling(number, lambda name: self._flat().call_later(delay_ms, partial(self.fire, name, number)), delay_ms, None)
+
+    def do_call_at(self, number: int) -> None:
+        """`FlatTimer.call_at`."""
+        delay_ms = self.drawn.things[number][0]
+        deadline_ms = self.line.now_ms() + delay_ms
+        self._calling(number, lambda name: self._flat().call_at(deadline_ms, partial(self.fire, name, number)), delay_ms, deadline_ms)
+
+    def _calling(
+        self, number: int, call: Callable[[str], FlatHandle | int], delay_ms: int, deadline_ms: int | None
+    ) -> None:
+        name = f"call-{number}-{len(self.names)}"
+        self.names.append(name)
+        at = self.line.begin("add", name)
+        self.clock.forget()
+
+        def keep() -> None:
+            self.handles[number] = (call(name), name)
+
+        error = self._failing(keep)
+        if deadline_ms is None:
+            deadline_ms = self.clock.first_ms() + delay_ms
+        self.line.end(at, due_ms=self._due(deadline_ms), error=error)
+
+    def do_uncall(self, number: int) -> None:
+        """`FlatTimer.cancel` of a handle; nothing where no function was called under this number."""
+        if number in self.handles:
+            handle, name = self.handles[number]
+            at = self.line.begin("cancel", name)
+            self._flat().cancel(handle)
+            self.line.end(at)
+
+    def do_recall(self, number: int, delay_ms: int) -> None:
+        """`FlatTimer.add_at` of a handle."""
+        handle, name = self.handles.get(number, (0, ""))
+        if isinstance(handle, FlatHandle):
+            timer, deadline_ms, moved = self._flat(), self.line.now_ms() + delay_ms, handle
+            at = self.line.begin("add", name)
+            error = self._failing(lambda: timer.add_at(moved, deadline_ms))
+            self.line.end(at, due_ms=self._due(deadline_ms), error=error)
+
+    def do_next_due(self) -> None:
+        """`FlatTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
+        alone = self.line.open[0] == 0
+        rows = len(self.line.rows)
+        answer = self._flat().next_due_ms()
+        if alone and rows == len(self.line.rows) and self.line.open[0] == 0:
+            first_ms = earliest(self.names, self.line.calls(), self.kind.rules, 0)
+            if first_ms is not None and (answer is None or answer > max(first_ms, 0)):
+                self.broken.append(Broken("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms"))
+
+    def do_cancel(self, number: int) -> None:
+        """`TimerTask.cancel`."""
+        self._cancelling(number, self.tasks[number].cancel)
+
+    def do_forget(self, number: int, timer: int = 0) -> None:
+        """`Timer.cancel`."""
+        self._cancelling(number, lambda: self.timers[timer].cancel(self.tasks[number]))
+
+    def _cancelling(self, number: int, cancel: Callable[[], None]) -> None:
+        log, name = self.world.log, f"task-{number}"
+        recorded = number in self.recorded
+        c = log.call("timer_cancel", name) if recorded else 0
+        at = self.line.begin("cancel", name)
+        cancel()
+        self.line.end(at)
+        if recorded:
+            log.ret("timer_cancel", c, name)
+
+    def do_probe(self, number: int) -> None:
+        """`TimerTask.is_cancelled`: True before the first add."""
+        name = f"task-{number}"
+        answer = self.tasks[number].is_cancelled()
+        added = any(call.task == name and call.do == "add" for _, call in self.line.rows)
+        if not added and not answer:
+            self.broken.append(Broken("T4", name, "is_cancelled() is False before any add"))
+
+    def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
+        """`Timer.advance_clock`."""
+        if not self.is_live() and not self.kind.moves_clock:
+            # Nobody can wait while the threads have not begun: time does not pass then.
+            timeout_ms = 0
+        at = self.line.begin("drain", timer=timer)
+        refused = self.executor.refused[0]
+        error = self._failing(lambda: self.timers[timer].advance_clock(timeout_ms))
+        self.line.end(at, error=error, refused=self.executor.refused[0] != refused)
+
+    def do_run(self) -> None:
+        """Run what was handed over, where the executor has no thread."""
+        try:
+            self.executor.run_all()
+        except Planned as error:
+            self.broken.append(Broken("O8", "executor", f"{error!r} came out of run_all"))
+
+    def do_pass(self, by_ms: int) -> None:
+        """Time passes."""
+        self.world.virtual.advance(by_ms)
+
+    def do_sleep(self, for_ms: int) -> None:
+        """This thread waits so long."""
+        if self.sleep_lock is not None and self.sleepers is not None:
+            with self.sleep_lock:
+                self.sleepers.wait(for_ms)
+
+    def do_size(self, timer: int = 0) -> None:
+        """`Timer.size`, compared where no other call is going on."""
+        alone = self.line.open[0] == 0
+        rows = len(self.line.rows)
+        size = self.timers[timer].size()
+        if size < 0:
+            self.broken.append(Broken("T5", "timer", f"size() is {size}"))
+        if alone and rows == len(self.line.rows) and self.line.open[0] == 0 and not self.kind.rules.driven:
+            self.broken += self._compared(timer, size)
+
+    def do_close(self, timer: int = 0) -> None:
+        """`Timer.close`."""
+        at = self.line.begin("close", timer=timer)
+        before_ms = self.line.now_ms()
+        error = self._failing(self.timers[timer].close)
+        if self.line.now_ms() - before_ms >= _LONG_WAIT_MS:
+            self.broken.append(Broken("P3", "timer", f"close() waited for {self.line.now_ms() - before_ms} ms"))
+        self.line.end(at, error=error)
+
+    def do_stop(self) -> None:
+        """`HashedWheel.stop_now`."""
+        wheel = self.timers[0]
+        assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
+        at = self.line.begin("stop")
+        given_back = [task for task in wheel.stop_now() if isinstance(task, _PlayedTask)]
+        self.line.end(at, answer=tuple(self.names[self.tasks.index(task)] for task in given_back))
+
+    def do_finish(self, timeout_ms: int) -> None:
+        """`HashedWheel.stop_after_pending`."""
+        wheel = self.timers[0]
+        assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
+        at = self.line.begin("finish")
+        done = wheel.stop_after_pending(timeout_ms)
+        self.line.end(at, answer=("done",) if done else ())
+
+    def do_refuse(self, times: int) -> None:
+        """The executor refuses so often."""
+        self.executor.refuse_next[0] += times
+
+    # The end.
+
+    def final(self) -> Iterator[Broken]:
+        """Structures and sizes, then time passes until everything has fired, then what became of each task."""
+        yield from self.broken
+        self.broken.clear()
+        yield from self.uncontained()
+        self.executor.refuse_next[0] = 0
+        rules, ended = self.kind.rules, self.line.open[0] == 0
+        for number, timer in enumerate(self.timers):
+            check = getattr(timer, "check", None)
+            if check is not None:
+                check()
+            if ended and not rules.driven:
+                yield from self._compared(number, timer.size())
+        if self.queued and ended:
+            self._let_all_fire()
+            for number, timer in enumerate(self.timers):
+                check = getattr(timer, "check", None)
+                if check is not None:
+                    check()
+                yield from self._compared(number, timer.size())
+        yield from self.broken
+        calls = self.line.calls()
+        for name in dict.fromkeys(self.names):
+            wrong = judge_task(name, calls, rules)
+            if wrong:
+                clause, _, seen = wrong.partition(": ")
+                yield Broken(clause, name, seen)
+
+    def _let_all_fire(self) -> None:
+        self.do_run()
+        dues = {call.due_ms for _, call in self.line.rows if call.do == "add"}
+        self.order.clear()
+        if self.leap:
+            self._until(max([*dues, self.line.now_ms()]) + 1)
+            self.broken += self._out_of_order()
+        for _ in range(3):
+            dues = {call.due_ms for _, call in self.line.rows if call.do == "add"}
+            for due_ms in sorted(due for due in dues if due > self.line.now_ms())[:12]:
+                self._until(due_ms - 1)
+                self._until(due_ms)
+            # What fell due already, or was added by a callback.
+            self._until(self.line.now_ms())
+
+    def _until(self, until_ms: int) -> None:
+        by_ms = until_ms - self.line.now_ms()
+        if self.kind.moves_clock:
+            self.do_drain(max(by_ms, 0))
+            return
+        if by_ms > 0:
+            self.world.virtual.advance(by_ms)
+        for timer in range(len(self.timers)):
+            self.do_drain(0, timer)
+        self.do_run()
+
+    def _out_of_order(self) -> Iterator[Broken]:
+        """T6: of what one drain found, the earlier tick runs first."""
+        due = {call.task: call.due_ms for _, call in self.line.rows if call.do == "add"}
+        added = [call.task for _, call in self.line.rows if call.do == "add" and call.end != call.begin]
+        if len(self.timers) > 1 or self.drawn.callbacks or len(added) != len(set(added)):
+            return
+        for first, then in zip(self.order, self.order[1:], strict=False):
+            if due.get(then, 0) < due.get(first, 0):
+                yield Broken("T6", then, f"due at {due[then]} ms, ran after {first}, due at {due[first]} ms")
+
+    def _compared(self, timer: int, size: int) -> Iterator[Broken]:
+        least, most = possible_sizes(dict.fromkeys(self.names), self.line.calls(), self.kind.rules, timer)
+        loose_close = not self.kind.rules.strict and any(call.do == "close" for _, call in self.line.rows)
+        if not least <= size <= most and not loose_close:
+            yield Broken("T5", "timer", f"size() is {size}, and {least} to {most} tasks wait")
+
+    def _due(self, deadline_ms: int) -> int:
+        if self.kind.moves_clock:
+            # It runs what lies before the new time; what has no delay it runs at once.
+            return deadline_ms + (deadline_ms > self.line.now_ms())
+        return deadline_ms // self.tick_ms * self.tick_ms
+
+    def _failing(self, call: Callable[[], object]) -> str:
+        """Its error, in the word of `Call`; others are not expected, and end the thread (O8)."""
+        try:
+            call()
+        except TimerClosed:
+            return "closed"
+        except ExecutorClosed:
+            return "refused"
+        except ValueError:
+            return "gone"
+        except Planned:
+            if not self.kind.runs_on_caller:
+                raise
+        return ""
+
+    def _flat(self) -> FlatTimer:
+        timer = self.timers[0]
+        assert isinstance(timer, FlatTimer), "only the wheel for use has this"
+        return timer
+
+
+class _Kind:
+    """How a timer is made, and what is particular of it."""
+
+    def __init__(
+        self,
+        make: Callable[[TimerPlayer, int, int], Timer],
+        rules: TimerRules,
+        *,
+        timers: int = 1,
+        moves_clock: bool = False,
+    ) -> None:
+        self.make = make
+        self.rules = rules
+        self.timers = timers
+        self.moves_clock = moves_clock
+        self.runs_on_caller = moves_clock
+
+
+def _system(player: TimerPlayer, size: int, number: int) -> Timer:
+    world = player.world
+    return SystemTimer(
+        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=size, clock=player.clock, executor=player.executor,
+        faults=world.faults, sync=world.sync,
+    )  # fmt: skip
+
+
+def _heap(player: TimerPlayer, size: int, number: int) -> Timer:
+    world = player.world
+    return HeapTimer(
+        "timer", tick_ms=player.tick_ms, clock=player.clock, executor=player.executor, faults=world.faults,
+        sync=world.sync,
+    )  # fmt: skip
+
+
+def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = False) -> Timer:
+    world = player.world
+    return HashedWheel(
+        "timer", tick_ms=player.tick_ms, wheel_size=size, clock=player.clock, executor=player.executor,
+        own_worker=own_worker, faults=world.faults, sync=world.sync,
+    )  # fmt: skip
+
+
+def _flat(player: TimerPlayer, size: int, number: int, numbered: bool = False) -> Timer:
+    world = player.world
+    return FlatTimer(
+        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=1 << size.bit_length() - 1, levels=1, numbered=numbered,
+        clock=player.clock, executor=player.executor, faults=world.faults, sync=world.sync,
+    )  # fmt: skip
+
+
+def _mixed(player: TimerPlayer, size: int, number: int) -> Timer:
+    return (_flat if number == 0 else _system)(player, size, number)
+
+
+def _mock(player: TimerPlayer, size: int, number: int) -> Timer:
+    return MockTimer(player.clock, sync=player.world.sync)  # type: ignore[arg-type]  # it moves like a manual clock
+
+
+def _driven(make: Callable[[TimerPlayer, int, int], Timer]) -> Callable[[TimerPlayer, int, int], Timer]:
+    def made(player: TimerPlayer, size: int, number: int) -> Timer:
+        world = player.world
+        return ReaperTimer("reaper", make(player, size, number), faults=world.faults, sync=world.sync)
+
+    return made
+
+
+_DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17)
+"""On wheels of two and three buckets: this level and the next two, their ends, and what is due already."""
+
+_DOMAINS: Final = {
+    "delay": _DELAYS,
+    "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
+    "sleep": (1, 2, 3, 5),
+    "wait": (0, 0, 0, 2),
+    "times": (1, 1, 2),
+    "timer": (0, 1),
+    "first": (0,),
+    "end": (0, 3),
+}
+
+_COMMON: Final = (
+    Verb("add", ("thing",), weight=8),
+    Verb("cancel", ("thing",), weight=4),
+    Verb("forget", ("thing",), weight=1),
+    Verb("size", weight=1),
+    Verb("probe", ("thing",), weight=1),
+    Verb("close", where=THREAD + CALLBACK, weight=1),
+    Verb("raise", where=CALLBACK),
+)
+_DRAINED: Final = (
+    Verb("drain", ("wait",), weight=5),
+    Verb("run", where=BEFORE + THREAD, weight=2),
+    Verb("pass", ("pass",), BEFORE + THREAD, weight=4),
+    Verb("refuse", ("times",), weight=1),
+)
+_STOPS: Final = (Verb("stop", where=THREAD + CALLBACK, weight=1), Verb("finish", ("end",), THREAD, weight=1))
+_SLEEP: Final = (Verb("sleep", ("sleep",), THREAD, weight=3),)
+_FUNCTIONS: Final = (
+    Verb("call_later", ("thing",), weight=5),
+    Verb("call_at", ("thing",), weight=2),
+    Verb("uncall", ("thing",), weight=3),
+    Verb("recall", ("thing", "delay"), weight=2),
+    Verb("add_at", ("thing", "delay"), weight=2),
+    Verb("next_due", weight=1),
+)
+_SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
+_THING: Final = (_DELAYS,)
+_SECOND: Final = (
+    Verb("add", ("thing", "timer"), weight=8),
+    Verb("forget", ("thing", "timer"), weight=2),
+    Verb("drain", ("first", "timer"), weight=5),
+    Verb("size", ("timer",), weight=1),
+)
+
+
+def _known_before(drawn: Drawn, dialect: str) -> bool:
+    """Not promised: what becomes of a task that two threads add for the first time, to two different timers."""
+    known = {act.args[0] for act in drawn.before if act.do == "add"}
+    added = {act.args[0] for act in drawn.acts() if act.do == "add"}
+    return len(drawn.threads) < 2 or added <= known
+
+
+def _one_thread(drawn: Drawn, dialect: str) -> bool:
+    return len(drawn.threads) == 1
+
+
+def _vocabulary(
+    name: str,
+    kind: _Kind,
+    verbs: tuple[Verb, ...],
+    *classes: type,
+    horizon_ms: int = 0,
+    apart: dict[str, str] | None = None,
+    legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
+) -> Vocabulary:
+    return Vocabulary(
+        name,
+        verbs,
+        _SETTINGS,
+        _THING,
+        partial(TimerPlayer, kind),
+        (*classes, TimerTask),
+        _DOMAINS,
+        ("run",),
+        horizon_ms=horizon_ms,
+        tick_ms=lambda drawn: drawn.settings[0],
+        legal=legal,
+        apart={"TimerTask.entry": "for timers", "TimerTask.set_entry": "for timers", "TimerTask.drop_entry": "for timers", **(apart or {})},
+    )
+
+
+def _without(verbs: tuple[Verb, ...], *names: str) -> tuple[Verb, ...]:
+    return tuple(verb for verb in verbs if verb.do not in names)
+
+
+_STRICT: Final = TimerRules(strict=True)
+_LOOSE: Final = TimerRules()
+
+TIMERS: Final = (
+    _vocabulary("system", _Kind(_system, _LOOSE), (*_COMMON, *_DRAINED), SystemTimer),
+    _vocabulary("hashed", _Kind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_STOPS), HashedWheel),
+    _vocabulary("heap", _Kind(_heap, _LOOSE), (*_COMMON, *_DRAINED), HeapTimer),
+    _vocabulary("flat", _Kind(_flat, _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), FlatTimer),
+    _vocabulary("numbered", _Kind(partial(_flat, numbered=True), _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), FlatTimer),
+    _vocabulary("two-timers", _Kind(_flat, _STRICT, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), FlatTimer, legal=_known_before),
+    _vocabulary("mixed-timers", _Kind(_mixed, _LOOSE, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), FlatTimer, SystemTimer, legal=_one_thread),
+    _vocabulary("mock", _Kind(_mock, _LOOSE, moves_clock=True), (*_without(_COMMON, "close"), Verb("drain", ("pass",), weight=5)), MockTimer, legal=_one_thread),
+    _vocabulary("reaper-system", _Kind(_driven(_system), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
+    _vocabulary("reaper-flat", _Kind(_driven(_flat), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
+    _vocabulary("reaper-heap", _Kind(_driven(_heap), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
+    _vocabulary("hashed-worker", _Kind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)), (*_COMMON, *_STOPS, *_SLEEP), HashedWheel, horizon_ms=HORIZON_MS),
+)  # fmt: skip
+"""One vocabulary for each timer."""
