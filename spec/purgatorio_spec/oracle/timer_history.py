@@ -39,8 +39,7 @@ class Call:
     """A call that ended, or a firing. Positions are moments of one order over the whole run.
 
     `do`: `add`, `cancel`, `drain`, `close`, `stop` (says what waited), `finish` (a stop that waits), `fired`.
-    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`, `refused`, `gone`
-    (it is for one wait, and that is over), or nothing.
+    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`, `refused`, or nothing.
     `answer`: of `stop` the tasks that it gave back, of `finish` whether it came to its end. `refused`: of a drain, that
     an executor refused something meanwhile.
     """
@@ -217,6 +216,9 @@ class _Follower:
                     yield None, handed, closed, left
             if call.do == "drain" and handed and call.timer in closed:
                 yield waits, handed[1:], closed, left
+            if call.do == "drain" and handed and call.refused and waits is None:
+                # Refused: it waits again.
+                yield (handed[0][0], call.timer, at), handed[1:], closed, left
         if driven and waits is not None:
             yield None, _with(handed, (waits[0], _NEVER if closed else waits[0])), closed, left
         if driven and closed and (waits is not None or handed):
@@ -233,22 +235,25 @@ class _Follower:
                 yield state
                 yield None, handed, closed, rest
             return
-        if call.error == "gone":
-            if waits is None:
-                yield state
-            return
         if call.error:
             yield state
             yield None, handed, closed, rest
             return
         if call.timer in closed:
+            if self._rules.strict and not self._others_meet(call):
+                return
+            # One that was cancelled on the way in need not say that the timer is closed.
+            yield None, handed, closed, rest
             if self._rules.strict:
                 return
-            yield None, handed, closed, rest
         due_ms = max(call.due_ms, call.end_ms) if self._rules.driven else call.due_ms
         yield (due_ms, call.timer, at), handed, closed, rest
         if call.due_ms <= call.end_ms:
             yield None, _with(handed, (call.due_ms, _NEVER)), closed, rest
+
+    def _others_meet(self, call: Call) -> bool:
+        others = (self._calls[number] for number in self._open)
+        return any(other is not call and other.do in ("add", "cancel") for other in others)
 
     def _why(self, call: Call) -> str:
         task = self._task

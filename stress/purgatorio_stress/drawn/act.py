@@ -1,6 +1,6 @@
 """A drawn program as a value, and as a text that is its name.
 
-`flat:2.1.0:3,5:add.0,pass.2:drain;cancel.0:run.1=size` is: the subject `flat` with these settings; two things (tasks
+`drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0.0;cancel.0:run.1=size` is: the subject `system` with these settings; two things (tasks
 or operations) with their numbers; what is done before; the acts of two threads; and what thing 1 does when it runs.
 Such a name is a scenario's, so a replay token has the whole program inside.
 """

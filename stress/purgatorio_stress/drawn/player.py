@@ -90,6 +90,8 @@ class Vocabulary:
     horizon_ms: int = 0
     turns: int = 4
     most_things: int = 4
+    weight: int = 1
+    """How many of its programs are searched for one of the others."""
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
     apart: Mapping[str, str] = field(default_factory=dict)
     tick_ms: Callable[[Drawn], int] = lambda drawn: 1

@@ -13,7 +13,7 @@ from typing import Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
 from purgatorio.sync import Executor, ExecutorClosed
-from purgatorio.timer import FlatTimer
+from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio_stress.drawn.act import Act, Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
@@ -81,7 +81,7 @@ class PurgatoryPlayer(Player):
             return None
         if kind == 1:
             return SystemTimer("timer", wheel_size=2, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
-        return FlatTimer("timer", wheel_size=2, levels=1, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
+        return IntrusiveTimer("timer", wheel_size=2, levels=1, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
 
     def take(self, act: Act) -> None:
         """See `Player`; a request's handler runs what was queued, at its end."""
@@ -137,7 +137,7 @@ class PurgatoryPlayer(Player):
     def do_retry(self, number: int) -> None:
         """An event on this operation alone."""
         try:
-            self.operations[number].try_from_event()
+            self.operations[number].safe_try_complete()
         except Planned:
             if number not in self.fails_to_try:
                 raise
@@ -336,6 +336,7 @@ PURGATORIES: Final = (
         dialects=("pending-flag", "locked"),
         horizon_ms=_HORIZON_MS,
         most_things=3,
+        weight=4,
         legal=_legal,
         purge_interval=lambda drawn: drawn.settings[1],
     ),

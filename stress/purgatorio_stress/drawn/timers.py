@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio import HashedWheel, HeapTimer, MockTimer, QueuedExecutor, ReaperTimer, SystemTimer, TimerClosed, TimerTask
 from purgatorio.sync import Executor, ExecutorClosed
-from purgatorio.timer import FlatHandle, FlatTimer
+from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio.timer.interface import Timer
 from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.drawn.act import Drawn
@@ -158,13 +158,16 @@ class TimerPlayer(Player):
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
         self.fired: dict[str, int] = {}
         self.order: list[str] = []
-        self.handles: dict[int, tuple[FlatHandle | int, str]] = {}
-        adds = [act.args[0] for act in drawn.acts() if act.do in ("add", "add_at")]
+        self.handles: dict[int, tuple[Handle, str]] = {}
+        adds = [act.args[0] for act in drawn.acts() if act.do == "add"]
         # A trace says of a task that it fires once, and by the end, unless the timer is closed.
         self.recorded = frozenset(
             number
             for number in adds
-            if adds.count(number) == 1 and self.queued and not any(act.do in _ENDS for act in drawn.acts())
+            if adds.count(number) == 1
+            and self.queued
+            and not any(act.do in _ENDS for act in drawn.acts())
+            and not any(callback.act.do == "add" for callback in drawn.callbacks)
         )
         self.sleep_lock = world.sync.lock("sleep") if kind.rules.driven else None
         self.sleepers = None if self.sleep_lock is None else world.sync.condition(self.sleep_lock, "sleep")
@@ -187,17 +190,9 @@ class TimerPlayer(Player):
     def do_add(self, number: int, timer: int = 0) -> None:
         """`Timer.add`."""
         task = self.tasks[number]
-        self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms, None)
+        self._adding(number, timer, lambda: self.timers[timer].add(task), task.delay_ms)
 
-    def do_add_at(self, number: int, delay_ms: int) -> None:
-        """`FlatTimer.add_at`."""
-        timer = self._flat()
-        deadline_ms = self.line.now_ms() + delay_ms
-        self._adding(number, 0, lambda: timer.add_at(self.tasks[number], deadline_ms), delay_ms, deadline_ms)
-
-    def _adding(
-        self, number: int, timer: int, add: Callable[[], None], delay_ms: int, deadline_ms: int | None
-    ) -> None:
+    def _adding(self, number: int, timer: int, add: Callable[[], None], delay_ms: int) -> None:
         name = f"task-{number}"
         log = self.world.log
         recorded = number in self.recorded
@@ -205,8 +200,7 @@ class TimerPlayer(Player):
         at = self.line.begin("add", name, timer)
         self.clock.forget()
         error = self._failing(add)
-        if deadline_ms is None:
-            deadline_ms = self.clock.first_ms() + delay_ms
+        deadline_ms = self.clock.first_ms() + delay_ms
         if self.kind.moves_clock and delay_ms <= 0:
             # It has run, without a look at the clock.
             deadline_ms = self.line.rows[at][1].begin_ms + delay_ms
@@ -217,18 +211,18 @@ class TimerPlayer(Player):
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
 
     def do_call_later(self, number: int) -> None:
-        """`FlatTimer.call_later`."""
+        """`IntrusiveTimer.call_later`."""
         delay_ms = self.drawn.things[number][0]
-        self._calling(number, lambda name: self._flat().call_later(delay_ms, partial(self.fire, name, number)), delay_ms, None)
+        self._calling(number, lambda name: self._wheel().call_later(delay_ms, partial(self.fire, name, number)), delay_ms, None)
 
     def do_call_at(self, number: int) -> None:
-        """`FlatTimer.call_at`."""
+        """`IntrusiveTimer.call_at`."""
         delay_ms = self.drawn.things[number][0]
         deadline_ms = self.line.now_ms() + delay_ms
-        self._calling(number, lambda name: self._flat().call_at(deadline_ms, partial(self.fire, name, number)), delay_ms, deadline_ms)
+        self._calling(number, lambda name: self._wheel().call_at(deadline_ms, partial(self.fire, name, number)), delay_ms, deadline_ms)
 
     def _calling(
-        self, number: int, call: Callable[[str], FlatHandle | int], delay_ms: int, deadline_ms: int | None
+        self, number: int, call: Callable[[str], Handle], delay_ms: int, deadline_ms: int | None
     ) -> None:
         name = f"call-{number}-{len(self.names)}"
         self.names.append(name)
@@ -244,27 +238,18 @@ class TimerPlayer(Player):
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
 
     def do_uncall(self, number: int) -> None:
-        """`FlatTimer.cancel` of a handle; nothing where no function was called under this number."""
+        """`IntrusiveTimer.cancel` of a handle; nothing where no function was called under this number."""
         if number in self.handles:
             handle, name = self.handles[number]
             at = self.line.begin("cancel", name)
-            self._flat().cancel(handle)
+            self._wheel().cancel(handle)
             self.line.end(at)
 
-    def do_recall(self, number: int, delay_ms: int) -> None:
-        """`FlatTimer.add_at` of a handle."""
-        handle, name = self.handles.get(number, (0, ""))
-        if isinstance(handle, FlatHandle):
-            timer, deadline_ms, moved = self._flat(), self.line.now_ms() + delay_ms, handle
-            at = self.line.begin("add", name)
-            error = self._failing(lambda: timer.add_at(moved, deadline_ms))
-            self.line.end(at, due_ms=self._due(deadline_ms), error=error)
-
     def do_next_due(self) -> None:
-        """`FlatTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
+        """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
         alone = self.line.open[0] == 0
         rows = len(self.line.rows)
-        answer = self._flat().next_due_ms()
+        answer = self._wheel().next_due_ms()
         if alone and rows == len(self.line.rows) and self.line.open[0] == 0:
             first_ms = earliest(self.names, self.line.calls(), self.kind.rules, 0)
             if first_ms is not None and (answer is None or answer > max(first_ms, 0)):
@@ -448,16 +433,14 @@ class TimerPlayer(Player):
             return "closed"
         except ExecutorClosed:
             return "refused"
-        except ValueError:
-            return "gone"
         except Planned:
             if not self.kind.runs_on_caller:
                 raise
         return ""
 
-    def _flat(self) -> FlatTimer:
+    def _wheel(self) -> IntrusiveTimer:
         timer = self.timers[0]
-        assert isinstance(timer, FlatTimer), "only the wheel for use has this"
+        assert isinstance(timer, IntrusiveTimer), "only the wheel for use has this"
         return timer
 
 
@@ -503,16 +486,16 @@ def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = Fals
     )  # fmt: skip
 
 
-def _flat(player: TimerPlayer, size: int, number: int, numbered: bool = False) -> Timer:
+def _intrusive(player: TimerPlayer, size: int, number: int, integer_handles: bool = False) -> Timer:
     world = player.world
-    return FlatTimer(
-        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=1 << size.bit_length() - 1, levels=1, numbered=numbered,
+    return IntrusiveTimer(
+        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=1 << size.bit_length() - 1, levels=1, integer_handles=integer_handles,
         clock=player.clock, executor=player.executor, faults=world.faults, sync=world.sync,
     )  # fmt: skip
 
 
 def _mixed(player: TimerPlayer, size: int, number: int) -> Timer:
-    return (_flat if number == 0 else _system)(player, size, number)
+    return (_intrusive if number == 0 else _system)(player, size, number)
 
 
 def _mock(player: TimerPlayer, size: int, number: int) -> Timer:
@@ -531,7 +514,6 @@ _DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17)
 """On wheels of two and three buckets: this level and the next two, their ends, and what is due already."""
 
 _DOMAINS: Final = {
-    "delay": _DELAYS,
     "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
     "sleep": (1, 2, 3, 5),
     "wait": (0, 0, 0, 2),
@@ -562,8 +544,6 @@ _FUNCTIONS: Final = (
     Verb("call_later", ("thing",), weight=5),
     Verb("call_at", ("thing",), weight=2),
     Verb("uncall", ("thing",), weight=3),
-    Verb("recall", ("thing", "delay"), weight=2),
-    Verb("add_at", ("thing", "delay"), weight=2),
     Verb("next_due", weight=1),
 )
 _SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
@@ -608,7 +588,7 @@ def _vocabulary(
         horizon_ms=horizon_ms,
         tick_ms=lambda drawn: drawn.settings[0],
         legal=legal,
-        apart={"TimerTask.entry": "for timers", "TimerTask.set_entry": "for timers", "TimerTask.drop_entry": "for timers", **(apart or {})},
+        apart={"TimerTask.entry": "for timers", "TimerTask.set_entry": "for timers", **(apart or {})},
     )
 
 
@@ -623,13 +603,13 @@ TIMERS: Final = (
     _vocabulary("system", _Kind(_system, _LOOSE), (*_COMMON, *_DRAINED), SystemTimer),
     _vocabulary("hashed", _Kind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_STOPS), HashedWheel),
     _vocabulary("heap", _Kind(_heap, _LOOSE), (*_COMMON, *_DRAINED), HeapTimer),
-    _vocabulary("flat", _Kind(_flat, _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), FlatTimer),
-    _vocabulary("numbered", _Kind(partial(_flat, numbered=True), _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), FlatTimer),
-    _vocabulary("two-timers", _Kind(_flat, _STRICT, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), FlatTimer, legal=_known_before),
-    _vocabulary("mixed-timers", _Kind(_mixed, _LOOSE, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), FlatTimer, SystemTimer, legal=_one_thread),
+    _vocabulary("intrusive", _Kind(_intrusive, _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), IntrusiveTimer),
+    _vocabulary("intrusive-integers", _Kind(partial(_intrusive, integer_handles=True), _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), IntrusiveTimer),
+    _vocabulary("two-timers", _Kind(_intrusive, _STRICT, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), IntrusiveTimer, legal=_known_before),
+    _vocabulary("mixed-timers", _Kind(_mixed, _LOOSE, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), IntrusiveTimer, SystemTimer, legal=_one_thread),
     _vocabulary("mock", _Kind(_mock, _LOOSE, moves_clock=True), (*_without(_COMMON, "close"), Verb("drain", ("pass",), weight=5)), MockTimer, legal=_one_thread),
     _vocabulary("reaper-system", _Kind(_driven(_system), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
-    _vocabulary("reaper-flat", _Kind(_driven(_flat), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
+    _vocabulary("reaper-intrusive", _Kind(_driven(_intrusive), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
     _vocabulary("reaper-heap", _Kind(_driven(_heap), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
     _vocabulary("hashed-worker", _Kind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)), (*_COMMON, *_STOPS, *_SLEEP), HashedWheel, horizon_ms=HORIZON_MS),
 )  # fmt: skip
