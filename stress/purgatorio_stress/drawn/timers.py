@@ -6,6 +6,7 @@ too, so that the clauses judge it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
@@ -156,7 +157,7 @@ class TimerPlayer(Player):
         self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
-        self.fired: dict[str, int] = {}
+        self.fired: dict[int, int] = {}
         self.order: list[str] = []
         self.handles: dict[int, tuple[Handle, str]] = {}
         adds = [act.args[0] for act in drawn.acts() if act.do == "add"]
@@ -179,10 +180,10 @@ class TimerPlayer(Player):
         log = self.world.log
         self.line.fired(name)
         self.order.append(name)
-        self.fired[name] = self.fired.get(name, 0) + 1
+        self.fired[number] = self.fired.get(number, 0) + 1
         if number in self.recorded and name.startswith("task"):
             log.ret("timer_fire", log.call("timer_fire", name), name)
-        if self.fired[name] == 1:
+        if self.fired[number] == 1:
             self.call_back("run", number)
 
     # The verbs.
@@ -567,6 +568,22 @@ def _one_thread(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) == 1
 
 
+def _again_beside_cancel(drawn: Drawn, dialect: str) -> bool:
+    """False where one thread cancels what another adds again. Who cancels takes the task's pointer and then takes the
+    entry out; between the two an entry that is the task's no more can still be found."""
+    adds = Counter(act.args[0] for act in drawn.acts() if act.do == "add")
+    changes = [
+        {act.args[0] for act in acts if act.do in ("add", "cancel", "forget")}
+        for acts in (*drawn.threads, [one.act for one in drawn.callbacks])
+    ]
+    changed = Counter(number for one in changes for number in one)
+    return not any(adds[number] > 1 and changed[number] > 1 for number in changed)
+
+
+def _moved_alone(drawn: Drawn, dialect: str) -> bool:
+    return _known_before(drawn, dialect) and _again_beside_cancel(drawn, dialect)
+
+
 def _vocabulary(
     name: str,
     kind: _Kind,
@@ -601,16 +618,16 @@ _LOOSE: Final = TimerRules()
 
 TIMERS: Final = (
     _vocabulary("system", _Kind(_system, _LOOSE), (*_COMMON, *_DRAINED), SystemTimer),
-    _vocabulary("hashed", _Kind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_STOPS), HashedWheel),
+    _vocabulary("hashed", _Kind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_STOPS), HashedWheel, legal=_again_beside_cancel),
     _vocabulary("heap", _Kind(_heap, _LOOSE), (*_COMMON, *_DRAINED), HeapTimer),
-    _vocabulary("intrusive", _Kind(_intrusive, _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), IntrusiveTimer),
-    _vocabulary("intrusive-integers", _Kind(partial(_intrusive, integer_handles=True), _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), IntrusiveTimer),
-    _vocabulary("two-timers", _Kind(_intrusive, _STRICT, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), IntrusiveTimer, legal=_known_before),
+    _vocabulary("intrusive", _Kind(_intrusive, _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), IntrusiveTimer, legal=_again_beside_cancel),
+    _vocabulary("intrusive-integers", _Kind(partial(_intrusive, integer_handles=True), _STRICT), (*_COMMON, *_DRAINED, *_FUNCTIONS), IntrusiveTimer, legal=_again_beside_cancel),
+    _vocabulary("two-timers", _Kind(_intrusive, _STRICT, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), IntrusiveTimer, legal=_moved_alone),
     _vocabulary("mixed-timers", _Kind(_mixed, _LOOSE, timers=2), (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND), IntrusiveTimer, SystemTimer, legal=_one_thread),
     _vocabulary("mock", _Kind(_mock, _LOOSE, moves_clock=True), (*_without(_COMMON, "close"), Verb("drain", ("pass",), weight=5)), MockTimer, legal=_one_thread),
     _vocabulary("reaper-system", _Kind(_driven(_system), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
-    _vocabulary("reaper-intrusive", _Kind(_driven(_intrusive), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
+    _vocabulary("reaper-intrusive", _Kind(_driven(_intrusive), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS, legal=_again_beside_cancel),
     _vocabulary("reaper-heap", _Kind(_driven(_heap), TimerRules(driven=True)), (*_COMMON, *_SLEEP), ReaperTimer, horizon_ms=HORIZON_MS),
-    _vocabulary("hashed-worker", _Kind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)), (*_COMMON, *_STOPS, *_SLEEP), HashedWheel, horizon_ms=HORIZON_MS),
+    _vocabulary("hashed-worker", _Kind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)), (*_COMMON, *_STOPS, *_SLEEP), HashedWheel, horizon_ms=HORIZON_MS, legal=_again_beside_cancel),
 )  # fmt: skip
 """One vocabulary for each timer."""
