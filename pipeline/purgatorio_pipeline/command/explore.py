@@ -11,9 +11,13 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
+from purgatorio_stress.drawn.act import BadProgram
+from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
+from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.table import chrome_trace, table
+from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
 from purgatorio_stress.scenario.campaign import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -33,10 +37,15 @@ from purgatorio_stress.scenario.registry import SCENARIOS
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="Limit of time, each scenario.",
+    help="Limit of time, each scenario; with --drawn of CPU time, all of it.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="For `pct` and `random`.")
-@click.option("--mutant", type=int, default=0, help="Put this known bug into the code first (see `mutants`).")
+@click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
+@click.option(
+    "--mutant",
+    metavar="NUMBER|FILE.py",
+    help="Put this known bug (see `mutants`), or the patches of a file of your own, into the code first.",
+)
+@click.option("--drawn", is_flag=True, help="Draw programs; SCENARIO names subjects then (default: all).")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
 @click.option(
     "--chrome",
@@ -52,7 +61,8 @@ def command(
     schedules: int,
     seconds: float,
     seed: int,
-    mutant: int,
+    mutant: str | None,
+    drawn: bool,
     token: str | None,
     chrome: Path | None,
     as_json: bool,
@@ -66,19 +76,27 @@ def command(
     purgatorio explore                         # all scenarios
     purgatorio explore two-events/pending-flag
     purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
+    purgatorio explore --mutant my_bug.py      # anybody's patches, against all of them
+    purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
     purgatorio explore --replay TOKEN
     """
     if show_list:
         for scenario in SCENARIOS.values():
             echo_line(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}", 42)
         return
+    bug = _bug(mutant)
     if token is not None:
-        _replay(token, chrome, as_json)
+        _replay(token, bug, chrome, as_json)
+        return
+    if drawn:
+        _draw(scenarios, seconds, seed, bug, as_json)
         return
     limits = Limits(schedules, seconds, preemptions)
     explored: list[Explored] = []
     for name, dialect in _chosen(scenarios):
-        one = explore(name, dialect, limits, strategy=strategy, seed=seed, mutant=_known(mutant))
+        one = explore(
+            name, dialect, limits, strategy=strategy, seed=seed, mutant=bug.number, patches=bug.patches
+        )
         explored.append(one)
         if not as_json:
             _show(one)
@@ -86,27 +104,55 @@ def command(
             chrome.write_text(json.dumps(chrome_trace(one.run)))
     verdict = worst(one.verdict for one in explored)
     if as_json:
-        parts = [one.as_json() for one in explored]
-        whole = {"verdict": str(verdict), "scenarios": parts}
-        click.echo(json.dumps(parts[0] if len(parts) == 1 else whole, ensure_ascii=False))
+        _echo_json(verdict, [one.as_json() for one in explored])
     sys.exit(EXIT_STATUS[verdict])
 
 
-def _known(mutant: int) -> int:
-    from purgatorio_stress.mutant.catalogue import MUTANTS
+def _echo_json(verdict: Verdict, scenarios: list[dict[str, object]], **more: object) -> None:
+    """The one shape of `--json`: a verdict, and a list of scenarios however many there are."""
+    click.echo(json.dumps({"verdict": str(verdict), "scenarios": scenarios, **more}, ensure_ascii=False))
 
-    if mutant and mutant not in MUTANTS:
-        raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
-    return mutant
+
+def _bug(text: str | None) -> Bug:
+    try:
+        return bug_of(text)
+    except BadPatches as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, as_json: bool) -> None:
+    unknown = [name for name in subjects if name not in VOCABULARIES]
+    if unknown:
+        raise click.UsageError(f"no subject {unknown[0]!r} to draw for; there are {', '.join(VOCABULARIES)}")
+    with bug.applied():
+        done = search_drawn(seconds, seed, subjects, mutant=bug.number, memory=bug.memory)
+    if as_json:
+        found = [] if done.found is None else [done.found.as_json()]
+        _echo_json(done.verdict, found, drawn=done.as_json())
+    else:
+        for line in done.lines():
+            echo_line(line, _INDENT)
+        found_one = done.found
+        if found_one is not None and found_one.run is not None:
+            click.echo("")
+            click.echo(
+                table(
+                    found_one.run, found_one.found.broken, str(found_one.token), found_one.found.preemptions
+                )
+            )
+    sys.exit(EXIT_STATUS[done.verdict])
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
     chosen: list[tuple[str, str]] = []
     for text in names or tuple(SCENARIOS):
         name, _, dialect = text.partition("/")
-        if name not in SCENARIOS:
-            raise click.UsageError(f"no scenario {name!r}; see `purgatorio explore --list`")
-        dialects = SCENARIOS[name].dialects
+        try:
+            dialects = scenario_named(name).dialects
+        except BadProgram as error:
+            raise click.UsageError(str(error)) from None
+        except KeyError:
+            raise click.UsageError(f"no scenario {name!r}; see `purgatorio explore --list`") from None
         if dialect and dialect not in dialects:
             raise click.UsageError(f"{name} has the dialects {', '.join(dialects)}, not {dialect!r}")
         chosen += [(name, one) for one in ((dialect,) if dialect else dialects)]
@@ -138,17 +184,17 @@ def _show(one: Explored) -> None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
 
 
-def _replay(text: str, chrome: Path | None, as_json: bool) -> None:
+def _replay(text: str, bug: Bug, chrome: Path | None, as_json: bool) -> None:
     try:
         token = Token.parse(text)
-        run = replay_token(token)
+        run = replay_token(token, bug.patches)
     except BadToken as error:
         raise click.UsageError(str(error)) from None
     if chrome is not None:
         chrome.write_text(json.dumps(chrome_trace(run)))
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
     if as_json:
-        click.echo(json.dumps(_replay_json(token, run, verdict), ensure_ascii=False))
+        _echo_json(verdict, [_replay_json(token, run, verdict)])
     else:
         click.echo(table(run, run.broken, str(token), _preemptions(token)))
     sys.exit(EXIT_STATUS[verdict])

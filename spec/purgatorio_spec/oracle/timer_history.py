@@ -39,7 +39,8 @@ class Call:
     """A call that ended, or a firing. Positions are moments of one order over the whole run.
 
     `do`: `add`, `cancel`, `drain`, `close`, `stop` (says what waited), `finish` (a stop that waits), `fired`.
-    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`, `refused`, or nothing.
+    `task`: of `add`, `cancel`, `fired`. `due_ms`: of an `add`. `error`: what it raised: `closed`,
+    `refused`, or nothing.
     `answer`: of `stop` the tasks that it gave back, of `finish` whether it came to its end. `refused`: of a drain, that
     an executor refused something meanwhile.
     """
@@ -174,7 +175,8 @@ class _Follower:
             self.states = {
                 state
                 for state in self.states
-                if number not in state[3] and not (call.do == "finish" and call.answer and _in(state[0], call))
+                if number not in state[3]
+                and not (call.do == "finish" and call.answer and _in(state[0], call))
             }
         elif not any(self._calls[other].do == "drain" for other in self._open):
             drains = [self._calls[other] for other in self._drains]

@@ -1,7 +1,8 @@
 """A drawn program as a value, and as a text that is its name.
 
-`drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0.0;cancel.0:run.1=size` is: the subject `system` with these settings; two things (tasks
-or operations) with their numbers; what is done before; the acts of two threads; and what thing 1 does when it runs.
+`drawn:system:1.2.0.0:3,5:add.0,pass.2:drain.0+cancel.0:run.1=size` is: the subject `system` with these settings; two
+things (tasks or operations) with their numbers; what is done before; the acts of two threads; and what thing 1 does
+when it runs.
 Such a name is a scenario's, so a replay token has the whole program inside.
 """
 
@@ -74,7 +75,7 @@ class Drawn:
             ".".join(map(str, self.settings)),
             ",".join(".".join(map(str, thing)) for thing in self.things),
             ",".join(map(str, self.before)),
-            ";".join(",".join(map(str, acts)) for acts in self.threads),
+            "+".join(",".join(map(str, acts)) for acts in self.threads),
             ",".join(map(str, self.callbacks)),
         )
         return PREFIX + ":".join(parts)
@@ -84,7 +85,9 @@ class Drawn:
         """The program of a name; BadProgram where it is none. Whether its subject knows the acts is not looked at."""
         parts = name.removeprefix(PREFIX).split(":")
         if not name.startswith(PREFIX) or len(parts) != 6:
-            raise BadProgram(f"a drawn program is {PREFIX}SUBJECT:SETTINGS:THINGS:BEFORE:THREADS:CALLBACKS, not {name[:80]!r}")
+            raise BadProgram(
+                f"a drawn program is {PREFIX}SUBJECT:SETTINGS:THINGS:BEFORE:THREADS:CALLBACKS, not {name[:80]!r}"
+            )
         subject, settings, things, before, threads, callbacks = parts
         try:
             drawn = cls(
@@ -92,7 +95,7 @@ class Drawn:
                 tuple(int(one) for one in settings.split(".") if one),
                 tuple(tuple(map(int, thing.split("."))) for thing in things.split(",") if thing),
                 _acts(before),
-                tuple(_acts(thread) for thread in threads.split(";") if thread),
+                tuple(_acts(thread) for thread in threads.split("+") if thread),
                 tuple(_callback(one) for one in callbacks.split(",") if one),
             )
         except ValueError as error:
@@ -115,7 +118,8 @@ class Drawn:
 
     def lines(self) -> Iterator[str]:
         """The program, a line a thread."""
-        yield f"{self.subject} {'.'.join(map(str, self.settings))}, things {', '.join('.'.join(map(str, one)) for one in self.things)}"
+        things = ", ".join(".".join(map(str, thing)) for thing in self.things)
+        yield f"{self.subject} {'.'.join(map(str, self.settings))}, things {things}"
         if self.before:
             yield f"before: {'; '.join(map(str, self.before))}"
         for number, acts in enumerate(self.threads, 1):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from typing import Final
 
 from purgatorio_stress.drawn.act import Act, Callback, Drawn
@@ -34,13 +34,11 @@ def pairs_of(drawn: Drawn) -> set[Pair]:
             found |= {(min(a, b), max(a, b)) for a in one for b in other}
     if len(drawn.threads) == 1:
         acts = [act.do for act in (*drawn.before, *drawn.threads[0])]
-        found |= {("then", f"{a} {b}") for a, b in zip(acts, acts[1:], strict=False)}
+        found |= {("then", f"{a} {b}") for a, b in pairwise(acts)}
     return found
 
 
-def draw(
-    vocabulary: Vocabulary, dialect: str, dice: random.Random, is_new: Callable[[Pair], bool]
-) -> Drawn:
+def draw(vocabulary: Vocabulary, dialect: str, dice: random.Random, is_new: Callable[[Pair], bool]) -> Drawn:
     """A program that a caller may write, with as many new pairs as a handful of throws gives."""
     thrown: list[Drawn] = []
     for _ in range(20 * _HANDFUL):
@@ -105,7 +103,11 @@ def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Draw
                     plain = tuple(act for _, act in acts)
                     threads = (plain[before : before + first], plain[before + first :])
                     drawn = Drawn(
-                        vocabulary.name, settings, things, plain[:before], tuple(one for one in threads if one)
+                        vocabulary.name,
+                        settings,
+                        things,
+                        plain[:before],
+                        tuple(one for one in threads if one),
                     )
                     if vocabulary.legal(drawn, dialect) and canonical(drawn):
                         yield drawn

@@ -16,7 +16,7 @@ __all__ = ["BEFORE", "CALLBACK", "THREAD", "Planned", "Player", "Verb", "Vocabul
 BEFORE, THREAD, CALLBACK = "b", "t", "c"
 
 
-class Planned(Exception):  # noqa: N818 - it is no error: a callback was told to raise it
+class Planned(Exception):
     """What a callback raises because the program says so."""
 
 

@@ -54,9 +54,7 @@ class PurgatoryPlayer(Player):
         kind, self.purge_interval, completes, reaper = drawn.settings
         self.groups = [world.sync.rlock(f"group-{name}") for name in ("x", "y")]
         self.actions = ActionQueue(faults=world.faults, sync=world.sync)
-        self.executor = (
-            None if reaper else QueuedExecutor(faults=world.faults, sync=world.sync)
-        )
+        self.executor = None if reaper else QueuedExecutor(faults=world.faults, sync=world.sync)
         self.reaper = bool(reaper) and kind > 0
         self.timed = kind > 0
         self.completes = bool(completes)
@@ -72,7 +70,9 @@ class PurgatoryPlayer(Player):
         self.given_back: set[str] = set()
         self.shut: list[bool] = []
         self.depth: list[int] = []
-        self.fails_to_try = {one.thing for one in drawn.callbacks if one.slot == "try" and one.act.do == "raise"}
+        self.fails_to_try = {
+            one.thing for one in drawn.callbacks if one.slot == "try" and one.act.do == "raise"
+        }
         self.queues = any(act.do in ("queue", "change") for act in drawn.acts())
 
     def _timer(self, kind: int, executor: Executor | None) -> Timer | None:
@@ -80,8 +80,23 @@ class PurgatoryPlayer(Player):
         if kind == 0:
             return None
         if kind == 1:
-            return SystemTimer("timer", wheel_size=2, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
-        return IntrusiveTimer("timer", wheel_size=2, levels=1, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
+            return SystemTimer(
+                "timer",
+                wheel_size=2,
+                clock=world.clock,
+                executor=executor,
+                faults=world.faults,
+                sync=world.sync,
+            )
+        return IntrusiveTimer(
+            "timer",
+            wheel_size=2,
+            levels=1,
+            clock=world.clock,
+            executor=executor,
+            faults=world.faults,
+            sync=world.sync,
+        )
 
     def take(self, act: Act) -> None:
         """See `Player`; a request's handler runs what was queued, at its end."""
@@ -244,7 +259,9 @@ class PurgatoryPlayer(Player):
         for number in self.evented & self.registered - self.fails_to_try:
             operation = self.operations[number]
             if operation.id not in self.given_back and not operation.is_completed():
-                yield Broken("O4", operation.id, "ready, its key was checked, and it is not completed at the end")
+                yield Broken(
+                    "O4", operation.id, "ready, its key was checked, and it is not completed at the end"
+                )
 
     def _let_all_expire(self) -> None:
         start_ms = self.world.run.now_ms
@@ -294,7 +311,9 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
         return False
     if dialect == "pending-flag" and not own:
         return False
-    if drawn.settings[3] and (drawn.settings[0] != 1 or any(act.do in ("pass", "turn") for act in drawn.acts())):
+    if drawn.settings[3] and (
+        drawn.settings[0] != 1 or any(act.do in ("pass", "turn") for act in drawn.acts())
+    ):
         # A reaper drives a timer of its own, in the time of those who wait.
         return False
     if not drawn.settings[2] and any(act.do == "shutdown" for act in drawn.acts()) and drawn.settings[0]:
@@ -338,6 +357,7 @@ PURGATORIES: Final = (
         most_things=3,
         weight=4,
         legal=_legal,
+        apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
         purge_interval=lambda drawn: drawn.settings[1],
     ),
 )

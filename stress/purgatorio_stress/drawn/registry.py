@@ -8,10 +8,18 @@ from purgatorio_stress.drawn.player import Vocabulary, play
 from purgatorio_stress.drawn.purgatories import PURGATORIES
 from purgatorio_stress.drawn.timers import TIMERS
 from purgatorio_stress.scenario.contract import Scenario
+from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["VOCABULARIES", "scenario_of"]
+__all__ = ["VOCABULARIES", "scenario_named", "scenario_of"]
 
-VOCABULARIES: Final[dict[str, Vocabulary]] = {vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES)}
+VOCABULARIES: Final[dict[str, Vocabulary]] = {
+    vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES)
+}
+
+
+def scenario_named(name: str) -> Scenario:
+    """A written scenario, or a drawn one by its text. KeyError where there is none, BadProgram where it is no text."""
+    return scenario_of(Drawn.parse(name)) if name.startswith(PREFIX) else SCENARIOS[name]
 
 
 def scenario_of(drawn: Drawn) -> Scenario:
@@ -20,7 +28,9 @@ def scenario_of(drawn: Drawn) -> Scenario:
     if vocabulary is None:
         raise BadProgram(f"no subject {drawn.subject!r}; there are {', '.join(VOCABULARIES)}")
     if len(drawn.settings) != len(vocabulary.settings):
-        raise BadProgram(f"{drawn.subject} has {len(vocabulary.settings)} settings, not {len(drawn.settings)}")
+        raise BadProgram(
+            f"{drawn.subject} has {len(vocabulary.settings)} settings, not {len(drawn.settings)}"
+        )
     for thing in drawn.things:
         if len(thing) != len(vocabulary.thing):
             raise BadProgram(f"a thing of {drawn.subject} has {len(vocabulary.thing)} numbers: {thing}")
@@ -33,7 +43,7 @@ def scenario_of(drawn: Drawn) -> Scenario:
                 raise BadProgram(f"{act}: there is no thing {number}")
     moves = any(act.do == "pass" for acts in drawn.threads for act in acts) and len(drawn.threads) > 1
     return Scenario(
-        f"{PREFIX}{str(drawn).removeprefix(PREFIX)}",
+        str(drawn),
         "a drawn program",
         len(drawn.threads),
         (),

@@ -30,6 +30,7 @@ from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct
 from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.outcome import Grade, Outcome
 
 __all__ = ["SCHEDULES", "DrawnFound", "DrawnSearch", "explore_program", "search_drawn"]
 
@@ -62,6 +63,30 @@ class DrawnFound:
         """What repeats it."""
         return Token(str(self.program), self.dialect, self.mutant, self.found.schedule)
 
+    def as_json(self) -> dict[str, object]:
+        """As one scenario of `purgatorio explore --json`."""
+        first = self.found.broken[0]
+        violation: dict[str, object] = {
+            "clause": first.clause,
+            "seen": first.seen,
+            "steps": len(self.found.schedule),
+        }
+        violation["preemptions"] = self.found.preemptions
+        again = ""
+        if self.run is not None:
+            violation["token"] = str(self.token)
+            again = f"purgatorio explore --replay {self.token}"
+        line = Outcome(first.seen, 1, None, Grade.FORBIDDEN, first.clause, again)
+        return {
+            "scenario": f"{self.program}/{self.dialect}",
+            "verdict": str(Verdict.VIOLATED),
+            "strategy": "drawn",
+            "schedules": self.at,
+            "mutant": self.mutant,
+            "outcomes": [line.as_json()],
+            "violations": [violation],
+        }
+
 
 @dataclass
 class DrawnSearch:
@@ -83,6 +108,42 @@ class DrawnSearch:
     def verdict(self) -> Verdict:
         """VIOLATED, else UNKNOWN: a sample is never a pass."""
         return Verdict.VIOLATED if self.found else Verdict.UNKNOWN
+
+    def as_json(self) -> dict[str, object]:
+        """The member `drawn` of `purgatorio explore --drawn --json`."""
+        return {
+            "seed": self.seed,
+            "programs": self.programs,
+            "enumerated": self.enumerated,
+            "complete": self.complete,
+            "sampled": self.sampled,
+            "schedules": self.schedules,
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "sizes": {
+                name: {"complete": size, "of_the_next": more} for name, (size, more) in self.sizes.items()
+            },
+            "pairs_met": {name: len(met) for name, met in self.pairs.items()},
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The same for people."""
+        yield (
+            f"{self.verdict!s:9} {self.programs:,} programs with seed {self.seed}, {self.enumerated:,} of them "
+            f"enumerated; {self.complete:,} searched completely, {self.sampled:,} by a sample; "
+            f"{self.schedules:,} schedules in {self.cpu_seconds:.1f} s of CPU"
+        )
+        for name, met in self.pairs.items():
+            size, more = self.sizes.get(name, (0, 0))
+            yield (
+                f"          {name}: all programs of up to {size} acts, {more:,} of {size + 1}; "
+                f"{len(met):,} pairs of acts met"
+            )
+        if self.found is not None:
+            yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; made small:"
+            for line in self.found.program.lines():
+                yield f"            {line}"
+            for broken in self.found.found.broken[:3]:
+                yield f"            {broken.clause}: {broken.subject}: {broken.seen}"
 
 
 def search_drawn(
@@ -148,9 +209,7 @@ class _Source:
 
     def _all_small(self) -> Iterator[Drawn]:
         for size in range(1, _LARGEST):
-            done = 0
-            for drawn in enumerated(self._vocabulary, self.dialect, size):
-                done += 1
+            for done, drawn in enumerate(enumerated(self._vocabulary, self.dialect, size), 1):
                 self._result.sizes[self._name] = (size - 1, done)
                 yield drawn
             self._result.sizes[self._name] = (size, 0)
@@ -249,7 +308,11 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
 
 def _things_of(vocabulary: Vocabulary, act: Act) -> list[int]:
     verb = vocabulary.verb(act.do)
-    return [] if verb is None else [n for domain, n in zip(verb.args, act.args, strict=True) if domain == "thing"]
+    return (
+        []
+        if verb is None
+        else [n for domain, n in zip(verb.args, act.args, strict=True) if domain == "thing"]
+    )
 
 
 def _without(items: tuple[T, ...], at: int) -> tuple[T, ...]:

@@ -1,27 +1,33 @@
 """Exploring scenarios by name: the strategy that covers each, the counterexample made small, the report."""
 
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.drawn.act import BadProgram
+from purgatorio_stress.drawn.registry import scenario_named
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
 from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.outcome import Grade, Outcome, outcomes_of, serial_outcomes
-from purgatorio_stress.scenario.registry import SCENARIOS
 
 __all__ = ["STRATEGIES", "Explored", "explore", "replay_token"]
 
 _PLAIN = (
     "its code keeps state in plain attributes, which this strategy does not compare; take dpor or bounded"
 )
+
+_NO_END_S = 30.0
+"""So much longer than its limit no exploration takes: it looks at the time between two runs."""
 
 STRATEGIES = ("dpor", "states", "bounded", "pct", "random")
 
@@ -95,10 +101,18 @@ class Explored:
 
 
 def explore(
-    name: str, dialect: str, limits: Limits, *, strategy: str | None = None, seed: int = 0, mutant: int = 0
+    name: str,
+    dialect: str,
+    limits: Limits,
+    *,
+    strategy: str | None = None,
+    seed: int = 0,
+    mutant: int = 0,
+    patches: Sequence[Patch] = (),
 ) -> Explored:
-    """Explore one scenario, with a mutant inside if its number is given. KeyError for unknown names."""
-    scenario = SCENARIOS[name]
+    """Explore one scenario, with a mutant inside if its number or somebody's patches are given. KeyError for unknown
+    names."""
+    scenario = scenario_named(name)
     if strategy == "states" and scenario.plain:
         return Explored(
             ScenarioProgram(scenario, dialect),
@@ -109,11 +123,11 @@ def explore(
     program = ScenarioProgram(scenario, dialect, memory=MUTANTS[mutant].memory if mutant else ())
     # What is acceptable is what the sound code does.
     serial = serial_outcomes(scenario, dialect)
-    with MUTANTS[mutant].applied() if mutant else nullcontext():
+    with MUTANTS[mutant].applied() if mutant else patched(patches):
         if strategy is None:
             # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.
             limits = replace(limits, preemptions=min(limits.preemptions, scenario.preemptions))
-        done = _explore(program, limits, strategy or scenario.strategy, seed)
+        done = _explore_with_end(program, limits, strategy or scenario.strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(mark for mark in scenario.marks if not program.marks[mark])
         # Before anything is run again to make it small.
@@ -129,6 +143,15 @@ def explore(
         except BadToken:
             # A RecursionError comes at a depth that depends on the caller: no step-by-step repetition.
             return replace(explored, counterexample=small)
+
+
+def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
+    """Code that turns for ever without a step, as a mutant may, is a livelock and no hang."""
+    try:
+        with bounded_cpu(limits.seconds + _NO_END_S):
+            return _explore(program, limits, strategy, seed)
+    except NoEnd as error:
+        return Exploration(strategy, "nothing", found=[Found((Broken("P3", "code", str(error)),), (), 0, 1)])
 
 
 def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
@@ -150,12 +173,18 @@ def _lock_order(done: Exploration) -> list[Found]:
     ][:1]
 
 
-def replay_token(token: Token) -> Replay:
+def replay_token(token: Token, patches: Sequence[Patch] = ()) -> Replay:
     """Repeat the run of a token. BadToken where it names what is not there, or does not fit."""
-    if token.scenario not in SCENARIOS or token.dialect not in SCENARIOS[token.scenario].dialects:
+    try:
+        scenario = scenario_named(token.scenario)
+    except BadProgram as error:
+        raise BadToken(str(error)) from None
+    except KeyError:
+        raise BadToken(f"no scenario {token.scenario}") from None
+    if token.dialect not in scenario.dialects:
         raise BadToken(f"no scenario {token.scenario}/{token.dialect}")
     if token.mutant and token.mutant not in MUTANTS:
         raise BadToken(f"no mutant {token.mutant}")
-    program = ScenarioProgram(SCENARIOS[token.scenario], token.dialect)
-    with MUTANTS[token.mutant].applied() if token.mutant else nullcontext():
+    program = ScenarioProgram(scenario, token.dialect)
+    with MUTANTS[token.mutant].applied() if token.mutant else patched(patches):
         return replay(program, token.schedule)

@@ -152,7 +152,9 @@ def _looked_at(final: Final_, *, whole: bool) -> list[Broken]:
         broken.append(Broken("CHECK", "structure", str(error)))
     except Exception as error:
         if whole:
-            broken.append(Broken("CHECK", "structure", f"the look at the end: {type(error).__name__}: {error}"))
+            broken.append(
+                Broken("CHECK", "structure", f"the look at the end: {type(error).__name__}: {error}")
+            )
     return broken
 
 

@@ -1,0 +1,146 @@
+"""Drawn programs: every public method is played, the reference breaks nothing, known bugs are found, tokens repeat."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from purgatorio import SystemTimer
+from purgatorio.timer.bucket import TimerTaskList
+from purgatorio_stress.drawn.act import BadProgram, Drawn
+from purgatorio_stress.drawn.draw import draw, enumerated
+from purgatorio_stress.drawn.player import Vocabulary
+from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
+from purgatorio_stress.drawn.search import explore_program, search_drawn
+from purgatorio_stress.explorer.program import carry_out
+from purgatorio_stress.explorer.replay import Token
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.step import TIME
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.scenario.campaign import replay_token
+from purgatorio_stress.scenario.contract import ScenarioProgram
+
+PROGRAMS = 400
+
+
+class _FirstThatCan:
+    def choose(self, run: Run, /) -> int:
+        able = [task.index for task in run.tasks if run.is_enabled(task)]
+        return able[0] if able else TIME
+
+
+def _public(cls: type) -> list[str]:
+    return [
+        name
+        for one in cls.__mro__
+        for name, value in vars(one).items()
+        if not name.startswith("_") and callable(value) and one.__module__.startswith("purgatorio.")
+        # (An abstract one is the subclass's; its calls go there.)
+        if not getattr(value, "__isabstractmethod__", False)
+    ]
+
+
+def _never_played(vocabulary: Vocabulary, programs: int = PROGRAMS) -> list[str]:
+    """Public methods of its classes that so many drawn programs, each run once, do not call."""
+    called: set[str] = set()
+    with ExitStack() as stack:
+        for cls in vocabulary.classes:
+            for name in dict.fromkeys(_public(cls)):
+                owner = next(one for one in cls.__mro__ if name in vars(one))
+                replaced = _noting(vars(owner)[name], f"{cls.__name__}.{name}", called)
+                stack.enter_context(patched([Patch(owner, name, replaced)]))
+        dice = random.Random(1)
+        for _ in range(programs):
+            dialect = dice.choice(vocabulary.dialects)
+            drawn = draw(vocabulary, dialect, dice, lambda pair: True)
+            carry_out(ScenarioProgram(scenario_named(str(drawn)), dialect), _FirstThatCan(), [])
+    wanted = {f"{cls.__name__}.{name}" for cls in vocabulary.classes for name in _public(cls)}
+    return sorted(wanted - called - set(vocabulary.apart))
+
+
+def _noting(method: Callable[..., Any], name: str, called: set[str]) -> Callable[..., Any]:
+    def note(*args: Any, **named: Any) -> Any:
+        called.add(name)
+        return method(*args, **named)
+
+    return note
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_every_public_method_is_in_the_vocabulary(name: str) -> None:
+    assert _never_played(VOCABULARIES[name]) == []
+
+
+def test_a_public_method_that_no_act_plays_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SystemTimer, "postpone", lambda self: None, raising=False)
+    assert _never_played(VOCABULARIES["system"], 50) == ["SystemTimer.postpone"]
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_the_reference_breaks_nothing(name: str) -> None:
+    vocabulary = VOCABULARIES[name]
+    dice = random.Random(20)
+    for _ in range(25):
+        dialect = dice.choice(vocabulary.dialects)
+        drawn = draw(vocabulary, dialect, dice, lambda pair: True)
+        assert explore_program(drawn, dialect, schedules=40).found == [], str(drawn)
+
+
+@pytest.mark.parametrize(
+    ("number", "subject"),
+    [(1, "purgatory"), (11, "purgatory"), (52, "system"), (57, "system"), (73, "hashed"), (83, "system")],
+)
+def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str) -> None:
+    mutant = MUTANTS[number]
+    with mutant.applied():
+        found = search_drawn(60, 1, [subject], mutant=number, memory=mutant.memory).found
+    assert found is not None
+    assert found.program.size() <= found.first.size()
+    assert found.run is not None
+    again = replay_token(Token.parse(str(found.token)))
+    assert [one.clause for one in again.broken] == [one.clause for one in found.run.broken]
+    # The reference itself passes what kills the mutant.
+    assert explore_program(found.program, found.dialect).found == []
+
+
+def test_what_turns_for_ever_is_told_and_does_not_hang() -> None:
+    def turn(self: TimerTaskList, entry: object) -> None:
+        while True:
+            pass
+
+    with patched([Patch(TimerTaskList, "add", turn)]):
+        drawn = Drawn.parse("drawn:system:1.2.0.0:3::add.0:")
+        (found,) = explore_program(drawn, "pending-flag").found
+    assert [one.clause for one in found.broken][:1] in (["P3"], ["O8"])
+
+
+def _small() -> Iterator[Drawn]:
+    for size in (1, 2):
+        yield from enumerated(VOCABULARIES["heap"], "pending-flag", size)
+
+
+def test_small_programs_are_enumerated_once_each_and_read_back() -> None:
+    names = [str(drawn) for drawn in _small()]
+    assert len(names) == len(set(names)) > 100
+    assert all(str(Drawn.parse(name)) == name for name in names)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "drawn:system",
+        "drawn:system:1.2.0.0:3::fly.0:",
+        "drawn:system:1.2.0.0:3::add.7:",
+        "drawn:system:1.2.0.0:3::add:",
+        "drawn:system:1:3::add.0:",
+        "drawn:nobody:1.2.0.0:3::add.0:",
+        "drawn:system:1.2.0.0:3::__init__.0:",
+        "drawn:system:1.2.0.0:x::add.0:",
+    ],
+)
+def test_a_text_that_is_no_program_is_told(text: str) -> None:
+    with pytest.raises(BadProgram):
+        scenario_named(text)
