@@ -23,7 +23,7 @@ from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.scenario.campaign import replay_token
 from purgatorio_stress.scenario.contract import ScenarioProgram
 
-PROGRAMS = 400
+PROGRAMS = 250
 
 
 class _FirstThatCan:
@@ -83,7 +83,7 @@ def test_a_public_method_that_no_act_plays_is_told(monkeypatch: pytest.MonkeyPat
 def test_the_reference_breaks_nothing(name: str) -> None:
     vocabulary = VOCABULARIES[name]
     dice = random.Random(20)
-    for _ in range(25):
+    for _ in range(12):
         dialect = dice.choice(vocabulary.dialects)
         drawn = draw(vocabulary, dialect, dice, lambda pair: True)
         assert explore_program(drawn, dialect, schedules=40).found == [], str(drawn)

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from purgatorio import DelayedOperation
+from purgatorio.delayed.watchers import WatcherList
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.verdict import Verdict
@@ -17,6 +19,8 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Patch
+from purgatorio_stress.scenario import campaign
 from purgatorio_stress.scenario.campaign import explore
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
@@ -223,3 +227,30 @@ def test_a_run_is_a_function_of_its_schedule() -> None:
         assert program.world is not None
         histories.append(list(program.world.log.rows))
     assert histories[0] == histories[1]
+
+
+def test_a_thread_that_dies_is_told_and_not_what_the_look_at_the_end_then_misses() -> None:
+    def die(self: DelayedOperation) -> bool:
+        raise RuntimeError("dead")
+
+    explored = explore(
+        "two-events", "pending-flag", Limits(), patches=[Patch(DelayedOperation, "safe_try_complete", die)]
+    )
+    assert explored.verdict is Verdict.VIOLATED
+    assert explored.counterexample is not None
+    assert {one.clause for one in explored.counterexample.broken} <= {"O8", "O4"}
+
+
+def test_a_mutant_that_never_ends_hangs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def turn(self: WatcherList, key: object) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(campaign, "_NO_END_S", 1.0)
+    explored = explore(
+        "registration-against-event",
+        "locked",
+        Limits(seconds=1.0),
+        patches=[Patch(WatcherList, "watchers", turn)],
+    )
+    assert explored.verdict is Verdict.VIOLATED

@@ -204,7 +204,7 @@ class _Follower:
                 yield from self._added(call, (waits, handed, closed, rest), at)
             elif call.do == "cancel":
                 yield None, handed, closed, rest
-            elif call.do != "stop" or _in(waits, call) is (self._task in call.answer):
+            elif call.do != "stop" or _in(waits, call) is (self._task in call.answer) or self._changed(call):
                 drops = _in(waits, call) and call.do != "finish"
                 if not (drops and strict):
                     yield waits, handed, closed | {call.timer}, rest
@@ -252,6 +252,14 @@ class _Follower:
         yield (due_ms, call.timer, at), handed, closed, rest
         if call.due_ms <= call.end_ms:
             yield None, _with(handed, (call.due_ms, _NEVER)), closed, rest
+
+    def _changed(self, stop: Call) -> bool:
+        """Whether the task was cancelled or added again while the stop went on: what it has taken out then is not
+        what waits, and it does not give it back."""
+        return self._task not in stop.answer and any(
+            call.do in ("add", "cancel") and call.begin < stop.end and stop.begin < call.end
+            for call in self._calls
+        )
 
     def _others_meet(self, call: Call) -> bool:
         others = (self._calls[number] for number in self._open)

@@ -167,8 +167,10 @@ class PurgatoryPlayer(Player):
         self.purgatory.inner.purge_if_needed()
 
     def do_gauges(self) -> None:
-        """All of them."""
+        """All of them; and what each operation says of its timer."""
         inner = self.purgatory.inner
+        for operation in self.operations:
+            operation.is_cancelled()
         both = inner.gauges()
         for value in (inner.watched(), inner.num_delayed(), both.purgatory_size, both.num_delayed_operations):
             if value < 0:

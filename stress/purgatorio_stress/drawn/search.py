@@ -153,6 +153,7 @@ def search_drawn(
     *,
     mutant: int = 0,
     memory: tuple[object, ...] = (),
+    shrink: bool = True,
 ) -> DrawnSearch:
     """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
 
@@ -178,7 +179,11 @@ def search_drawn(
         result.sampled += not done.complete
         if done.found:
             found_s = time.process_time() - start
-            result.found = _shrunk(drawn, source.dialect, done.found[0], turn, found_s, seed, mutant, memory)
+            result.found = (
+                _shrunk(drawn, source.dialect, done.found[0], turn, found_s, seed, mutant, memory)
+                if shrink
+                else DrawnFound(drawn, source.dialect, done.found[0], turn, found_s, drawn, None, mutant)
+            )
     result.cpu_seconds = time.process_time() - start
     return result
 
