@@ -2,9 +2,11 @@
 //
 //     purgatorio verify --engine process --command 'node examples/subjects/toy_wheel.js'
 //
-// With --bug one character of `advance` is another, and `verify` says what that breaks.
+// With --bug one character of `advance` is another, and `verify` says what that breaks. Tasks are asynchronous, so that
+// one can be held at a gate while other calls are made.
 "use strict";
 
+const { AsyncLocalStorage } = require("node:async_hooks");
 const readline = require("node:readline");
 
 const TICK_NS = 1_000_000;
@@ -20,10 +22,10 @@ class Wheel {
     this.fire = fire;
   }
 
-  add(task, delayNs) {
+  async add(task, delayNs) {
     const dueTick = Math.ceil((this.nowNs + delayNs) / TICK_NS); // rounded up: never early
     if (dueTick <= this.tick) {
-      this.fire(task);
+      await this.fire(task);
       return;
     }
     const bucket = this.buckets[dueTick % BUCKETS];
@@ -37,7 +39,7 @@ class Wheel {
     return bucket === undefined ? false : bucket.delete(task);
   }
 
-  advance(nowNs) {
+  async advance(nowNs) {
     const last = this.tick;
     this.nowNs = nowNs;
     this.tick = Math.floor(nowNs / TICK_NS);
@@ -45,9 +47,9 @@ class Wheel {
     for (let tick = Math.max(last + 1, this.tick - BUCKETS + 1); tick <= this.tick; tick++) {
       for (const [task, dueTick] of [...this.buckets[tick % BUCKETS]]) {
         const due = BUG ? dueTick >= this.tick : dueTick <= this.tick;
-        if (due) {
-          this.cancel(task);
-          this.fire(task);
+        // It may have been cancelled while another task stood at its gate.
+        if (due && this.cancel(task)) {
+          await this.fire(task);
         }
       }
     }
@@ -59,7 +61,7 @@ class Wheel {
 }
 
 const DESCRIPTION = {
-  protocol: "purgatorio-subject/1",
+  protocol: "purgatorio-subject/1.1",
   name: "toy-wheel-js",
   version: "1",
   language: "JavaScript",
@@ -69,23 +71,51 @@ const DESCRIPTION = {
   wheel_size: BUCKETS,
   early_ns: 0,
   late_ns: TICK_NS,
+  lanes: 4,
+  gates: ["timer_fire"],
 };
 
 const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
+const here = new AsyncLocalStorage(); // the number of the call from within which something happens
 
 let wheel = null;
+let gates = [];
+let holds = 0;
+const held = new Map(); // hold to what lets it go on
+
+const gate = (f, id) => {
+  if (!gates.includes(f)) return undefined;
+  const hold = ++holds;
+  say({ m: "held", hold, f, id, during: here.getStore() });
+  return new Promise((goOn) => held.set(hold, goOn));
+};
+
+const fire = async (id) => {
+  say({ m: "enter", f: "timer_fire", id, during: here.getStore() });
+  await gate("timer_fire", id);
+  say({ m: "leave", f: "timer_fire", id, during: here.getStore() });
+};
 
 const calls = {
   start: (call) => {
-    wheel = new Wheel(call.now_ns, (task) => say({ m: "fired", id: task }));
+    gates = call.gates ?? [];
+    wheel = new Wheel(call.now_ns, fire);
   },
   add: (call) => wheel.add(call.id, call.delay_ns),
   cancel: (call) => ({ out: wheel.cancel(call.id) ? 1 : 0 }),
   advance: (call) => wheel.advance(call.now_ns),
+  go: (call) => {
+    for (const hold of call.holds) {
+      held.get(hold)();
+      held.delete(hold);
+    }
+  },
   gauge: () => ({ delayed: wheel.size() }),
   quiesce: () => ({ delayed: wheel.size() }),
   stop: () => ({}),
 };
+
+const answer = async (call) => say({ m: "answer", n: call.n, ...(await calls[call.m](call)) });
 
 readline.createInterface({ input: process.stdin }).on("line", (line) => {
   const call = JSON.parse(line);
@@ -94,6 +124,6 @@ readline.createInterface({ input: process.stdin }).on("line", (line) => {
   } else if (calls[call.m] === undefined) {
     say({ m: "answer", n: call.n, err: "UnknownCall" });
   } else {
-    say({ m: "answer", n: call.n, ...calls[call.m](call) });
+    here.run(call.n, () => answer(call));
   }
 });

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
+
+import pytest
 
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import RunResult
@@ -14,6 +17,9 @@ from purgatorio_stress.subject.registry import record_runs
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 PYTHON = (sys.executable, "-I", "-S")
 PURGATORY = (*PYTHON, str(EXAMPLES / "toy_purgatory.py"))
+
+
+NODE = shutil.which("node")
 
 
 def gated(command: tuple[str, ...], folder: Path) -> RunResult:
@@ -36,3 +42,11 @@ def test_a_purgatory_that_does_not_look_again_is_found_on_one_thread(tmp_path: P
     """The twin of the toy: an event from inside the first try is not seen by a second, for there is none."""
     run = gated((*PURGATORY, "--no-recheck"), tmp_path)
     assert {name for name, clause in run.clauses.items() if clause.violations} == {"O4"}
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) -> None:
+    """A gate is a promise there, and the lanes are calls under way at once."""
+    run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
+    assert run.verdict is Verdict.PASS
+    assert run.clauses["T3"].occasions > 20
