@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.registry import WIRE_CLAUSES
+from purgatorio_spec.wire.registry import WIRE_CLAUSES, page
 from wire_story import SIZE, Story
 
 Twin = Callable[[Story, bool], None]
@@ -495,3 +496,8 @@ def test_one_late_row_alone_is_unknown() -> None:
     result = story.judged("F2")
     assert result.verdict is Verdict.UNKNOWN
     assert "did not come again" in result.reason
+
+
+def test_the_page_has_the_clauses() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
+    assert page() in text, "run `python -m purgatorio_stress.wire.brokers docs/wire.md --clauses`"

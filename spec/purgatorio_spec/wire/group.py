@@ -507,7 +507,16 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
     for one in generations:
         for member in one.members:
             session_ms = _session_ms(group, member)
-            heard = [x for x in group.contacts(member) if x.t >= one.members[member].t]
+            others = [
+                x for x in group.heartbeats
+                if _member(x) in one.members and _member(x) != member and x.answer is not None
+                and integer(x.body, "generation_id") == one.number and x.t > one.last_t
+            ]  # fmt: skip
+            others = _until_joined(group, one, others)
+            told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
+            heard = [x for x in group.contacts(member) if one.members[member].t <= x.t < told_t]
+            if not heard:
+                continue
             behind = [x.t for x in heard[1:]] + [END_OF_TIME]
             last = next(
                 x for x, t in zip(heard, behind, strict=True) if t - x.t >= session_ms * MS - EARLY_NS
@@ -520,15 +529,9 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
                 continue
             if integer(last.body, "generation_id", one.number) != one.number or last.api == "join_group":
                 continue
-            others = [
-                x for x in group.heartbeats
-                if _member(x) in one.members and _member(x) != member and x.t > last.t and x.answer is not None
-                and integer(x.body, "generation_id") == one.number
-            ]  # fmt: skip
-            others = _until_joined(group, one, others)
-            told = any(x.error == REBALANCING for x in others)
-            long_enough = bool(others) and others[-1].t >= last.t + session_ms * MS - EARLY_NS
-            if not (told or long_enough) or _silent(group, one, member, others):
+            others = [x for x in others if x.t > last.t]
+            over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
+            if not others or not (over or told_t < END_OF_TIME) or _silent(group, one, member, others):
                 continue
             yield from _silence(group, member, last, others, session_ms)
 

@@ -28,6 +28,8 @@ from purgatorio_stress.wire.recorder import Recorder
 __all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
 
 LANES: Final = 8
+LOOK_SECONDS = 10.0
+"""How long the first question waits for its answer."""
 REPETITIONS: Final = 3
 MOST_REPETITIONS: Final = 8
 CLEAN_UP_SECONDS: Final = 10.0
@@ -118,21 +120,28 @@ async def look_at(
     pid: int | None = None,
 ) -> Broker:
     """Ask a broker what it offers and who it is. NoBroker where nothing there speaks the protocol."""
-    try:
-        conn = await connect(address, "first", "", recorder)
-        got = await conn.send("api_versions", 0, {}).within(10)
-    except NoAnswer as silent:
-        raise NoBroker(f"{address}: {silent}") from silent
-    keys = None if got.body is None else got.body.get("api_keys")
-    offered = {
-        API_NAMES.get(number_of(one, "api_key"), f"api-{number_of(one, 'api_key')}"): (
-            number_of(one, "min_version"), number_of(one, "max_version"),
-        )
-        for one in (keys if isinstance(keys, list) else [])
-    }  # fmt: skip
-    if not offered:
+    said = ""
+    # Version 0 is read by all; one that answers it in another shape may still speak a later one.
+    for version in (0, 1, 2, 3):
+        try:
+            conn = await connect(address, f"first-v{version}", "", recorder)
+            values = {"client_software_name": "purgatorio", "client_software_version": "1"}
+            got = await conn.send("api_versions", version, values).within(LOOK_SECONDS)
+        except NoAnswer as silent:
+            raise NoBroker(f"{address}: {said or silent}") from silent
+        keys = None if got.body is None else got.body.get("api_keys")
+        offered = {
+            API_NAMES.get(number_of(one, "api_key"), f"api-{number_of(one, 'api_key')}"): (
+                number_of(one, "min_version"), number_of(one, "max_version"),
+            )
+            for one in (keys if isinstance(keys, list) else [])
+        }  # fmt: skip
+        if offered:
+            break
+        said = "ApiVersions was answered with what offers nothing, or cannot be read"
         conn.close()
-        raise NoBroker(f"{address}: ApiVersions was answered with {got.body}, which offers nothing")
+    else:
+        raise NoBroker(f"{address}: {said}")
     broker = Broker(address, offered, declared, run, second=second, pid=pid)
     try:
         await _nodes(broker, conn)
@@ -147,7 +156,9 @@ async def _nodes(broker: Broker, conn: Connection) -> None:
     version = broker.version("metadata")
     if version is None:
         return
-    got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(10)
+    got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(
+        LOOK_SECONDS
+    )
     named = None if got.body is None else got.body.get("brokers")
     brokers = [one for one in named if isinstance(one, dict)] if isinstance(named, list) else []
     broker.nodes = max(len(brokers), 1)
@@ -167,10 +178,12 @@ async def _configs(broker: Broker, conn: Connection) -> None:
     names = ["group.initial.rebalance.delay.ms", "group.min.session.timeout.ms"]
     node = broker.node
     if node is None:
-        described = await conn.send("metadata", broker.version("metadata") or 0, {"topics": []}).within(10)
+        described = await conn.send("metadata", broker.version("metadata") or 0, {"topics": []}).within(
+            LOOK_SECONDS
+        )
         node = number_of(first_of(described.body, "brokers"), "node_id")
     asked = {"resource_type": 4, "resource_name": str(node), "configuration_keys": names}
-    got = await conn.send("describe_configs", version, {"resources": [asked]}).within(10)
+    got = await conn.send("describe_configs", version, {"resources": [asked]}).within(LOOK_SECONDS)
     result = first_of(got.body, "results")
     configs = result.get("configs") if isinstance(result, dict) else None
     said = {one.get("name"): one.get("value") for one in configs or () if isinstance(one, dict)}

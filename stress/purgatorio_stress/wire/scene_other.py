@@ -189,6 +189,8 @@ async def replica_stopped(play: Play) -> None:
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
             await settle(due, fetch, seconds=8)
+            # The replica stays away until the time-out is over, also where the answer came before.
+            await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
             waits = play.produce(other, topic, acks=-1, timeout_ms=15_000)
             await play.pause(300)

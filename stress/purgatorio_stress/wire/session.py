@@ -61,8 +61,10 @@ async def record(asked: Asked, path: Path, told: Callable[[str], None]) -> None:
     try:
         await playing.play(list(asked.scenes), asked.seconds)
     except BaseException:
+        writer[0] = first.append  # what a closing loop still tells is no part of the trace
         out.abandon()
         raise
+    writer[0] = first.append
     out.close(playing.skipped, recorder.dropped)
 
 

@@ -1,0 +1,183 @@
+"""A peer may do anything: the run ends in bounded time, holds bounded memory, and says what was wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire.judge import judge_file
+from purgatorio_spec.wire.record import Declared
+from purgatorio_stress.socket_broker.running import Running
+from purgatorio_stress.socket_broker.settings import Settings
+from purgatorio_stress.wire import plan
+from purgatorio_stress.wire.connection import Address
+from purgatorio_stress.wire.plan import NoBroker, chosen
+from purgatorio_stress.wire.session import Asked, record
+from wire_peers import Serve, Served, Spoil, frame, proxy
+
+SECONDS = 2.0
+"""The bound of a run here."""
+MOST_GROWTH_MIB = 300
+
+
+def drive(port: int, path: Path, *only: str) -> RunResult:
+    """Drive what is at this port for a while, and judge."""
+    asked = Asked(Address("127.0.0.1", port), "peer", tuple(chosen(only)), Declared(), SECONDS, seed=1)
+    asyncio.run(record(asked, path, lambda line: None))
+    return judge_file(path)[1]
+
+
+async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(100)
+    writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+    await writer.drain()
+
+
+async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+
+
+async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+
+
+async def garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(frame(os.urandom(200)))
+    await reader.read()
+
+
+async def huge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"\x7f\xff\xff\xff" + b"x" * 100_000)
+    await reader.read()
+
+
+async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    while True:
+        writer.write(frame(b"\x7f" * 60_000) * 10)
+        await writer.drain()
+
+
+@pytest.mark.parametrize(
+    ("serve", "said"),
+    [(http, "HTTP"), (closes, "closed by peer"), (silent, "not answered"), (garbage, "offers nothing|not answered|frames"), (huge, "no frames"),
+     (floods, "nobody asked for")],
+    ids=["http", "closes", "silent", "garbage", "huge", "floods"],
+)  # fmt: skip
+def test_what_is_no_broker_is_said_to_be_none(
+    serve: Serve, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "LOOK_SECONDS", 0.4)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with Served(serve) as server, pytest.raises(NoBroker, match=said):
+        drive(server.port, tmp_path / "wire.jsonl", "acks")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_GROWTH_MIB * 1024
+
+
+def twice() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(frame(answer) * 2)
+
+    return spoil
+
+
+def unasked() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(frame(b"\x00\x00\x7f\x7f") + frame(answer))
+
+    return spoil
+
+
+def cut_short() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(frame(answer[:-3]))
+
+    return spoil
+
+
+def longer() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(frame(answer + b"\0\0"))
+
+    return spoil
+
+
+def not_frames() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\xff" * 50)
+
+    return spoil
+
+
+def backwards() -> Spoil:
+    held: list[bytes] = []
+
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        held.append(answer)
+        if len(held) == 2:
+            writer.write(frame(held[1]) + frame(held[0]))
+            held.clear()
+
+    return spoil
+
+
+def dripping() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        for byte in frame(answer):
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(1)
+
+    return spoil
+
+
+def never() -> Spoil:
+    async def spoil(answer: bytes, writer: asyncio.StreamWriter) -> None:
+        return
+
+    return spoil
+
+
+@pytest.fixture(scope="module")
+def honest() -> Iterator[Running]:
+    with Running(Settings(port=0, initial_delay_ms=100)) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize(
+    ("spoil", "clause", "cause"),
+    [
+        (twice, "X1", "answered-twice"),
+        (unasked, "X1", "not-asked-for"),
+        (cut_short, "X3", "undecodable"),
+        (longer, "X3", "bytes-left"),
+        (not_frames, "X3", "no-frame"),
+    ],
+)
+def test_spoilt_answers_are_broken_promises(
+    honest: Running, spoil: Callable[[], Spoil], clause: str, cause: str, tmp_path: Path
+) -> None:
+    with Served(proxy(honest.port, spoil)) as server:
+        result = drive(server.port, tmp_path / "wire.jsonl", "acks")
+    assert cause in result.clauses[clause].causes
+
+
+@pytest.mark.parametrize("spoil", [backwards, dripping, never])
+def test_slow_and_silent_peers_cost_the_run_its_bound_and_no_more(
+    honest: Running, spoil: Callable[[], Spoil], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "LOOK_SECONDS", 0.4)
+    monkeypatch.setattr(plan, "CLEAN_UP_SECONDS", 0.4)
+    with Served(proxy(honest.port, spoil)) as server:
+        result = drive(server.port, tmp_path / "wire.jsonl", "acks", "order")
+    assert result.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS)
+    assert result.clauses["P3"].verdict is Verdict.SKIPPED

@@ -1,0 +1,65 @@
+"""Wire traces as files: what was written is read back, and what is broken is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire.file import WireWriter, is_wire_trace, read_trace, write_parquet
+from purgatorio_spec.wire.judge import judge_file
+from purgatorio_spec.wire.record import WireEvent, WireHeader
+
+HEADER = WireHeader("one", {"address": "here:1"}, {"fetch": (4, 12)})
+EVENTS = [
+    WireEvent(0, 5, "open", conn="c", scene="s#1"),
+    WireEvent(1, 6, "request", conn="c", scene="s#1", corr=1, api="api_versions", version=0, body={"a": [1]}),
+    WireEvent(2, 9, "answer", conn="c", scene="s#1", corr=1, c=1, api="api_versions", version=0, body={}),
+    WireEvent(3, 9, "control", t_from=1, late_ns=2, rtt_ns=3),
+]
+
+
+def written(path: Path) -> Path:
+    writer = WireWriter(path, HEADER)
+    for event in EVENTS:
+        writer.write(event)
+    writer.close({"F1": "not played"})
+    return path
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_what_was_written_is_read_back(tmp_path: Path, parquet: bool) -> None:
+    path = written(tmp_path / "wire.jsonl")
+    if parquet:
+        write_parquet(read_trace(path), tmp_path / "wire.parquet")
+        path = tmp_path / "wire.parquet"
+    assert is_wire_trace(path)
+    trace = read_trace(path)
+    assert (trace.header, trace.events) == (HEADER, EVENTS)
+    assert trace.whole
+    _, result = judge_file(path)
+    assert result.clauses["X1"].verdict is Verdict.PASS
+    assert result.clauses["F1"].reason == "not played"
+
+
+def test_a_trace_that_was_cut_is_not_pass(tmp_path: Path) -> None:
+    path = written(tmp_path / "wire.jsonl")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    _, result = judge_file(path)
+    assert result.clauses["X1"].verdict is Verdict.UNKNOWN
+    assert any("no end record" in problem for problem in result.problems)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"kind":"event","i":9,"t":1,"ev":"request","conn":"c"}', '{"kind":"event","i":0,"t":1,"ev":"open"}', "[]", "{",
+     '{"kind":"event","i":9,"t":1,"ev":"close","body":7}', '{"kind":"event","i":9,"t":true,"ev":"close"}'],
+)  # fmt: skip
+def test_what_is_no_record_is_said(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path / "wire.jsonl")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:-1], line, lines[-1]]) + "\n")
+    _, result = judge_file(path)
+    assert result.verdict is Verdict.INVALID_TRACE
+    assert result.quarantined == 1
