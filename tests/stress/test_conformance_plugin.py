@@ -374,3 +374,17 @@ def test_a_subject_with_a_clock_of_its_own(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         ["program  make_plan(seed=1, timers=20) of *", "*cannot be judged: stub: died: as meant*"]
     )
+
+
+def test_a_test_that_never_checks_fails(toy: pytest.Pytester) -> None:
+    """It was green and had judged nothing."""
+    text = (toy.path / "test_toy_wheel.py").read_text(encoding="utf-8")
+    assert "purgatorio_case.check()" in text
+    (toy.path / "test_toy_wheel.py").write_text(
+        text.replace("purgatorio_case.check()", "pass"), encoding="utf-8"
+    )
+    result = toy.runpytest("--purgatorio-clause", "T1", "-q")
+    found = outcomes(result)
+    assert found.get("failed", 0) > 0
+    assert found.get("passed", 0) == 0
+    result.stdout.fnmatch_lines(["*check() was never called*"])

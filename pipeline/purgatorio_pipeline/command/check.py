@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,6 +23,7 @@ from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_o
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_pipeline.wire_check import apart, judge_wire, together
 from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 
@@ -50,6 +52,11 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
     help="Show this clause only, such as O4.",
 )
 @click.option("--operation", help="Judge this operation or task alone (in this process).")
+@click.option(
+    "--allow-idle",
+    is_flag=True,
+    help="A clause that had no occasion to be broken passes; without it the run is UNKNOWN.",
+)
 @click.option("--profiles", is_flag=True, help="List the profiles that a header can name.")
 @click.option("--clauses", is_flag=True, help="List the clauses.")
 def command(
@@ -62,6 +69,7 @@ def command(
     run: str | None,
     clause: str | None,
     operation: str | None,
+    allow_idle: bool,
     profiles: bool,
     clauses: bool,
 ) -> None:
@@ -101,6 +109,8 @@ def command(
                 judged = together(judged, judge_wire(wire))
             except NoTraces as nothing:
                 raise click.UsageError(str(nothing)) from None
+    if not allow_idle and operation is None:
+        judged = replace(judged, result=without_silent_pass(judged.result))
     if not focus.of(judged.result).runs:
         # A name that is not there must not pass: in CI it would be a check of nothing.
         what = f"run {run!r}" if run is not None else "run"

@@ -85,11 +85,13 @@ def _clauses(run: RunResult, verbose: bool) -> Iterator[Text]:
         if clause.verdict is Verdict.VIOLATED:
             said = f"{clause.clause} {clause.violations:,} of {clause.occasions:,}"
             yield Text(said, _STYLE[Verdict.VIOLATED])
+    unknown: dict[str, list[str]] = {}
     for clause in run.clauses.values():
         if clause.verdict is Verdict.UNKNOWN:
-            yield Text(
-                f"{clause.clause} unknown: {visible(clause.reason, TEXT_LIMIT)}", _STYLE[Verdict.UNKNOWN]
-            )
+            unknown.setdefault(clause.reason, []).append(clause.clause)
+    for reason, names in unknown.items():
+        said = f"{', '.join(names)} unknown: {visible(reason, TEXT_LIMIT)}"
+        yield Text(said, _STYLE[Verdict.UNKNOWN])
     idle = [one for one in run.clauses.values() if one.verdict is Verdict.PASS and not one.occasions]
     if idle:
         yield Text(f"occasions: 0 for {', '.join(one.clause for one in idle)}", "dim")
@@ -145,6 +147,11 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> No
     violations = sum(group.count for group in groups)
     if groups:
         said += f"; {_counted(violations, 'violation')} of {_counted(len(groups), 'cause')}"
+    skipped = {
+        one.clause for run in result.runs for one in run.clauses.values() if one.verdict is Verdict.SKIPPED
+    }
+    if skipped:
+        said += f"; {_counted(len(skipped), 'clause')} SKIPPED ({', '.join(sorted(skipped))})"
     _print(console, "")
     _print(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
 

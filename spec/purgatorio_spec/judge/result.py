@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
@@ -117,6 +118,27 @@ class CheckResult:
                 for b in self.broken[:100]
             ],
         }
+
+
+NO_OCCASION: Final = (
+    "had no occasion: nothing here could have broken it; if that is meant, check with --allow-idle"
+)
+
+
+def without_silent_pass(result: CheckResult) -> CheckResult:
+    """The check where a clause that is promised and recorded, and had no occasion, is UNKNOWN and not PASS."""
+    return replace(result, runs=tuple(_without_silent_pass(run) for run in result.runs))
+
+
+def _without_silent_pass(run: RunResult) -> RunResult:
+    clauses = {
+        name: replace(one, verdict=Verdict.UNKNOWN, reason=NO_OCCASION)
+        if one.verdict is Verdict.PASS and not one.occasions
+        else one
+        for name, one in run.clauses.items()
+    }
+    verdicts = (run.verdict, *(one.verdict for one in clauses.values()))
+    return replace(run, clauses=clauses, verdict=worst(verdicts) if run.clauses else run.verdict)
 
 
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -121,9 +121,12 @@ class BoundCase:
     case: Case
     subject: Subject
     request: pytest.FixtureRequest
+    asked: list[str] = field(default_factory=list)
+    """The clause, once `check` was called: a test that never calls it fails."""
 
     def check(self) -> None:
         """Pass, skip with the reason, or fail with the counterexample. UNKNOWN and no occasion at all never pass."""
+        self.asked.append(self.case.clause)
         try:
             outcome = self.case.judge(self.subject)
         except BadPromise as wrong:

@@ -95,6 +95,16 @@ def purgatorio_case(request: pytest.FixtureRequest) -> BoundCase:
     return _items().bound(request)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """A test that was given a case and never checked it has shown nothing."""
+    result = yield
+    case = pyfuncitem.funcargs.get(FIXTURE)
+    if case is not None and not getattr(case, "asked", ()):
+        pytest.fail(f"{FIXTURE}.check() was never called: nothing was judged", pytrace=False)
+    return result
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
