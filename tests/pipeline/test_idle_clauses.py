@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from figures import TRACES
-from purgatorio_pipeline.cli import main
+from purgatorio_pipeline.command.check import command
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.verdict import Verdict
@@ -21,7 +21,7 @@ BUSY = TRACES / "kafka-clean-1k.parquet"
 )
 def test_a_clause_without_occasion_is_unknown(path: Path, options: list[str], status: int) -> None:
     """Nothing expires in the races of registration, so three clauses were not asked anything."""
-    found = CliRunner().invoke(main, ["check", "--engine", "process", str(path), *options])
+    found = CliRunner().invoke(command, ["--engine", "process", str(path), *options])
     assert found.exit_code == status, found.output
     assert ("--allow-idle" in found.output) == (status == 3)
     assert "SKIPPED" in found.output or options[:1] == ["--clause"]
