@@ -44,7 +44,7 @@ def test_the_exit_status_is_the_verdict(text: str, status: int, verdict: str, tm
     """CI systems read nothing but the status; programs read one JSON object and nothing else."""
     path = tmp_path / "t.jsonl"
     path.write_text(text)
-    done = run("check", str(path), "--engine", "process", "--json")
+    done = run("check", str(path), "--engine", "process", "--json", "--allow-idle")
     assert done.exit_code == status
     assert json.loads(done.stdout)["verdict"] == verdict
 
@@ -53,7 +53,7 @@ def test_the_worst_trace_decides_and_the_others_are_judged(tmp_path: Path) -> No
     """A broken file beside good ones costs nobody else's verdict."""
     (tmp_path / "a.jsonl").write_text(HEADER + FIRED.replace("TIME", "5") + END)
     (tmp_path / "b.jsonl").write_text("no trace at all\n")
-    done = run("check", str(tmp_path), "--engine", "process", "--json")
+    done = run("check", str(tmp_path), "--engine", "process", "--json", "--allow-idle")
     verdicts = [one["verdict"] for one in json.loads(done.stdout)["runs"]]
     assert verdicts == ["PASS", "INVALID_TRACE"]
     assert done.exit_code == 2
@@ -66,7 +66,7 @@ def test_focus_on_a_clause_and_an_operation(tmp_path: Path) -> None:
     done = run("check", str(path), "--run", "r", "--clause", "T1", "--operation", "t", "--json")
     assert done.exit_code == 1
     assert list(json.loads(done.stdout)["runs"][0]["clauses"]) == ["T1"]
-    assert run("check", str(path), "--clause", "T4", "--engine", "process").exit_code == 0
+    assert run("check", str(path), "--clause", "T4", "--engine", "process", "--allow-idle").exit_code == 0
 
 
 def test_no_argument_and_a_wrong_path_are_usage_errors(tmp_path: Path) -> None:

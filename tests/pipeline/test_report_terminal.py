@@ -46,7 +46,7 @@ def test_a_violated_run_shows_count_lanes_and_replay() -> None:
     assert "O4 VIOLATED: 1 operation of Hand 1" in text
     assert "O4 is broken here" in text
     assert "replay   purgatorio check hand-made.jsonl --run give-up" in text
-    assert text.endswith("VIOLATED: 1 VIOLATED; 1 violation of 1 cause\n")
+    assert text.endswith("VIOLATED: 1 VIOLATED; 1 violation of 1 cause; 2 clauses SKIPPED (O6, T2)\n")
 
 
 def test_eighty_columns_hold_it() -> None:

@@ -237,7 +237,7 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     """Cancels that returned, did not say that they failed, and were not made by the expiry itself.
 
     A barrier that said that it won forbids the fire that it did not prevent as well. Of a task that was added again
-    when it may have been handed over, even a barrier tells nothing.
+    when it may have been handed over, or beside the cancel, even a barrier tells nothing: it may answer another add.
     """
     stops = []
     for cancel in history.cancels:
@@ -247,7 +247,8 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
         deadline_t = _earliest_deadline_t(answered)
         if deadline_t is None:
             continue
-        barrier = run.profile.cancel_is_barrier and len(answered) == 1
+        beside = any(add.call_i < cancel.end_i and add.end_i > cancel.call_i for add in history.adds)
+        barrier = run.profile.cancel_is_barrier and len(answered) == 1 and not beside
         if barrier and cancel.out == 1:
             from_i = answered[0].call_i
         elif _in_time(run, cancel.ret_t, deadline_t):

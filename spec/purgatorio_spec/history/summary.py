@@ -68,7 +68,7 @@ def summary_of(history: OperationHistory) -> Summary:
         added_call_i=adds[0].call_i if adds else NEVER,
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=_first([*history.cancels, *history.fires, *([claim] if claim else [])]),
-        disarmed_surely_i=NEVER if last is None else _surely(history, last),
+        disarmed_surely_i=_surely(history, adds) if adds else NEVER,
         raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
         deadline_t=NEVER if last is None or last.deadline_t is None else last.deadline_t,
         done_t=min((NEVER if fire.ret_t is None else fire.ret_t for fire in history.fires), default=NEVER),
@@ -79,11 +79,13 @@ def _first(calls: list[Call]) -> int:
     return min((call.call_i for call in calls), default=NEVER)
 
 
-def _surely(history: OperationHistory, add: Call) -> int:
-    """From where on the task of the last add is surely out of the timer: a cancel made after the add, or its fire."""
-    cancels = [c.end_i for c in history.cancels if c.call_i > add.end_i and c.out != 0 and c.err is None]
-    fires = [fire.call_i for fire in history.fires if fire.call_i > add.call_i]
-    return min([*cancels, *fires], default=NEVER)
+def _surely(history: OperationHistory, adds: list[Call]) -> int:
+    """From where on the task is surely out of the timer: a cancel made after all its adds, or as many fires as adds (a
+    fire may be of an earlier add, handed over before the last one came)."""
+    added_i = max(add.end_i for add in adds)
+    cancels = [c.end_i for c in history.cancels if c.call_i > added_i and c.out != 0 and c.err is None]
+    fires = [fire.call_i for fire in history.fires if fire.call_i > adds[0].call_i]
+    return min([*cancels, *fires[len(adds) - 1 :]], default=NEVER)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,123 @@
+"""Drawn histories: what is legal is never VIOLATED, a fault is convicted by its clause, two ways of judging agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from purgatorio_spec.fold.fold import Fold, Outer
+from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.coded import coded
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from spec.drawn_history import FAULTS, Drawn, draw
+
+SEEDS_OF_A_FAULT = 80
+"""A fault that needs a race shows in every tenth run or so."""
+
+
+def judged(drawn: Drawn) -> tuple[Run, pa.Table, RunTally]:
+    """By the clauses, operation by operation."""
+    batches = [event_batch((event.i + 2, event) for event in drawn.events)] if drawn.events else []
+    table = pa.Table.from_batches(batches, EVENT_SCHEMA)
+    facts = run_facts(table, drawn.header.recorded)
+    run = run_of(drawn.header, facts, whole=drawn.whole and not drawn.dropped, dropped=drawn.dropped > 0)
+    return run, table, judge_run(run, table)
+
+
+def broken(tally: RunTally) -> dict[str, object]:
+    """Clause to cause and first example."""
+    return {
+        name: next((cause, said.examples[0]) for cause, said in one.causes.items())
+        for name, one in tally.clauses.items()
+        if one.causes
+    }
+
+
+def no_false_alarm(seeds: Iterable[int]) -> None:
+    """The property."""
+    for seed in seeds:
+        drawn = draw(seed)
+        _, _, tally = judged(drawn)
+        assert broken(tally) == {}, f"seed {seed}, {drawn.header.profile}"
+
+
+def test_legal_histories_break_nothing() -> None:
+    """A few hundred of those that the slow test draws; every clause has occasions in them, and every profile."""
+    no_false_alarm(range(150))
+    drawn = [draw(seed) for seed in range(150, 400)]
+    tallies = [judged(one)[2] for one in drawn]
+    assert [broken(tally) for tally in tallies if broken(tally)] == []
+    assert {one.header.profile for one in drawn} == set(PROFILES)
+    for clause in ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T2", "T3", "T4", "T5"):
+        assert sum(tally.clauses[clause].occasions for tally in tallies if clause in tally.clauses) > 20, (
+            clause
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_twenty_thousand_legal_histories_break_nothing(block: int) -> None:
+    """The rare crossings need many."""
+    no_false_alarm(range(block * 1_000, (block + 1) * 1_000))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_convicted_by_its_clause(fault: str) -> None:
+    """One decision of the player is changed; the clause that promises it says so in one of the runs."""
+    clause, profile = FAULTS[fault]
+    for seed in range(SEEDS_OF_A_FAULT):
+        if clause in broken(judged(draw(seed, fault, profile))[2]):
+            return
+    pytest.fail(f"{clause} convicted {fault} in none of {SEEDS_OF_A_FAULT} runs")
+
+
+def test_there_are_forty_faults() -> None:
+    """Each in a profile that promises its clause; every clause convicts one."""
+    assert len(FAULTS) == 40
+    assert all(clause in PROFILES[profile].clauses for clause, profile in FAULTS.values())
+    assert {clause for clause, _ in FAULTS.values()} == PROFILES["locked"].clauses
+
+
+def said(tally: RunTally) -> dict[str, object]:
+    """All that a tally says."""
+    return {
+        name: (
+            one.occasions,
+            one.undecided,
+            {cause: (c.count, c.examples) for cause, c in one.causes.items()},
+        )
+        for name, one in tally.clauses.items()
+        if one.occasions or one.undecided or one.causes
+    }
+
+
+def agree(seeds: Iterable[int]) -> None:
+    """Fold and clauses, on legal histories and on some with a fault."""
+    for seed in seeds:
+        random = Random(seed)
+        fault = random.choice(("", *FAULTS))
+        drawn = draw(seed, fault, FAULTS[fault][1] if fault else None)
+        run, table, expected = judged(drawn)
+        fold = Fold(drawn.header)
+        for batch in table.to_batches(max_chunksize=random.choice((7, 50, 10_000))):
+            fold.feed(coded(batch))
+        found = fold.conclude(Outer(run.whole, run.dropped), lambda: ())
+        assert said(found) == said(expected), f"seed {seed} {fault}"
+
+
+def test_the_fold_agrees_on_drawn_histories() -> None:
+    """Its rules pass over what the clauses keep, and nothing else."""
+    agree(range(150))
+
+
+@pytest.mark.slow
+def test_the_fold_agrees_on_a_thousand_drawn_histories() -> None:
+    """The same on more."""
+    agree(range(1_000, 2_000))
