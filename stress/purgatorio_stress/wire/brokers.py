@@ -36,7 +36,7 @@ from purgatorio_stress.wire.session import Asked, record
 __all__ = ["BROKERS", "Missing", "PackagedBroker", "judged", "started"]
 
 START_SECONDS: Final = 20.0
-RUN_SECONDS: Final = 120.0
+RUN_SECONDS: Final = 180.0
 
 _MOCK: Final = """
 import sys, time, confluent_kafka

@@ -27,7 +27,9 @@ from purgatorio_stress.wire.recorder import Recorder
 
 __all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
 
-LANES: Final = 8
+LANES: Final = 4
+GROUP_LANES: Final = 5
+"""Scenes of groups wait for seconds, and longer where a broker never answers: they must not keep others out."""
 LOOK_SECONDS = 10.0
 """How long the first question waits for its answer."""
 REPETITIONS: Final = 3
@@ -214,13 +216,17 @@ class Run:
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.sleep(WARM_UP_SECONDS)
-                gate = asyncio.Semaphore(LANES)
+                groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
                 await asyncio.gather(
-                    *(self._until_judged(one, gate, control) for one in scenes if one.area not in _ALONE)
+                    *(
+                        self._until_judged(one, groups if one.area == "groups" else rest, control)
+                        for one in scenes
+                        if one.area not in _ALONE
+                    )
                 )
                 for one in scenes:
                     if one.area in _ALONE:
-                        await self._until_judged(one, gate, control)
+                        await self._until_judged(one, rest, control)
         except TimeoutError:
             for one in scenes:
                 if one.name not in self._played:
