@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_stress.mutant.by_machine import Fate, fate_of, sampled
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.layers import LAYERS, QUICK
 from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
@@ -37,6 +38,19 @@ from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matr
 @click.option(
     "--compare", type=click.Path(exists=True, path_type=Path), help="Fail if the page is another one."
 )
+@click.option(
+    "--machine",
+    type=click.IntRange(1),
+    help="So many changes that a program makes, hunted by drawn programs alone, instead of the known bugs.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="For --machine: which changes.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="For --machine: CPU seconds for each change.",
+)
 @click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     numbers: tuple[int, ...],
@@ -46,6 +60,9 @@ def command(
     kept: Path | None,
     write: Path | None,
     compare: Path | None,
+    machine: int | None,
+    seed: int,
+    seconds: float,
     as_json_: bool,
 ) -> None:
     """Put every known bug into the reference, one after the other, and see which layer finds it.
@@ -54,6 +71,7 @@ def command(
     purgatorio mutants                 # all, in the quick layers
     purgatorio mutants 11 53 --all     # these, in every layer
     purgatorio mutants --layer stress --layer stateful
+    purgatorio mutants --machine 100   # changes that nobody chose, against drawn programs
     purgatorio explore two-events --mutant 11
     """
     if show_list:
@@ -68,6 +86,8 @@ def command(
         raise click.UsageError(f"no mutant {unknown[0]}: {more}")
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
+    if machine is not None:
+        _by_machine(machine, seed, seconds, as_json_)
     start = time.perf_counter()
     if (write is not None or compare is not None) and (numbers or not every):
         raise click.UsageError("the page has all mutants in every layer: --all, and no number")
@@ -83,6 +103,23 @@ def command(
     if differs:
         click.echo(f"{compare} is not what this run says; write it anew with --write", err=True)
     sys.exit(1 if differs or survivors(rows) else 0)
+
+
+def _by_machine(count: int, seed: int, seconds: float, as_json_: bool) -> None:
+    fates: list[Fate] = []
+    for change in sampled(count, seed):
+        fate = fate_of(change, seconds, seed)
+        fates.append(fate)
+        if not as_json_:
+            said = fate.clause or "alive"
+            echo_line(f"{said:6} {change.name} {change.function}, line {change.line}: {change.what}", 7)
+    alive = sum(not fate.clause for fate in fates)
+    if as_json_:
+        shape = {"seed": seed, "changes": len(fates), "alive": alive, "of": [one.as_json() for one in fates]}
+        click.echo(json.dumps(shape, ensure_ascii=False))
+    else:
+        click.echo(f"{len(fates) - alive} of {len(fates)} changes killed, {alive} alive")
+    sys.exit(1 if alive else 0)
 
 
 def _tell(row: MatrixRow) -> None:

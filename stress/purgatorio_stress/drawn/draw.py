@@ -54,7 +54,7 @@ def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:
     threads = dice.choice((1, 2, 2, 2, 2, 3))
     things = tuple(
         tuple(dice.choice(choices) for choices in vocabulary.thing)
-        for _ in range(min(vocabulary.most_things, dice.choice((1, 1, 2, 2, 3, 4, 5))))
+        for _ in range(min(vocabulary.most_things, dice.choice((1, 1, 2, 2, 2, 3, 4, 5))))
     )
     lengths = {1: (3, 4, 5, 6, 8), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
     before = 0 if threads == 1 else dice.choice((0, 1, 2, 2, 3, 4))

@@ -42,7 +42,7 @@ class _Operation(Operation):
             lock=None if lock == _OWN else player.groups[lock - 1],
             completing=lambda: player.call_back("complete", number),
             expiring=lambda: player.expired(number),
-            trying=lambda: player.call_back("try", number),
+            trying=lambda: player.tried(number),
         )
 
 
@@ -66,6 +66,7 @@ class PurgatoryPlayer(Player):
         )
         self.operations = [_Operation(self, number) for number in range(len(drawn.things))]
         self.registered: set[int] = set()
+        self.tries: dict[int, int] = {}
         self.evented: set[int] = set()
         self.given_back: set[str] = set()
         self.shut: list[bool] = []
@@ -101,7 +102,12 @@ class PurgatoryPlayer(Player):
     def take(self, act: Act) -> None:
         """See `Player`; a request's handler runs what was queued, at its end."""
         super().take(act)
-        if self.queues:
+        self._run_queue()
+
+    def _run_queue(self) -> None:
+        """Until nothing is left: what an action adds does not run in the call that runs the action."""
+        while self.queues and self.actions.size():
+            self.world.sync.loop_head(self)
             self.actions.run_all()
 
     def call_back(self, slot: str, thing: int) -> None:
@@ -110,13 +116,18 @@ class PurgatoryPlayer(Player):
             if callback.slot == slot and callback.thing == thing:
                 getattr(self, f"do_{callback.act.do}")(*callback.act.args)
 
+    def tried(self, number: int) -> None:
+        """The first try is the caller's own, so what raises is registered, and raises from the second one on."""
+        self.tries[number] = self.tries.get(number, 0) + 1
+        if self.tries[number] > 1:
+            self.call_back("try", number)
+
     def expired(self, number: int) -> None:
         """On the executor, without a lock: whoever runs callbacks at expiry runs what they queued."""
         try:
             self.call_back("expire", number)
         finally:
-            if self.queues:
-                self.actions.run_all()
+            self._run_queue()
 
     # The verbs.
 
@@ -283,7 +294,7 @@ class PurgatoryPlayer(Player):
                 yield Broken("O5", operation.id, "its time-out has passed, and it is not completed")
 
 
-_DOMAINS: Final = {"key": (0, 0, 1, 2), "pass": (1, 1, 2, 3, 5), "group": (0, 1)}
+_DOMAINS: Final = {"key": (0, 0, 0, 1, 2), "pass": (1, 1, 2, 3, 5), "group": (0, 0, 0, 1)}
 
 _VERBS: Final = (
     Verb("register", ("thing",), weight=8),
@@ -298,9 +309,9 @@ _VERBS: Final = (
     Verb("turn", where=BEFORE + THREAD, weight=3),
     Verb("pass", ("pass",), BEFORE + THREAD, weight=3),
     Verb("shutdown", where=THREAD, weight=1),
-    Verb("change", ("group", "thing"), THREAD, weight=3),
+    Verb("change", ("group", "thing"), THREAD, weight=5),
     Verb("enter", ("group", "thing"), THREAD, weight=2),
-    Verb("hold", ("group",), THREAD + CALLBACK, weight=2),
+    Verb("hold", ("group",), THREAD + CALLBACK, weight=4),
     Verb("queue", ("key",), CALLBACK, weight=2),
     Verb("raise", where=CALLBACK, weight=3),
 )
@@ -349,15 +360,15 @@ PURGATORIES: Final = (
         "purgatory",
         _VERBS,
         ((1, 1, 2, 0), (1000, 0, 1), (1, 1, 0), (0, 0, 0, 1)),
-        ((_FOREVER, 0, 1, 2, 3, 5), (0, 0, 1, 2, 3, 4, 5), (_OWN, _OWN, 1, 2)),
+        ((_FOREVER, _FOREVER, 0, 1, 3), (0, 0, 0, 1, 2, 3, 4, 5), (_OWN, _OWN, 1, 2)),
         PurgatoryPlayer,
         (Purgatory, DelayedOperation, ActionQueue),
         _DOMAINS,
         ("complete", "complete", "expire", "try"),
         dialects=("pending-flag", "locked"),
         horizon_ms=_HORIZON_MS,
-        most_things=3,
-        weight=4,
+        most_things=2,
+        weight=8,
         legal=_legal,
         apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
         purge_interval=lambda drawn: drawn.settings[1],
