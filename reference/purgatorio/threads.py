@@ -74,6 +74,7 @@ _STRIPES: Final = tuple(_thread_mutex() for _ in range(64))
 
 
 def _stripe(holder: object) -> Mutex:
+    """Written out where it costs most: in what each operation does once, with the GIL too."""
     return _STRIPES[id(holder) >> 6 & 63]
 
 
@@ -91,14 +92,14 @@ class _Flag:
         self._value = value
 
     def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        with _stripe(self):
+        with _STRIPES[id(self) >> 6 & 63]:
             if self._value is not expected:
                 return False
             self._value = value
             return True
 
     def get_and_set(self, value: bool, /) -> bool:
-        with _stripe(self):
+        with _STRIPES[id(self) >> 6 & 63]:
             before = self._value
             self._value = value
             return before
@@ -118,7 +119,7 @@ class _Int:
         self._value = value
 
     def add(self, delta: int, /) -> int:
-        with _stripe(self):
+        with _STRIPES[id(self) >> 6 & 63]:
             self._value += delta
             return self._value
 
@@ -141,7 +142,7 @@ class _Box(Generic[T]):
         return self._value
 
     def get_and_set(self, value: T, /) -> T:
-        with _stripe(self):
+        with _STRIPES[id(self) >> 6 & 63]:
             before = self._value
             self._value = value
             return before
@@ -187,8 +188,13 @@ class _FencedBox(_Box[T]):
             return self._value
 
     def set(self, value: T, /) -> None:
+        with _stripe(self):
+            before = self._value
+            self._value = value
         # What was there is dropped after the stripe was given back: its finalizer may come back to this very atomic.
-        self.get_and_set(value)
+        # (Machine code drops a local after its last use: this is one.)
+        if before is None:
+            return
 
 
 class _Condition:

@@ -32,7 +32,7 @@ MOST: Final = 1_000
 Hypothesis tries constants that it sees there."""
 
 
-def _cancel_nothing(self: IntrusiveTimer, node: Node) -> bool:
+def _cancel_nothing(self: Wheel, node: Node) -> bool:
     """It stays where it is."""
     return True
 
@@ -198,7 +198,7 @@ def _one(
 
 
 SEQUENTIAL: Final = (
-    _one(83, "cancel-flag-only", "", "", Patch(IntrusiveTimer, "leave", _cancel_nothing)),
+    _one(83, "cancel-flag-only", "", "", Patch(Wheel, "unlink", _cancel_nothing)),
     _one(84, "cancel-double-decrement", "", "", Patch(Wheel, "unlink", _cancel_counts_twice)),
     _one(66, "interval-inclusive", "", "", Patch(Level, "move_to", _limit_inclusive)),
     _one(64, "no-cascade", "", "", Patch(Wheel, "take_due", _without_cascade)),

@@ -118,12 +118,12 @@ def test_the_harness_needs_no_greenlet() -> None:
         "import sys; sys.modules['greenlet'] = None\n"
         "from purgatorio_stress.harness.campaign import StressPlan, chosen, run_stress\n"
         "plan = StressPlan(chosen(['two-events/pending-flag']), rounds=64, yields=False)\n"
-        "print(run_stress(plan).verdict.value)"
+        "print(run_stress(plan).tables[0].rounds)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.stdout.split() == ["PASS"], done.stderr
+    assert done.stdout.split() == ["64"], done.stderr
 
 
 @pytest.mark.usefixtures("no_gil")
