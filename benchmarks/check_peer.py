@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -25,12 +24,12 @@ Counts = dict[str, int]
 
 def check_with_spark(paths: list[Path]) -> Counts:
     """The pipeline."""
-    from purgatorio_pipeline.engine import check_traces
+
     from purgatorio_pipeline.session import start_session
+    from purgatorio_pipeline.spark_fold import check_files
 
     spark = start_session("local[2]", memory=MEMORY, quick=True)
-    with tempfile.TemporaryDirectory() as out:
-        counts = _counts(check_traces(spark, paths, Path(out), keep_lines=False).result)
+    counts = _counts(check_files(spark, paths))
     spark.stop()
     return counts
 
@@ -46,21 +45,21 @@ def check_with_duckdb(paths: list[Path]) -> Counts:
     """The screen in DuckDB, from the same files, with its sums and the marks counted."""
     import duckdb
 
-    from benchmarks.trace_set import header_of
-    from purgatorio_pipeline.run_row import RUN_COLUMNS, run_row
-    from purgatorio_pipeline.screen import (
+    from benchmarks.duckdb_run_row import RUN_COLUMNS, run_row
+    from benchmarks.duckdb_screen import (
         CLAUSES_OF_OPERATIONS,
         DUCKDB,
         marks_sql,
         operations_sql,
     )
-    from purgatorio_pipeline.stretches import (
+    from benchmarks.duckdb_stretches import (
         check_counts_sql,
         first_checks_sql,
         first_return_sql,
         key_events_sql,
         ready_sql,
     )
+    from benchmarks.trace_set import header_of
     from purgatorio_spec.history.run import RunFacts, run_of
 
     duck = duckdb.connect(config={"threads": 2, "memory_limit": "2GB", "preserve_insertion_order": False})

@@ -1,43 +1,25 @@
-"""From what the user names to trace files, and from trace files to the way in which each is read.
-
-A Parquet trace with exactly the published columns is read by Spark itself. Everything else (JSON lines, Parquet from
-other hands, anything doubtful) goes through the spec's reader, which knows what is wrong with a line and says so. On
-Hadoop's file systems Parquet from other hands is not read, since the reader would have to move about in it.
-"""
+"""From what the user names to trace files."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from purgatorio_pipeline.hadoop import HadoopPath, Place, hadoop_path
-from purgatorio_spec.trace.columns import EVENT_FIELDS, TRACE_SCHEMA
 from purgatorio_spec.trace.lines import SUFFIXES
-from purgatorio_spec.trace.reader import is_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MAX_BYTES: Final = (1 << 31) - (1 << 20)
+"""Spark hands over the bytes of one file in one piece, which may be this large."""
 _PATTERN: Final = frozenset("*?[]{}\\,")
 
 
 class NoTraces(Exception):
     """Nothing to check: which argument matched nothing, and what would."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One trace file. `run_key` numbers the runs of a check in the order of their files."""
-
-    run_key: int
-    path: Place
-    typed: bool
 
 
 def find_traces(arguments: Iterable[str]) -> list[Path]:
@@ -74,7 +56,7 @@ def find_on_hadoop(spark: SparkSession, uris: Iterable[str]) -> list[HadoopPath]
             raise NoTraces(f"no trace at {uri!r}")
         found.update(dict.fromkeys(matches))
     for path in found:
-        why = "" if _typed(path) else _refusal(path)
+        why = _refusal(path)
         if why:
             raise NoTraces(f"{path}: {why}")
     return list(found)
@@ -84,18 +66,13 @@ def _refusal(path: HadoopPath) -> str:
     """Why a file is not read from where it lies, or nothing."""
     if _PATTERN & set(path.uri):
         return f"from a Hadoop file system a file is read under a name without {''.join(sorted(_PATTERN))}"
-    if path.name.startswith(("_", ".")) or "." not in path.name:
+    if path.name.startswith(("_", ".")):
         return "Spark passes over a name like this on a Hadoop file system: give it one such as run.jsonl"
     try:
-        with path.open() as file:
-            parquet = file.read(4) == b"PAR1"
+        if path.size_bytes() >= MAX_BYTES:
+            return f"{MAX_BYTES} bytes and more are read from a local path only: copy it"
     except OSError as refused:
         return str(refused)
-    if parquet:
-        return (
-            "from a Hadoop file system only Parquet with the published columns is read: `purgatorio convert` "
-            "writes it from a local copy"
-        )
     return ""
 
 
@@ -109,27 +86,3 @@ def _below(place: HadoopPath, uri: str) -> list[HadoopPath]:
 def is_trace_name(path: Place) -> bool:
     """Whether a file of a folder is taken for a trace."""
     return path.name.endswith(SUFFIXES) and not path.name.startswith(".")
-
-
-def sources(paths: Sequence[Place]) -> list[Source]:
-    """The files with their run keys and ways of reading."""
-    return [Source(run_key, path, _typed(path)) for run_key, path in enumerate(paths)]
-
-
-def _typed(path: Place) -> bool:
-    # Spark would take these characters of a name for a pattern.
-    try:
-        if isinstance(path, HadoopPath):
-            if path.size_bytes() < 8 or _PATTERN & set(path.uri):
-                return False
-            with path.open() as file:
-                schema = pq.read_schema(file)
-        elif path.stat().st_size < 8 or _PATTERN & set(str(path.resolve())) or not is_parquet(path):
-            return False
-        else:
-            schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError):
-        return False
-    names = set(schema.names)
-    same = all(f.name in names and schema.field(f.name).type == f.type for f in EVENT_FIELDS)
-    return same and "kind" in names and names <= set(TRACE_SCHEMA.names)

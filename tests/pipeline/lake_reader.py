@@ -6,29 +6,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from broken_cases import CASES
-from purgatorio_pipeline import examples
-from purgatorio_pipeline.gauges import measured
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.incremental.batch import write_quarantine
 from purgatorio_pipeline.incremental.check import Held, check_lake
-from purgatorio_pipeline.incremental.kept import Kept
-from purgatorio_pipeline.ingest import write_quarantine
+from purgatorio_pipeline.incremental.kept import Kept, kept_of
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.report.page import write_report
-from purgatorio_spec.history.gauge_series import gauge_series
-from purgatorio_spec.history.lateness import lateness
-from purgatorio_spec.judge.process import judge_table
-from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.show.selection import causes, example_events
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.judge.process import fold_reader
 from purgatorio_spec.trace.reader import TraceReader
 from trace_builder import Trace
 
@@ -86,34 +78,17 @@ class ProcessReader:
 
     def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
         kept: list[Kept] = []
-        tables: list[pa.Table] = []
         for place in places:
             assert isinstance(place, Path)
             self.read.append(place.name)
             reader = TraceReader(place)
-            tables.append(pa.Table.from_batches(reader.batches(), EVENT_SCHEMA))
-            run = judge_table(reader, tables[-1])
-            kept.append(Kept(run, tuple(reader.broken)))
+            kept.append(kept_of(fold_reader(reader), reader.broken))
             self.killer.step(f"read {place.name}")
         self.meanwhile()
         self.killer.step("judged")
-        lake.write_arrow("silver/events", pa.concat_tables(tables))
-        self.killer.step("table silver/events")
-        return [self._shown(kept, at, table) for at, table in enumerate(tables)]
-
-    def _shown(self, kept: Sequence[Kept], at: int, table: pa.Table) -> Kept:
-        one = kept[at]
-        if not one.run.clauses:
-            return one
-        result = CheckResult(tuple(each.run for each in kept))
-        fetched = {
-            (key.clause, key.cause): examples.Example(example_events(table, violation))
-            for key, run, _, violation in islice(causes(result), examples.MAX_CAUSES)
-            if run is one.run
-        }
-        followed = at in measured(n for n, each in enumerate(kept) if each.run.clauses)
-        gauges = gauge_series(one.run.run, table) if followed else None
-        return Kept(one.run, one.broken, lateness(one.run.run, table), gauges, followed, fetched)
+        lake.write_arrow("silver/found", pa.table({"run_key": list(range(len(kept)))}))
+        self.killer.step("table silver/found")
+        return kept
 
     def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
         self.published += 1

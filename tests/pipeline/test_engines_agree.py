@@ -1,4 +1,4 @@
-"""Three ways to one answer: the process engine, Spark with the screen, and Spark without it."""
+"""Ways to one answer: the fold in this process, on Spark, and row by row in both."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.trace_set import write_traces
 from pipeline.broken_run import spoil
-from pipeline.test_screen_soundness import CUT, DROPPED, Generated, sampled
-from purgatorio_pipeline.engine import check_traces, unmarked_violations
+from pipeline.drawn_run import CUT, DROPPED, Generated, sampled
+from purgatorio_pipeline.incremental.batch import judge_batch
+from purgatorio_pipeline.incremental.kept import result_of
+from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.process import check_files
@@ -61,25 +64,29 @@ def assert_same(found: CheckResult, expected: CheckResult) -> None:
 
 
 @pytest.mark.parametrize(
-    "full", [pytest.param(False, id="screened"), pytest.param(True, id="full", marks=pytest.mark.slow)]
+    "full", [pytest.param(False, id="fold"), pytest.param(True, id="full", marks=pytest.mark.slow)]
 )
 def test_spark_says_what_the_process_engine_says(
     spark: SparkSession, traces: list[Path], by_process: CheckResult, tmp_path: Path, full: bool
 ) -> None:
-    """The engines share the clauses but not the joins, the sums and the screen: those are compared here."""
+    """Whatever their order, tasks and forms."""
     verdicts = {run.verdict for run in by_process.runs}
     assert {Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS} <= verdicts, "the traces must not be all alike"
-    found = check_traces(spark, traces, tmp_path, full=full).result
-    assert_same(found, by_process)
-    kept = Counter((row["run_key"], row["clause"]) for row in spark.table("violations").collect())
-    assert kept == Counter(
+    kept = judge_batch(spark, traces, Lake(tmp_path), full=full, keep_tables=True)
+    assert_same(result_of(kept), by_process)
+    rows = pq.read_table(tmp_path / "gold" / "violations").select(["run_key", "clause"]).to_pylist()
+    told = Counter((row["run_key"], row["clause"]) for row in rows)
+    assert told == Counter(
         {
             (key, name): clause.violations
-            for key, run in enumerate(found.runs)
-            for name, clause in run.clauses.items()
+            for key, one in enumerate(kept)
+            for name, clause in one.run.clauses.items()
             if clause.violations
         }
     ), "the table of violations has every one that the verdicts count, of readings too"
-    assert any(READING in CLAUSES[name].judges for _, name in kept)
-    if not full:
-        assert not list(unmarked_violations(spark))
+    assert any(READING in CLAUSES[name].judges for _, name in told)
+
+
+def test_row_by_row_is_the_same(traces: list[Path], by_process: CheckResult) -> None:
+    """The oracle of the fold shares the clauses and the reader with it, and nothing else."""
+    assert_same(check_files(traces, full=True), by_process)

@@ -16,8 +16,17 @@ import pyarrow as pa
 import pytest
 
 from pipeline.broken_run import spoil
-from pipeline.screened import Expected, differences, event_table, expect
-from pipeline.test_screen_soundness import CUT, DROPPED, NOTHING_LOST, Generated, sampled
+from pipeline.drawn_run import (
+    CUT,
+    DROPPED,
+    NOTHING_LOST,
+    Expected,
+    Generated,
+    differences,
+    event_table,
+    expect,
+    sampled,
+)
 from purgatorio_spec.fold.fold import Fold, Outer
 from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.fold.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
@@ -114,7 +123,7 @@ def many() -> list[Expecting]:
     some = [one for one in played if one.table.num_rows]
     for one in some:
         one.concluded()  # which closes what is open
-    return [(one, expect(one.run, one.table).operations) for one in some]
+    return [(one, expect(one.run, one.table)) for one in some]
 
 
 def missed(

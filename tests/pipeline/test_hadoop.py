@@ -13,12 +13,13 @@ from pyspark.sql import SparkSession
 
 from figures import TRACES
 from pipeline.test_watch import many
-from purgatorio_pipeline import remote_lines
-from purgatorio_pipeline.engine import check_traces
 from purgatorio_pipeline.gold import write_gold
-from purgatorio_pipeline.hadoop import HadoopPath, hadoop_path, is_uri
+from purgatorio_pipeline.hadoop import HadoopPath, address, hadoop_path, is_uri
+from purgatorio_pipeline.incremental.batch import judge_batch
+from purgatorio_pipeline.incremental.kept import result_of
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import NoTraces, find_on_hadoop, find_traces
+from purgatorio_pipeline.spark_fold import check_files as check_on_spark
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
@@ -74,24 +75,25 @@ def test_a_check_that_touches_no_local_path(spark: SparkSession, tmp_path: Path)
     assert all(isinstance(path, HadoopPath) for path in found)
     lake = hadoop_path(spark, (tmp_path / "lake").as_uri())
     (tmp_path / "lake" / "silver" / ".staged-found").mkdir(parents=True)
-    checked = check_traces(spark, found, lake)
-    assert without_files(checked.result) == without_files(check_files(local))
+    result = result_of(judge_batch(spark, found, Lake(lake), full=False, keep_tables=True))
+    assert without_files(result) == without_files(check_files(local))
     for _ in range(2):
-        write_gold(Lake(lake), checked.result, spark.table("violations"), [])
+        told = spark.read.parquet(address(lake / "gold" / "violations")).localCheckpoint()
+        write_gold(Lake(lake), result, told, [])
     verdicts = pq.read_table(tmp_path / "lake" / "gold" / "verdicts").to_pylist()
     assert {row["file"] for row in verdicts} == {str(path) for path in found}
     violations = pq.read_table(tmp_path / "lake" / "gold" / "violations")
     assert violations.num_rows == sum(
-        clause.violations for run in checked.result.runs for clause in run.clauses.values()
+        clause.violations for run in result.runs for clause in run.clauses.values()
     )
     assert not list((tmp_path / "lake").glob("*/.[so]*"))
 
 
-def both_ways(spark: SparkSession, folder: Path, lake: Path) -> tuple[CheckResult, CheckResult]:
+def both_ways(spark: SparkSession, folder: Path) -> tuple[CheckResult, CheckResult]:
     """The traces of a folder by path, read in this process, and by URI on Spark."""
     local = check_files(find_traces([str(folder)]))
     found = find_on_hadoop(spark, [f"file://{folder}"])
-    return local, check_traces(spark, found, hadoop_path(spark, lake.as_uri())).result
+    return local, check_on_spark(spark, found)
 
 
 def broken_lines(result: CheckResult) -> list[dict[str, object]]:
@@ -133,7 +135,7 @@ def test_json_lines_come_to_the_same_by_uri(spark: SparkSession, tmp_path: Path)
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    local, remote = both_ways(spark, folder, tmp_path / "lake")
+    local, remote = both_ways(spark, folder)
     assert len(local.runs) == len(files)
     for by_path, by_uri in zip(local.runs, remote.runs, strict=True):
         assert by_uri.file == str(
@@ -146,9 +148,6 @@ def test_json_lines_come_to_the_same_by_uri(spark: SparkSession, tmp_path: Path)
     verdicts = {Path(run.file).name: run.verdict for run in remote.runs}
     assert verdicts["torn.jsonl.gz"] == verdicts["empty.jsonl"] == Verdict.INVALID_TRACE
     assert verdicts["plain.jsonl"] == verdicts["cut.jsonl.gz"] == Verdict.VIOLATED
-    raw = pq.read_table(tmp_path / "lake" / "bronze" / "lines").to_pylist()
-    plain = [row["text"] for row in raw if str(row["file"]).endswith("/plain.jsonl")]
-    assert plain == [line.decode() for line in whole.splitlines()]
 
 
 def named(run: object, folder: Path) -> str:
@@ -162,55 +161,31 @@ def damaged(packed: bytes) -> bytes:
     return packed[:middle] + bytes([packed[middle] ^ 0xFF]) + packed[middle + 1 :]
 
 
-@pytest.mark.slow
-def test_a_file_whose_bytes_did_not_all_come_is_not_judged(
+def test_what_is_not_read_from_there(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Hadoop leaves out a byte order mark and a row that is too long: counted, never passed over."""
-    whole = many("good", broken=False).write(tmp_path / "good.jsonl").read_bytes()
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + whole)
-    lines = whole.splitlines(keepends=True)
-    stretch = b"{" + b" " * 70_000 + b"}\n"
-    (tmp_path / "in" / "stretch.jsonl").write_bytes(b"".join([*lines[:9], stretch, *lines[9:]]))
-    monkeypatch.setattr(remote_lines, "MAX_ROW_BYTES", 1 << 16)
-    local, remote = both_ways(spark, tmp_path / "in", tmp_path / "lake")
-    assert [run.verdict for run in remote.runs] == [Verdict.INVALID_TRACE] * 2
-    assert [run.verdict for run in local.runs] == [Verdict.INVALID_TRACE] * 2
-    assert all("from a copy on a local path" in str(run.problems) for run in remote.runs)
-    # The twin: a shorter row passes, and the lines of the file are what is wrong with it.
-    monkeypatch.undo()
-    _, remote = both_ways(spark, tmp_path / "in", tmp_path / "lake")
-    assert "stretch.jsonl:10" in str(remote.runs[1].problems)
-
-
-def test_what_is_not_read_from_there(spark: SparkSession, tmp_path: Path) -> None:
-    """Parquet from other hands and names that Spark passes over are refused; a typed trace that is not in order is
-    invalid, never passed over."""
-    table = pq.read_table(TRACES / "kafka-clean-1k.parquet")
+    """Names that Spark passes over or takes for patterns, and what is too large for one piece, are refused; Parquet
+    that is not in order is invalid, as by path."""
     refused = {
-        "other.parquet": "only Parquet with the published columns",
         "_run.jsonl": "Spark passes over a name like this",
-        "run": "Spark passes over a name like this",
         "a,b.jsonl": "under a name without",
     }
     (tmp_path / "refused").mkdir()
+    whole = (TRACES / "kafka-clean-1k.jsonl").read_bytes()
     for name, why in refused.items():
-        (tmp_path / "refused" / name).write_bytes((TRACES / "kafka-clean-1k.jsonl").read_bytes())
-        if name == "other.parquet":
-            pq.write_table(
-                table.rename_columns([f"my_{column}" for column in table.column_names]),
-                tmp_path / "refused" / name,
-            )
+        (tmp_path / "refused" / name).write_bytes(whole)
         with pytest.raises(NoTraces, match=why):
             find_on_hadoop(spark, [f"file://{tmp_path}/refused/{name}"])
     with pytest.raises(NoTraces, match="no trace at"):
         find_on_hadoop(spark, [(tmp_path / "absent").as_uri()])
+    table = pq.read_table(TRACES / "kafka-clean-1k.parquet")
     (tmp_path / "typed").mkdir()
     pq.write_table(table.slice(0, table.num_rows // 2).take([0, 2, 1]), tmp_path / "typed" / "torn.parquet")
     pq.write_table(table.take([0, 5, 9]), tmp_path / "typed" / "gaps.parquet")
-    found = find_on_hadoop(spark, [(tmp_path / "typed").as_uri()])
-    assert [path.name for path in found] == ["gaps.parquet", "torn.parquet"]
-    runs = check_traces(spark, found, tmp_path / "lake").result.runs
-    assert [run.verdict for run in runs if "gaps" in run.file] == [Verdict.INVALID_TRACE]
-    assert any("from a copy on a local path" in problem for problem in runs[0].problems)
+    local, remote = both_ways(spark, tmp_path / "typed")
+    assert without_files(remote) != []
+    assert [run.verdict for run in remote.runs] == [run.verdict for run in local.runs]
+    assert remote.runs[1].verdict is Verdict.INVALID_TRACE
+    monkeypatch.setattr("purgatorio_pipeline.sources.MAX_BYTES", len(whole))
+    with pytest.raises(NoTraces, match="from a local path only"):
+        find_on_hadoop(spark, [(TRACES / "kafka-clean-1k.jsonl").as_uri()])

@@ -28,8 +28,6 @@ from pipeline.lake_reader import (
     same_as_at_once,
     some_of_all,
 )
-from purgatorio_pipeline import examples, gauges
-from purgatorio_pipeline.incremental import kept
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of
 from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dump, load
@@ -196,25 +194,6 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     assert any(one.examples for one in held)
     with pytest.raises(Unreadable):
         load(dump(held).encode().replace(b'"occasions"', b'"chances"'))
-
-
-def test_more_is_shown_of_a_file_than_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limits of a check count from its first file: a file that comes to the front is read once more."""
-    monkeypatch.setattr(gauges, "RUNS_MEASURED", 1)
-    for module in (examples, kept):
-        monkeypatch.setattr(module, "MAX_CAUSES", 1)
-    paths = [run(tmp_path, f"{name}.jsonl", broken=name != "a") for name in "abc"]
-    lake = tmp_path / "lake"
-    judged, _ = check(lake, paths)
-    assert (len(judged.examples), len(judged.gauges)) == (1, 1)
-    judged, read = check(lake, paths[2:])
-    assert (read, judged.files) == (["c.jsonl"], FileCounts(again=1, gone=2))
-    assert (len(judged.examples), len(judged.gauges)) == (1, 1)
-    same_as_at_once(judged, lake, paths[2:], tmp_path)
-    judged, read = check(lake, paths[1:])
-    assert read == ["b.jsonl"]
-    same_as_at_once(judged, lake, paths[1:], tmp_path)
-    assert check(lake, paths[1:])[1] == []
 
 
 def test_an_order_of_its_own(tmp_path: Path) -> None:

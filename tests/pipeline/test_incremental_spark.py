@@ -14,19 +14,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from figures import FIGURES, TRACES
 from pipeline.lake_reader import Killed, all_of, check, run, some_of_all
-from purgatorio_pipeline import session
+from purgatorio_pipeline import session, spark_fold
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental import batch
 from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process, judge_on_spark
 from purgatorio_pipeline.results.gather import gather
 from purgatorio_pipeline.results.known import with_known
-from purgatorio_pipeline.sources import Source
-from purgatorio_pipeline.sources import sources as found
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict
 
@@ -35,14 +33,14 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 @pytest.fixture
 def read(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that the ingest was given since the list was cleared; checks use the tests' session."""
+    """The names of the files that were judged since the list was cleared; checks use the tests' session."""
     names: list[str] = []
 
-    def sources(paths: Sequence[Place]) -> list[Source]:
-        names.extend(path.name for path in paths)
-        return found(paths)
+    def judge_files(session: SparkSession, places: Sequence[Place], *, full: bool, every: bool) -> DataFrame:
+        names.extend(place.name for place in places)
+        return spark_fold.judge_files(session, places, full=full, every=every)
 
-    monkeypatch.setattr("purgatorio_pipeline.engine.sources", sources)
+    monkeypatch.setattr(batch, "judge_files", judge_files)
     monkeypatch.setattr(session, "start_session", lambda *_, **__: spark)
     return names
 

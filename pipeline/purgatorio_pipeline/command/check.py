@@ -96,7 +96,7 @@ def command(
         if uris:
             raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
         with note(f"checking {_counted(paths)} {choice}", output):
-            judged = together(judge_in_process(others, operation), judge_wire(wire))
+            judged = together(judge_in_process(others, operation, full=full), judge_wire(wire))
     else:
         what = _counted(paths) if paths or not uris else " ".join(uris)
         with note(f"checking {what} {choice}", output):

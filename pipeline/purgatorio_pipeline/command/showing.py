@@ -67,9 +67,7 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
         "--master", help="Spark master, such as spark://host:7077; default local[*] or spark-submit's."
     )
     @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
-    @click.option(
-        "--full", is_flag=True, help="Judge every operation by the clauses, without the SQL screen."
-    )
+    @click.option("--full", is_flag=True, help="Judge every operation by the clauses, row by row.")
     @click.option(
         "--out",
         type=PlaceParam(),

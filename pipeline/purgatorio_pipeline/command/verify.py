@@ -101,7 +101,7 @@ def command(
 
         def judge(paths: Sequence[Path]) -> Judged:
             if engine_for(engine, paths, output, master=master).engine is Engine.PROCESS:
-                return judge_in_process(paths)
+                return judge_in_process(paths, full=full)
             return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
 
         with note(f"checking {len(records)} recorded runs", output):

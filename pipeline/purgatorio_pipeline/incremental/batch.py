@@ -2,61 +2,42 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
-from purgatorio_pipeline.engine import check_traces
-from purgatorio_pipeline.examples import fetch_examples
-from purgatorio_pipeline.gauges import measure_gauges, measured
-from purgatorio_pipeline.gold import VIOLATION_COLUMNS, measure_lateness, write_gold
+from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place, address
 from purgatorio_pipeline.incremental.check import Held
 from purgatorio_pipeline.incremental.kept import Kept
 from purgatorio_pipeline.incremental.ledger import BATCHES
-from purgatorio_pipeline.ingest import write_quarantine
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.spark_fold import VIOLATION_COLUMNS, judge_files, kept_rows
 from purgatorio_spec.trace.block import BrokenLine
 
-_VIOLATIONS = "gold/violations"
+_VIOLATIONS: Final = "gold/violations"
+_FOUND: Final = "silver/found"
 
 
 def judge_batch(
     spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool, keep_tables: bool
 ) -> list[Kept]:
-    """Read and judge files. `keep_tables`: with the raw lines and every violation among the tables."""
-    checked = check_traces(spark, places, lake.root, full=full, keep_lines=keep_tables)
-    runs = checked.result.runs
-    names = {key: run.run for key, run in enumerate(runs) if run.clauses}
-    late = measure_lateness(spark, names) if names else {}
-    gauges = measure_gauges(spark, names) if names else {}
-    if names and keep_tables:
+    """Read and judge files. `keep_tables`: with every violation in a table."""
+    found = judge_files(spark, places, full=full, every=keep_tables)
+    if keep_tables:
+        lake.write(_FOUND, found)
+        found = lake.read(spark, _FOUND)
         # The batch is a column, so that many of them can be read at once.
-        rows = spark.table("violations").select(*VIOLATION_COLUMNS)
+        rows = found.where("kept IS NULL").select(*VIOLATION_COLUMNS)
         lake.write(_VIOLATIONS, rows.withColumn("batch", fn.lit(lake.root.name)).coalesce(1))
-    examples = fetch_examples(checked.events, checked.result)
-    broken: dict[str, list[BrokenLine]] = defaultdict(list)
-    for line in checked.result.broken:
-        broken[line.file].append(line)
-    followed = set(measured(names))
-    return [
-        Kept(
-            run,
-            tuple(broken[run.file]),
-            late.get(key),
-            gauges.get(key),
-            key in followed,
-            {
-                (cause.clause, cause.cause): example
-                for cause, example in examples.items()
-                if cause.file == run.file
-            },
-        )
-        for key, run in enumerate(runs)
-    ]
+    by_key = kept_rows(found)
+    if keep_tables:
+        lake.remove(_FOUND)
+    return [by_key[key] for key in range(len(places))]
 
 
 def publish(spark: SparkSession, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
@@ -75,3 +56,11 @@ def publish(spark: SparkSession, lake: Lake, held: Sequence[Held], judged: Judge
         )
     write_gold(lake, judged.result, violations, judged.lateness)
     write_quarantine(lake, judged.result.broken)
+
+
+def write_quarantine(lake: Lake, broken: Sequence[BrokenLine]) -> None:
+    """Write the table of broken lines."""
+    names = ("file", "line", "field", "why", "hint", "text")
+    schema = pa.schema([pa.field(n, pa.int64() if n == "line" else pa.string()) for n in names])
+    rows = [{name: getattr(one, name) for name in names} for one in broken]
+    lake.write_arrow("bronze/quarantine", pa.Table.from_pylist(rows, schema=schema))

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental.identity import FileState, state_of
-from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dump, lacking, load
+from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dump, load
 from purgatorio_pipeline.incremental.ledger import BATCHES, Known, Ledger, load_ledger
 from purgatorio_pipeline.judging import FileCounts, Judged
 from purgatorio_pipeline.lake import Lake
@@ -60,15 +60,11 @@ def check_lake(lake: Lake, places: Sequence[Place], reader: Reader, checker: str
     held = _known(lake, ledger, states, checker)
     read: set[str] = set()
     number = ledger.batch
-    # The second time round: files that are known, but of which more is shown now than was kept.
-    for _ in range(2):
-        unread = [place for place in places if str(place) not in held]
-        todo = unread or [places[at] for at in lacking([held[str(place)].kept for place in places])]
-        if not todo:
-            break
+    todo = [place for place in places if str(place) not in held]
+    if todo:
         number += 1
         held |= _read(lake, f"{number:09d}", todo, states, reader)
-        read |= {str(place) for place in todo}
+        read = {str(place) for place in todo}
     ordered = [held[str(place)] for place in places]
     counts = _counts(ledger, states, read, checker)
     ledger = _commit(lake, ledger, Ledger(checker, number, _committed(ordered), ledger.number))

@@ -9,25 +9,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from purgatorio_pipeline.examples import MAX_CAUSES, Example
-from purgatorio_pipeline.gauges import measured
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.history.gauge_series import GaugePoint, GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.judge.process import Folded
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
-from purgatorio_spec.show.counterexample import counterexample
-from purgatorio_spec.show.selection import causes
+from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, counterexample
+from purgatorio_spec.show.selection import causes, kind_of
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, fields_of
 from purgatorio_spec.trace.parse import parse_fields
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Verdict, Violation
+
+MAX_CAUSES: Final = 50
+"""Causes of a check whose example is shown; beyond, a cause is reported by its words alone."""
+RUNS_MEASURED: Final = 100
+"""Runs whose gauges are drawn."""
+
+
+class Example(NamedTuple):
+    """The events that show a violation, in order; of a long history only the rows that `counterexample` looks at, and
+    how many were left in the trace."""
+
+    events: pa.Table
+    unfetched: int = 0
 
 
 class Unreadable(Exception):
@@ -36,15 +50,38 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One file. `followed`: its gauges were looked at, whether it has any or not. `examples`: by clause and cause the
-    events that show the first violation, of the causes for which they were fetched."""
+    """One file. `examples`: by clause and cause the events that show the first violation."""
 
     run: RunResult
     broken: tuple[BrokenLine, ...] = ()
     late: Lateness | None = None
     gauges: GaugeSeries | None = None
-    followed: bool = False
     examples: Mapping[tuple[str, str], Example] = field(default_factory=dict)
+
+
+def kept_of(folded: Folded, broken: Sequence[BrokenLine]) -> Kept:
+    """What is kept of a file that was read and judged."""
+    examples = {
+        (key.clause, key.cause): example_of(events, violation)
+        for key, _, violation, events in folded.examples()[:MAX_CAUSES]
+    }
+    return Kept(folded.result, tuple(broken), folded.lateness, folded.gauges, examples)
+
+
+def example_of(events: pa.Table, violation: Violation) -> Example:
+    """Of all that went on beside a check its own thread; of that the first and last rows and the witnesses."""
+    i = events.column("i").to_numpy()
+    witness = np.isin(i, violation.events)
+    if kind_of(violation) == "check":
+        thread = events.filter(pa.array(i == violation.events[0])).column("th")
+        if len(thread):
+            mine = pc.equal(events.column("th"), thread[0])
+            events = events.filter(mine)
+            witness = witness[np.asarray(mine)]
+    count = events.num_rows
+    place = np.arange(count)
+    shown = witness | (place < HEAD_ROWS) | (place >= count - TAIL_ROWS)
+    return Example(events.filter(pa.array(shown)), int(count - shown.sum()))
 
 
 def result_of(kept: Sequence[Kept]) -> CheckResult:
@@ -62,27 +99,13 @@ def assemble(kept: Sequence[Kept]) -> Judged:
         for key, _, count, violation in islice(causes(result), MAX_CAUSES)
         if (example := by_file[key.file].examples.get((key.clause, key.cause))) is not None
     }
-    gauges = [kept[at].gauges for at in _followed(kept)]
+    measured = [one.gauges for one in kept if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,
         examples,
         [one.late for one in kept if one.late is not None],
-        [one for one in gauges if one is not None],
+        [one for one in measured if one is not None],
     )
-
-
-def lacking(kept: Sequence[Kept]) -> list[int]:
-    """The places of files of which more is shown in this order than was kept of them."""
-    at = {one.run.file: at for at, one in enumerate(kept)}
-    lacks = {n for n in _followed(kept) if not kept[n].followed}
-    for key, _, _, _ in islice(causes(result_of(kept)), MAX_CAUSES):
-        if (key.clause, key.cause) not in kept[at[key.file]].examples:
-            lacks.add(at[key.file])
-    return sorted(lacks)
-
-
-def _followed(kept: Sequence[Kept]) -> list[int]:
-    return measured(at for at, one in enumerate(kept) if one.run.clauses)
 
 
 def dump(kept: Sequence[Kept]) -> str:
@@ -94,7 +117,6 @@ def dump(kept: Sequence[Kept]) -> str:
             "broken": one.broken,
             "late": one.late,
             "gauges": one.gauges,
-            "followed": one.followed,
             "examples": [
                 [*key, example.unfetched, example.events.to_pylist()] for key, example in one.examples.items()
             ],
@@ -121,7 +143,6 @@ def _kept(one: dict[str, Any]) -> Kept:
         gauges=None
         if gauges is None
         else GaugeSeries(**{**gauges, "points": tuple(GaugePoint(**point) for point in gauges["points"])}),
-        followed=one["followed"],
         examples={
             (clause, cause): Example(pa.Table.from_pylist(rows, schema=EVENT_SCHEMA), unfetched)
             for clause, cause, unfetched, rows in one["examples"]

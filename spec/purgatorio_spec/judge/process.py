@@ -98,7 +98,7 @@ def fold_reader(
     outer = outer_of(facts)
     run = fold.run(outer)
     rowwise = full or only is not None
-    found = judge_run(run, fold.table(), only) if rowwise else fold.conclude(outer, again, tally)
+    found = judge_run(run, fold.table(), only, tally) if rowwise else fold.conclude(outer, again, tally)
     return Folded(conclude(facts, run, found), fold, again)
 
 

@@ -30,13 +30,13 @@ from purgatorio_spec.judge.tally import RunTally, judged_clauses
 SUMMARIES: Final = 50_000
 
 
-def judge_run(run: Run, table: pa.Table, only: str | None = None) -> RunTally:
+def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTally | None = None) -> RunTally:
     """All clauses over one run, given its events (`EVENT_SCHEMA`) in the order of `i`.
 
     `only`: judge this one operation or task alone, with the context that the whole run gives it.
     """
     clauses = judged_clauses(run)
-    tally = RunTally()
+    tally = RunTally() if tally is None else tally
     threads = thread_context(table)
     context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
     if only is not None:

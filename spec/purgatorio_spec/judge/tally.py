@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -79,11 +79,13 @@ class Tally:
 
 @dataclass(slots=True)
 class RunTally:
-    """What all clauses came to over some parts of a run; `orphans` are returns without their call."""
+    """What all clauses came to over some parts of a run; `orphans` are returns without their call. `told` hears of each
+    violation, of which only the first few are kept."""
 
     clauses: dict[str, Tally] = field(default_factory=dict)
     orphans: int = 0
     first_orphan_i: int | None = None
+    told: Callable[[Violation], None] | None = None
 
     def merge(self, other: RunTally) -> None:
         """Add another worker's."""
@@ -108,6 +110,8 @@ class RunTally:
             if judgement is not None:
                 self.clauses.setdefault(clause.id, Tally()).add(judgement)
                 broken += [] if judgement.violation is None else [judgement.violation]
+                if self.told is not None and judgement.violation is not None:
+                    self.told(judgement.violation)
         return broken
 
 

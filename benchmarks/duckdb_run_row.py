@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from purgatorio_pipeline.screen import CLAUSES_OF_OPERATIONS, LIMIT
+from benchmarks.duckdb_screen import CLAUSES_OF_OPERATIONS, LIMIT
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.history.run import Run
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from purgatorio_pipeline.screen import Dialect
+from benchmarks.duckdb_screen import Dialect
 
 STRETCH: Final = 1 << 16
 """Positions of a run that one group of a window holds at most: of a billion events in a run, 15 thousand rows are left

@@ -1,0 +1,211 @@
+"""The fold on Spark: a file, or a run whose events are in a table, is judged by one task as this process would.
+
+A task is what `mapInArrow` gives a Python worker: it reads the trace where it lies and yields one row with all that is
+kept of it, and one row a violation. Nothing is shuffled but the events of a watch, which come in several files a run.
+Files on Hadoop's file systems come to their task whole, as Spark reads them, and lie in a temporary file while they are
+judged; a file above 2 GiB is not read from there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from purgatorio_pipeline.hadoop import HadoopPath, Place
+from purgatorio_pipeline.incremental.kept import Kept, dump, kept_of, load, result_of
+from purgatorio_pipeline.placed import with_run_keys
+from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.judge.process import fold_reader, outer_of
+from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.coded import coded
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, Fields
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import Violation
+
+TASKS_A_SLOT: Final = 16
+"""Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""
+VIOLATION_COLUMNS: Final = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
+_FOUND: Final[Fields] = [
+    pa.field("run_key", pa.int32()),
+    pa.field("clause", pa.string()),
+    pa.field("cause", pa.string()),
+    pa.field("subject", pa.string()),
+    pa.field("events", pa.list_(pa.int64())),
+    pa.field("allowed", pa.string()),
+    pa.field("seen", pa.string()),
+    pa.field("kept", pa.string()),
+]
+FOUND_SCHEMA: Final = pa.schema(_FOUND)
+"""A violation, or with `kept` what is kept of a run."""
+_ROWS: Final = 10_000
+
+Batches = Iterable[pa.RecordBatch]
+Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows on their way to Spark."""
+
+    run_key: int
+    held: list[dict[str, object]] = field(default_factory=list)
+
+    def violation(self, one: Violation) -> None:
+        """Add a violation."""
+        self.held.append(
+            {
+                "run_key": self.run_key, "clause": one.clause, "cause": one.cause, "subject": one.subject,
+                "events": list(one.events), "allowed": one.allowed, "seen": one.seen,
+            }
+        )  # fmt: skip
+
+    def kept(self, one: Kept) -> None:
+        """Add what is kept of the run."""
+        self.held.append({"run_key": self.run_key, "kept": dump([one])})
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All of them."""
+        for start in range(0, len(self.held), _ROWS):
+            yield pa.RecordBatch.from_pylist(self.held[start : start + _ROWS], schema=FOUND_SCHEMA)
+
+
+def judge_files(spark: SparkSession, places: Sequence[Place], *, full: bool, every: bool) -> DataFrame:
+    """The rows (`FOUND_SCHEMA`) of some trace files, run keys in their order. `every`: with each violation."""
+    schema = from_arrow_schema(FOUND_SCHEMA)
+    local = [(key, str(place)) for key, place in enumerate(places) if isinstance(place, Path)]
+    there = {str(place): key for key, place in enumerate(places) if isinstance(place, HadoopPath)}
+    frames: list[DataFrame] = []
+    if local:
+        tasks = min(len(local), TASKS_A_SLOT * spark.sparkContext.defaultParallelism)
+        rows = spark.sparkContext.parallelize(_dealt(local, tasks), tasks)
+        frames.append(
+            spark.createDataFrame(rows, "run_key int, path string").mapInArrow(_of_paths(full, every), schema)
+        )
+    if there:
+        read = spark.read.format("binaryFile").load(list(there))
+        keyed = with_run_keys(spark, read, there, fn.col("path"), fn.col("content"))
+        frames.append(keyed.mapInArrow(_of_contents(there, full, every), schema))
+    found = frames[0]
+    return found if len(frames) == 1 else found.unionByName(frames[1])
+
+
+def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[tuple[int, str]]:
+    """The files in an order that gives each task some of the large ones and some of the small ones."""
+    by_size = sorted(files, key=lambda file: Path(file[1]).stat().st_size, reverse=True)
+    return [file for task in range(tasks) for file in by_size[task::tasks]]
+
+
+def _of_paths(full: bool, every: bool) -> Task:
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for key, path in zip(
+                batch.column("run_key").to_pylist(), batch.column("path").to_pylist(), strict=True
+            ):
+                yield from _judged(int(str(key)), TraceReader(Path(str(path))), full, every)
+
+    return task
+
+
+def _of_contents(names: Mapping[str, int], full: bool, every: bool) -> Task:
+    by_key = {key: name for name, key in names.items()}
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for key, content in zip(
+                batch.column("run_key").to_pylist(), batch.column("content"), strict=True
+            ):
+                with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
+                    copy.write(memoryview(content.as_buffer()))
+                    copy.flush()
+                    run_key = int(str(key))
+                    yield from _judged(run_key, TraceReader(Path(copy.name), by_key[run_key]), full, every)
+
+    return task
+
+
+def _judged(run_key: int, reader: TraceReader, full: bool, every: bool) -> Iterator[pa.RecordBatch]:
+    rows = _Rows(run_key)
+    tally = RunTally(told=rows.violation if every else None)
+    rows.kept(kept_of(fold_reader(reader, tally, full=full), reader.broken))
+    yield from rows.batches()
+
+
+def kept_rows(found: DataFrame) -> dict[int, Kept]:
+    """By run key what is kept of each run."""
+    rows = found.where("kept IS NOT NULL").select("run_key", "kept").collect()
+    return {int(row["run_key"]): load(row["kept"])[0] for row in rows}
+
+
+def judge_runs(events: DataFrame, facts: Mapping[int, TraceFacts], *, every: bool = False) -> DataFrame:
+    """The rows of runs whose events (`run_key` and `EVENT_SCHEMA`, in any order) are in a table, by run key what their
+    files told. A run is sorted and judged by one task, in memory."""
+    ordered = events.select("run_key", *EVENT_SCHEMA.names).repartition("run_key")
+    task = _of_events(dict(facts), every)
+    return ordered.sortWithinPartitions("run_key", "i").mapInArrow(task, from_arrow_schema(FOUND_SCHEMA))
+
+
+def _of_events(facts: Mapping[int, TraceFacts], every: bool) -> Task:
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        current, fold = -1, None
+        for batch in batches:
+            keys = batch.column("run_key")
+            for key in keys.unique().to_pylist():
+                run_key = int(str(key))
+                if run_key != current:
+                    yield from _concluded(current, fold, facts, every)
+                    current, fold = run_key, _fold_of(facts.get(run_key))
+                if fold is not None:
+                    mine = batch.filter(pa.compute.equal(keys, pa.scalar(run_key, pa.int32())))
+                    fold.feed(coded(mine.select(EVENT_SCHEMA.names)))
+        yield from _concluded(current, fold, facts, every)
+
+    return task
+
+
+def _fold_of(facts: TraceFacts | None) -> Fold | None:
+    if facts is None or facts.header is None or facts.header.profile not in PROFILES:
+        return None
+    return Fold(facts.header, held_bytes=None)
+
+
+def _concluded(
+    run_key: int, fold: Fold | None, facts: Mapping[int, TraceFacts], every: bool
+) -> Iterator[pa.RecordBatch]:
+    if fold is None:
+        return
+    rows = _Rows(run_key)
+    tally = RunTally(told=rows.violation if every else None)
+    rows.kept(Kept(_result(facts[run_key], fold, tally)))
+    yield from rows.batches()
+
+
+def _result(facts: TraceFacts, fold: Fold | None, tally: RunTally) -> RunResult:
+    if fold is None:
+        return conclude(facts, None, tally)
+    outer = outer_of(facts)
+    return conclude(facts, fold.run(outer), fold.conclude(outer, tuple, tally))
+
+
+def results_of(found: DataFrame, facts: Mapping[int, TraceFacts]) -> list[RunResult]:
+    """The results of `judge_runs` in the order of their keys, those of runs without an event too."""
+    kept = kept_rows(found)
+    return [
+        kept[key].run if key in kept else _result(one, _fold_of(one), RunTally())
+        for key, one in sorted(facts.items())
+    ]
+
+
+def check_files(spark: SparkSession, places: Sequence[Place], *, full: bool = False) -> CheckResult:
+    """Judge trace files on Spark; nothing is left behind."""
+    kept = kept_rows(judge_files(spark, places, full=full, every=False))
+    return result_of([kept[key] for key in range(len(places))])
