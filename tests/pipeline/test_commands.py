@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_written_is_wrong_input(tmp_path: Path) -> None:
 def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Status 130 as shells have it; 1 would say that a promise is broken."""
 
-    def stopped(*_: object) -> None:
+    def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     path = tmp_path / "t.jsonl"

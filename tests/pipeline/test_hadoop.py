@@ -75,6 +75,7 @@ def test_a_check_that_touches_no_local_path(spark: SparkSession, tmp_path: Path)
     assert all(isinstance(path, HadoopPath) for path in found)
     lake = hadoop_path(spark, (tmp_path / "lake").as_uri())
     (tmp_path / "lake" / "silver" / ".staged-found").mkdir(parents=True)
+    Lake(lake).sweep()
     result = result_of(judge_batch(spark, found, Lake(lake), full=False, keep_tables=True))
     assert without_files(result) == without_files(check_files(local))
     for _ in range(2):
