@@ -34,6 +34,11 @@ def drive_real(
     """
     settled = talk.conversation.settled
     talk.call(Start(part, "real"))
+    run = _RealRun(talk, description, give_up_ns)
+    reach = Reach(run, description, part, seed)
+    if operations >= REACHES_FROM and part == "purgatory":
+        # First: what has expired before widens the bound on garbage.
+        reach.garbage(8)
     start_s = time.monotonic()
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
@@ -47,13 +52,9 @@ def drive_real(
             talk.ask(Gauge(), due.lane)
         if number % report == 0:
             progress(len(settled.known) - len(settled.pending))
-    run = _RealRun(talk, description, give_up_ns)
     run.settle()
     if operations >= REACHES_FROM:
-        reach = Reach(run, description, part, seed)
         reach.in_real_time()
-        if part == "purgatory":
-            reach.garbage(8)
         run.settle()
     if not settled.pending or description.late_ns is not None:
         talk.call(Quiesce())

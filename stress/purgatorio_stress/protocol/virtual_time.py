@@ -96,6 +96,11 @@ def drive_virtual(
     """Carry out the calls, and then what is beyond a plan; what of that was left out, and why. Raises SubjectFailed."""
     run = _VirtualRun(talk, clock, description, random.Random(f"jumps/{seed}"), manner)
     talk.call(Start(part, "virtual", clock.now_ns))
+    reach = Reach(run, description, part, seed)
+    if operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
+        # First: what has expired before widens the bound on garbage.
+        reach.garbage(100)
+    run.plan_ns = clock.now_ns
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
         if manner == "steps":
@@ -109,13 +114,9 @@ def drive_virtual(
             progress(len(talk.conversation.settled.known) - len(talk.conversation.settled.pending))
     run.come_to_rest(manner)
     talk.call(Quiesce())
-    reach = Reach(run, description, part, seed)
     if operations < REACHES_FROM:
         return f"levels, days and purges: only from {REACHES_FROM} operations on"
     reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
-    if part == "purgatory" and manner == "steps":
-        reach.garbage(100)
-    run.come_to_rest(manner)
     talk.call(Quiesce())
     return reach.left_out
 
@@ -125,7 +126,7 @@ class _VirtualRun:
         self, talk: Talk, clock: VirtualClock, description: Description, dice: random.Random, manner: Manner
     ) -> None:
         self._manner = manner
-        self.start_ns = clock.now_ns
+        self.start_ns = self.plan_ns = clock.now_ns
         self.dice = dice
         self._talk = talk
         self._clock = clock
@@ -142,7 +143,7 @@ class _VirtualRun:
 
     def moment_of(self, due: Due) -> int:
         """When it is due; every third call waits for the next tick, for a call just at a tick is a case of its own."""
-        moment_ns = self.start_ns + due.at_ns
+        moment_ns = self.plan_ns + due.at_ns
         on_tick_ns = moment_ns + -moment_ns % self._tick_ns
         if on_tick_ns % self._unit_ns or self.dice.random() >= 1 / 3:
             return moment_ns
