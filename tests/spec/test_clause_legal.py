@@ -17,6 +17,17 @@ def kept(made: Trace, clause: str) -> ClauseResult:
     return results[clause]
 
 
+def test_a_force_within_a_force_ran_the_callback() -> None:
+    """Before it claims, a `force_complete` calls back, and a check made there completes the operation."""
+    made = Trace()
+    made.register("a")
+    made.point("ready", "a", th="c", back_ns=500)
+    outer = made.start("force_complete", "a", th="c")
+    made.check("k", "a")
+    made.end(outer, 0)
+    kept(made, "O1")
+
+
 def test_a_run_handed_to_the_executor_may_start_after_the_completion() -> None:
     """The completion came after the deadline: its task was under way already, up to 74 ms later on a real machine."""
     made = Trace()

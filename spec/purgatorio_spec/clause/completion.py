@@ -61,8 +61,10 @@ def once(_run: Run, history: OperationHistory) -> Finding:
                 f"the call on {winner.th} returned true, and no on_complete ran inside it",
             )
     for done in completes:
-        for force in history.forces:
-            if force.contains(done) and force.out == 0:
+        # Of forces within forces the innermost ran it: a check made at the start of one may complete the operation.
+        around = [force for force in history.forces if force.contains(done)]
+        for force in around:
+            if force.out == 0 and not any(force.contains(inner) for inner in around):
                 return Broken(
                     "loser-ran-callback",
                     [force.call_i, done.call_i, force.end_i],
