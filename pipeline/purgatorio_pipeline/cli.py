@@ -51,6 +51,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
         "report": _command("report", "One page of what several commands found."),
         "subjects": _command("subjects", "Survey timers that nobody here wrote, by their own promises."),
+        "clause": _command(
+            "clause", "A clause's story: sentence, function, lines that keep it, mutants, twins."
+        ),
     },
     "Check this project's own reference": {
         "explore": _command("explore", "Search the interleavings of the reference's own code."),

@@ -68,7 +68,8 @@ class Dialect(Protocol):
         """The profile of this dialect: `pending-flag` or `locked`."""
 
     def force_complete(self, operation: Completable) -> bool:
-        """Complete it unless somebody has: flag, timer cancelled, `on_complete`, in this order."""
+        """Complete it unless somebody has: flag, timer cancelled, `on_complete`, in this order. [O2] Nothing else calls
+        `on_complete`."""
 
     def safe_try_complete(self, operation: Completable) -> bool:
         """Try it because one of its keys had an event; True iff this call completed it."""

@@ -31,7 +31,10 @@ class Locked:
     name = "locked"
 
     def force_complete(self, operation: Completable) -> bool:
-        """Look without the lock, look again under it; then flag, cancel, call back, all under it."""
+        """Look without the lock, look again under it; then flag, cancel, call back, all under it.
+
+        [O6] Whoever tries holds it, too, so the two never overlap.
+        """
         if operation.completed.get():
             return False
         with operation.lock:

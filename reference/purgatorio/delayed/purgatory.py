@@ -156,7 +156,7 @@ class Purgatory(Generic[Op]):
         return sum(watchers.purge_completed() for watchers in self._all_watchers())
 
     def watched(self) -> int:
-        """The gauge PurgatorySize: watch entries. Costs time proportional to the number of keys."""
+        """[P2] The gauge PurgatorySize: watch entries. Costs time proportional to the number of keys."""
         return sum(watchers.size() for watchers in self._all_watchers())
 
     def num_delayed(self) -> int:

@@ -1,0 +1,74 @@
+"""`purgatorio clause`: the story of a clause."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from purgatorio_spec.clause.public import public_clauses
+from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.profile import PROFILES
+from purgatorio_stress.mutant.catalogue import MUTANTS
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+"""The checkout, where there is one: the lines of the reference and the tests are looked up in it."""
+
+
+@click.command()
+@click.argument("name", metavar="ID")
+def command(name: str) -> None:
+    """The story of the clause ID: what it says, where it is judged, which lines keep it, what breaks it.
+
+    \b
+      purgatorio clause O4
+    """
+    promises = public_clauses()
+    if name not in promises:
+        raise click.UsageError(f"no clause {name}: `purgatorio check --clauses` lists those of traces")
+    click.echo(f"{name}  {promises[name]}")
+    for title, lines in _story(name):
+        click.echo(f"\n{title}")
+        for line in lines:
+            click.echo(f"  {line}")
+
+
+def _story(name: str) -> Iterator[tuple[str, list[str]]]:
+    clause = CLAUSES.get(name)
+    if clause is not None:
+        yield "formula", clause.formula.split(";  ")
+        yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
+        yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
+        places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
+        yield "judged by", list(places)
+    tag, word = re.compile(rf"\[{name}\]"), re.compile(rf'"{name}"')
+    kept = _lines(ROOT / "reference", tag)
+    yield "kept in the reference", kept or ["no line is tagged with it (or there is no checkout here)"]
+    broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
+    yield "broken by", broken or ["no mutant"]
+    twins = _lines(ROOT / "tests", word, "clause_twins.py")
+    yield "twins", twins or ["none, or there is no checkout here"]
+    files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", word, "test_*.py")})
+    yield "tests", files or ["none, or there is no checkout here"]
+
+
+def _place(judge: object) -> str:
+    code = getattr(inspect.unwrap(judge), "__code__", None)  # type: ignore[arg-type]  # any of the judges is a function
+    if code is None:
+        return "?"
+    path = Path(code.co_filename)
+    return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}:{code.co_firstlineno}"
+
+
+def _lines(folder: Path, wanted: re.Pattern[str], names: str = "*.py") -> list[str]:
+    """Where it stands, with the line."""
+    found = []
+    for path in sorted(folder.rglob(names)) if folder.is_dir() else ():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if wanted.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    return found

@@ -1,0 +1,32 @@
+"""`purgatorio clause ID`: a rule's story in a minute, and no rule without one."""
+
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline.command.clause import command
+from purgatorio_spec.clause.registry import CLAUSES
+
+WITHOUT_MUTANT: Final = {"O2", "O7"}
+"""No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`)."""
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_each_clause_has_every_leg(clause: str) -> None:
+    """Sentence, formula, function, a line of the reference, mutants, twins, tests."""
+    told = CliRunner().invoke(command, [clause])
+    assert told.exit_code == 0
+    assert told.output.startswith(f"{clause}  {CLAUSES[clause].promise}")
+    parts = dict(part.split("\n", 1) for part in told.output.split("\n\n")[1:])
+    assert set(parts) >= {"formula", "judged by", "kept in the reference", "broken by", "twins", "tests"}
+    empty = {title for title, text in parts.items() if text.strip().startswith(("no ", "none", "?"))}
+    assert empty == ({"broken by"} if clause in WITHOUT_MUTANT else set())
+    assert "spec/purgatorio_spec/clause/" in parts["judged by"]
+
+
+def test_a_clause_of_the_code_has_a_story_and_an_unknown_one_has_none() -> None:
+    """Status 2 and what to type."""
+    assert CliRunner().invoke(command, ["O8"]).exit_code == 0
+    wrong = CliRunner().invoke(command, ["O99"])
+    assert (wrong.exit_code, "check --clauses" in wrong.output) == (2, True)
