@@ -146,6 +146,7 @@ Case = tuple[str, Verdict, Callable[[Path], None]]
 CASES: Final[dict[str, Case]] = {
     "broken line in the middle": ("a.jsonl", INVALID, inserted(7, b'{"kind":"event","i":')),
     "cut in the middle of a line": ("a.jsonl", UNKNOWN, cut(0.6)),
+    "a field twice": ("a.jsonl", INVALID, changed(6, b'"i":', b'"i":0,"i":')),
     "cut gzip": ("a.jsonl.gz", UNKNOWN, cut_gzip),
     "cut zstd": ("a.jsonl.zst", UNKNOWN, cut_zstd),
     "cut parquet": ("a.parquet", INVALID, cut(0.6)),

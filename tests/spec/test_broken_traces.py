@@ -125,8 +125,20 @@ def test_crlf_line_ends_are_read(tmp_path: Path) -> None:
     assert check_files([path]).runs[0].verdict == Verdict.PASS
 
 
-def test_of_a_key_given_twice_the_last_counts(tmp_path: Path) -> None:
-    """As in most JSON readers; the fast path must not take the first."""
+@pytest.mark.parametrize(
+    "twice", [b'"i":77777,"i":4', b'"i" :77777,"i":4', b'"i":4,"x_a":{"b":1,"b":"\\":"}']
+)
+def test_a_key_given_twice_is_refused(tmp_path: Path, twice: bytes) -> None:
+    """Readers differ in which value counts; at any depth, and whatever white space or text stands around it."""
     path = tmp_path / "a.jsonl"
-    changed(5, b'"i":4', b'"i":77777,"i":4')(path)
+    changed(5, b'"i":4', twice)(path)
+    result = check_files([path])
+    assert result.runs[0].verdict == Verdict.INVALID_TRACE
+    assert "stands twice" in result.broken[0].why
+
+
+def test_colons_in_texts_are_no_keys(tmp_path: Path) -> None:
+    """The twin: text that looks like a key, and white space before a colon."""
+    path = tmp_path / "a.jsonl"
+    changed(5, b'"i":4', b'"i" : 4,"x_a":"\\"b\\":"')(path)
     assert check_files([path]).runs[0].verdict == Verdict.PASS

@@ -7,6 +7,8 @@ its call, the count in the end record) is in `purgatorio_spec.trace.reader` and 
 
 from __future__ import annotations
 
+import json
+import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,7 +69,31 @@ def parse_line(line: bytes) -> Record:
         raise _not_json(line, bad) from None
     if not isinstance(fields, dict):
         raise Refusal("$", f"a JSON {type(fields).__name__}, not an object", "write one JSON object a line")
+    if line.count(b'":') != _names(fields) or _SPACED.search(line):
+        _refuse_repeated(line)
     return parse_fields(fields)
+
+
+_SPACED: Final = re.compile(rb'"\s+:')
+
+
+def _names(value: object) -> int:
+    """The names in a JSON value; where a line has another number of colons after quotes, one may be there twice."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(_names, value.values()))
+    return sum(map(_names, value)) if isinstance(value, list) else 0
+
+
+def _refuse_repeated(line: bytes) -> None:
+    """A name twice in one object: readers differ in which of its values counts."""
+
+    def once(pairs: list[tuple[str, object]]) -> None:
+        names = [name for name, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise Refusal(name, "stands twice in one object", "write each field once")
+
+    json.loads(line, object_pairs_hook=once)
 
 
 def _not_json(line: bytes, bad: orjson.JSONDecodeError) -> Refusal:
