@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress.drawn.act import BadProgram
@@ -17,6 +18,7 @@ from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.table import chrome_trace, table
+from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
 from purgatorio_stress.scenario.campaign import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -46,6 +48,17 @@ from purgatorio_stress.scenario.registry import SCENARIOS
     help="Put this known bug (see `mutants`), or the patches of a file of your own, into the code first.",
 )
 @click.option("--drawn", is_flag=True, help="Draw programs; SCENARIO names subjects then (default: all).")
+@click.option(
+    "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
+)
+@click.option("--adapter", metavar="MODULE:CLASS", help="For --package: threads() and check(); see the docs.")
+@click.option(
+    "--early",
+    type=click.IntRange(0, 9),
+    default=0,
+    help="For --package: so many time-outs a thread come while others could go on.",
+)
+@click.option("--races", is_flag=True, help="For --package: a data race is a violation.")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
 @click.option(
     "--chrome",
@@ -63,6 +76,10 @@ def command(
     seed: int,
     mutant: str | None,
     drawn: bool,
+    packages: tuple[str, ...],
+    adapter: str | None,
+    early: int,
+    races: bool,
     token: str | None,
     chrome: Path | None,
     as_json: bool,
@@ -78,12 +95,18 @@ def command(
     purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
     purgatorio explore --mutant my_bug.py      # anybody's patches, against all of them
     purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
+    purgatorio explore --package my_timer --adapter my_adapter:MyTimer
     purgatorio explore --replay TOKEN
     """
     if show_list:
         for scenario in SCENARIOS.values():
             echo_line(f"{scenario.name:30} {scenario.threads} threads  {scenario.about}", 42)
         return
+    if packages or adapter:
+        run_foreign(
+            packages, adapter, Limits(schedules, seconds, preemptions),
+            strategy=strategy, seed=seed, early=early, races_count=races, as_json=as_json,
+        )  # fmt: skip
     bug = _bug(mutant)
     if token is not None:
         _replay(token, bug, chrome, as_json)
@@ -187,6 +210,8 @@ def _show(one: Explored) -> None:
 def _replay(text: str, bug: Bug, chrome: Path | None, as_json: bool) -> None:
     try:
         token = Token.parse(text)
+        if token.scenario == FOREIGN:
+            run_foreign_token(token, as_json)
         run = replay_token(token, bug.patches)
     except BadToken as error:
         raise click.UsageError(str(error)) from None

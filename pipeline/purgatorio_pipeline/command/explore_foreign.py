@@ -1,0 +1,74 @@
+"""`purgatorio explore --package ... --adapter ...`: the interleavings of other people's Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from purgatorio_pipeline.command.line import echo_line
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.explorer.replay import BadToken, Token
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.foreign.explored import (
+    STRATEGIES,
+    CannotLoad,
+    explore_foreign,
+    lines_of,
+    replay_foreign,
+    table,
+)
+
+__all__ = ["run_foreign", "run_foreign_token"]
+
+
+def run_foreign(
+    packages: Sequence[str],
+    adapter: str | None,
+    limits: Limits,
+    *,
+    strategy: str | None,
+    seed: int,
+    early: int,
+    races_count: bool,
+    as_json: bool,
+) -> NoReturn:
+    """Explore, print, and leave with the verdict's status."""
+    if adapter is None or not packages:
+        raise click.UsageError("--package and --adapter go together: what to explore, and MODULE:CLASS")
+    if strategy not in (None, *STRATEGIES):
+        raise click.UsageError(f"--package can be searched by {', '.join(STRATEGIES)}, not by {strategy}")
+    try:
+        explored = explore_foreign(
+            packages, adapter, limits, strategy=strategy or "dpor", seed=seed, early=early,
+            races_count=races_count,
+        )  # fmt: skip
+    except CannotLoad as error:
+        raise click.UsageError(str(error)) from None
+    if as_json:
+        whole = {"verdict": str(explored.verdict), "scenarios": [explored.as_json()]}
+        click.echo(json.dumps(whole, ensure_ascii=False))
+    else:
+        for line in lines_of(explored):
+            echo_line(line, 10)
+        if explored.rows:
+            click.echo("\n" + table(explored))
+    sys.exit(EXIT_STATUS[explored.verdict])
+
+
+def run_foreign_token(token: Token, as_json: bool) -> NoReturn:
+    """Repeat a run, print it, and leave with the verdict's status."""
+    try:
+        explored, broken = replay_foreign(token)
+    except (BadToken, CannotLoad) as error:
+        raise click.UsageError(str(error)) from None
+    verdict = Verdict.VIOLATED if broken else Verdict.PASS
+    if as_json:
+        whole = {"verdict": str(verdict), "scenarios": [{**explored.as_json(), "verdict": str(verdict)}]}
+        click.echo(json.dumps(whole, ensure_ascii=False))
+    else:
+        click.echo(table(explored))
+    sys.exit(EXIT_STATUS[verdict])

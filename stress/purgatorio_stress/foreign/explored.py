@@ -1,0 +1,323 @@
+"""Exploring foreign code with an adapter: the search, its result, the counterexample in the user's own lines."""
+
+import importlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.bounded import explore_bounded
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.minimise import minimise
+from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.replay import BadToken, Token, replay
+from purgatorio_stress.explorer.result import Exploration, Found, Limits
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.explorer.step import READ
+from purgatorio_stress.foreign.load import CannotLoad, Loader
+from purgatorio_stress.foreign.threads import text_of
+from purgatorio_stress.foreign.world import MAX_TURNS, Race, Row, World
+
+__all__ = [
+    "FOREIGN",
+    "STRATEGIES",
+    "Adapter",
+    "CannotLoad",
+    "Explored",
+    "explore_foreign",
+    "lines_of",
+    "replay_foreign",
+    "table",
+]
+
+FOREIGN: Final = "foreign"
+"""The first word of a token of such a run."""
+
+STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
+
+
+class Adapter(Protocol):
+    """What the user writes; it is made anew for every run. It imports what it tries and needs nothing of ours.
+
+    Optional: `outcome()` gives a value whose different forms are collected over all runs.
+    """
+
+    def threads(self) -> Sequence[Callable[[], object]]:
+        """What each thread does."""
+
+    def check(self) -> None:
+        """Called when all threads have ended; AssertionError where something is wrong."""
+
+
+class _Program:
+    """`explorer.program.Program` over an adapter."""
+
+    turns = 1
+    horizon_ms = 0
+
+    def __init__(
+        self, packages: Sequence[str], adapter: str, early: int, path: Sequence[str], races_count: bool
+    ) -> None:
+        self.world = World(early)
+        self.name = f"{'+'.join(packages)} {adapter}"
+        module, _, made_by = adapter.partition(":")
+        if not made_by:
+            raise CannotLoad(f"an adapter is named MODULE:CLASS, not {adapter!r}")
+        # greenlet does not take kindly to being imported while names are replaced
+        importlib.import_module("greenlet")
+        self._made_by = made_by
+        self._races_count = races_count
+        try:
+            self.loader = Loader(self.world, packages, module, path)
+        except ImportError as error:
+            raise CannotLoad(f"{error}; it is looked for in this directory and where Python looks") from error
+        if not hasattr(self.loader.adapter(), made_by):
+            raise CannotLoad(f"{module} has no {made_by}")
+        self.outcomes: dict[str, int] = {}
+        self._adapter: Adapter
+
+    def set_up(self, run: Run, /) -> None:
+        """The adapter anew, and a task for each of its threads."""
+        self.world.begin(run)
+        self.loader.restore()
+        self._adapter = getattr(self.loader.adapter(), self._made_by)()
+        for act in self._adapter.threads():
+            task = run.spawn(getattr(act, "__name__", "thread"), act)
+            self.world.started(task)
+
+    def judge(self, run: Run, /) -> Sequence[Broken]:
+        """Exceptions that ended a thread; then what `check` says."""
+        world = self.world
+        world.end()
+        broken = [
+            Broken("EXCEPTION", task.name, text_of(task.error, world.files))
+            for task in run.tasks
+            if task.error is not None
+        ]
+        if run.stop.kind == "end":
+            try:
+                self._adapter.check()
+            except Exception as error:
+                broken.append(Broken("CHECK", "check", text_of(error, world.files)))
+            if hasattr(self._adapter, "outcome"):
+                seen = repr(self._adapter.outcome())
+                self.outcomes[seen] = self.outcomes.get(seen, 0) + 1
+        if self._races_count:
+            broken += [Broken("RACE", one.location, f"{one.first}, {one.second}") for one in world.run_races]
+        return broken
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What became of one adapter. `rows`: the steps of the counterexample; `names`: its threads, by number."""
+
+    name: str
+    exploration: Exploration
+    races: tuple[Race, ...]
+    uncontrolled: tuple[str, ...]
+    outcomes: dict[str, int]
+    anew: str = ""
+    counterexample: Found | None = None
+    token: Token | None = None
+    rows: tuple[Row, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS only where all was covered and nothing was out of control."""
+        done = self.exploration.verdict
+        if done is Verdict.PASS and (self.uncontrolled or self.exploration.beyond):
+            return Verdict.UNKNOWN
+        return done
+
+    def as_json(self) -> dict[str, object]:
+        """The shape of `purgatorio explore --package ... --json`."""
+        done, found = self.exploration, self.counterexample
+        return {
+            "program": self.name,
+            "verdict": str(self.verdict),
+            "complete": done.complete,
+            "strategy": done.strategy,
+            "bound": done.bound,
+            "limit": done.limit,
+            "schedules": done.schedules,
+            "redundant": done.redundant,
+            "beyond_turns": done.beyond,
+            "seconds": round(done.seconds, 3),
+            "uncontrolled": list(self.uncontrolled),
+            "races": [
+                {"location": one.location, "first": one.first, "second": one.second} for one in self.races
+            ],
+            "outcomes": self.outcomes,
+            "violations": [] if found is None else [
+                {"clause": one.clause, "subject": one.subject, "seen": one.seen, "token": str(self.token),
+                 "preemptions": found.preemptions, "steps": len(found.schedule)}
+                for one in found.broken
+            ],
+        }  # fmt: skip
+
+
+def explore_foreign(
+    packages: Sequence[str],
+    adapter: str,
+    limits: Limits,
+    *,
+    strategy: str = "dpor",
+    seed: int = 0,
+    early: int = 0,
+    path: Sequence[str] = ("",),
+    races_count: bool = False,
+) -> Explored:
+    """Explore the adapter's program. `path` is searched for modules before `sys.path`. CannotLoad where it is not
+    there, or does not import."""
+    program = _Program(packages, adapter, early, path, races_count)
+    with _quiet():
+        if strategy == "pct":
+            done = explore_pct(program, limits, seed)
+        elif strategy == "random":
+            done = explore_random(program, limits, seed)
+        else:
+            done = (explore_bounded if strategy == "bounded" else explore_dpor)(program, limits)
+    if strategy == "dpor":
+        done.bound = "all classes of interleavings"
+    if early:
+        done.bound += f", up to {early} early time-outs a thread"
+    world = program.world
+    explored = Explored(
+        program.name, done, tuple(sorted(world.races)), tuple(sorted(world.uncontrolled)),
+        dict(sorted(program.outcomes.items())), program.loader.why_anew,
+    )  # fmt: skip
+    if not done.found:
+        return explored
+    with _quiet():
+        small = minimise(program, done.found[0])
+    token = Token(FOREIGN, f"{'+'.join(packages)}+{adapter}", early, small.schedule)
+    try:
+        rows, names, _ = _replayed(program, small.schedule)
+    except BadToken:
+        done.limit = (
+            "a violation was found, but the same schedule did not repeat: the code is not deterministic"
+        )
+        done.found.clear()
+        return explored
+    return Explored(
+        program.name, done, explored.races, explored.uncontrolled, explored.outcomes, explored.anew,
+        small, token, rows, names,
+    )  # fmt: skip
+
+
+def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[Explored, tuple[Broken, ...]]:
+    """Repeat the run of a token; what it broke. BadToken, CannotLoad."""
+    *packages, adapter = token.dialect.split("+")
+    program = _Program(packages, adapter, token.mutant, path, False)
+    rows, names, broken = _replayed(program, token.schedule)
+    found = Found(broken, token.schedule, _switches(token.schedule), 1)
+    done = Exploration("replay", "one run")
+    explored = Explored(
+        program.name, done, tuple(sorted(program.world.races)), tuple(sorted(program.world.uncontrolled)), {},
+        "", found, token, rows, names,
+    )  # fmt: skip
+    return explored, broken
+
+
+def _switches(schedule: Sequence[int]) -> int:
+    return sum(
+        1
+        for at in range(1, len(schedule))
+        if schedule[at - 1] >= 0 and schedule[at] != schedule[at - 1] and schedule[at - 1] in schedule[at:]
+    )
+
+
+def _replayed(
+    program: _Program, schedule: Sequence[int]
+) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[Broken, ...]]:
+    world = program.world
+    world.rows = []
+    try:
+        with _quiet():
+            run = replay(program, schedule)
+        return tuple(world.rows), run.tasks, run.broken
+    finally:
+        world.rows = None
+
+
+def lines_of(explored: Explored) -> list[str]:
+    """What the command prints before the table."""
+    done = explored.exploration
+    counts = f"{done.schedules:,} schedules"
+    if done.redundant:
+        counts += f", {done.redundant:,} cut as redundant"
+    if done.beyond:
+        counts += f", {done.beyond:,} cut in a loop of more than {MAX_TURNS} turns"
+    rate = done.schedules / done.seconds if done.seconds else 0
+    lines = [f"{explored.verdict!s:9} {explored.name}  {counts}, {done.seconds:.2f} s ({rate:,.0f}/s)"]
+    lines.append(done.bound + (f"; limit reached: {done.limit}" if done.limit else ""))
+    lines += [f"not controlled: {one}" for one in explored.uncontrolled]
+    lines += [f"data race on {one.location}: {one.first} and {one.second}" for one in explored.races]
+    lines += [f"outcome {seen}: {count:,} schedules" for seen, count in explored.outcomes.items()]
+    return lines
+
+
+def table(explored: Explored) -> str:
+    """The counterexample: a column a thread, the user's lines, and below each what it does to what is shared."""
+    found = explored.counterexample
+    if found is None:
+        return ""
+    lines = [f"{one.subject}: {one.seen}" for one in found.broken]
+    rows = _shared(explored.rows)
+    tasks = sorted({row.task for row in rows if row.task})
+    width = max(30, 76 // max(len(tasks), 1))
+    lines += ["", "    " + "".join(f"{explored.names[task - 1]:<{width}}" for task in tasks).rstrip()]
+    last: dict[int, str] = {}
+    before = 0
+    number = 0
+    for row in rows:
+        if not row.task:
+            lines.append(f"    -- {row.what} --")
+            continue
+        margin = " " * (width * tasks.index(row.task))
+        number += 1
+        if last.get(row.task) != row.where or before != row.task:
+            text = f"{row.where.rpartition(':')[2]}: {row.source}" if row.where else ""
+            lines.append("    " + margin + _cut(text, width - 2))
+        lines.append(f"{number:>3}   {margin}{_cut(row.what, width - 4)}")
+        last[row.task] = row.where
+        before = row.task
+    files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
+    lines += [
+        "",
+        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {found.preemptions} preemptions; "
+        "shown are those on what two threads use.",
+        "Replay it:",
+        f"  purgatorio explore --replay {explored.token}",
+    ]
+    return "\n".join(lines)
+
+
+def _shared(rows: Sequence[Row]) -> list[Row]:
+    """Without what only one thread uses, or what all only read; time passing stays."""
+    users: dict[int, set[int]] = {}
+    changed: set[int] = set()
+    for row in rows:
+        users.setdefault(row.number, set()).add(row.task)
+        if row.kind != READ:
+            changed.add(row.number)
+    return [row for row in rows if not row.task or (len(users[row.number]) > 1 and row.number in changed)]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Thousands of runs log nothing; a thread that is ended with its run would log that as a failure."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,314 @@
+"""What rewritten code calls where it touches what threads may share: each use announces its step, then does it.
+
+A container is one location, and what C code does with it in one call is one step, as under the GIL. So a method of
+`dict`, `list`, `set`, `deque` and their subclasses, `len`, `in`, `heappush` are one step each; an iteration is one step
+an item. An attribute is a location of its own. A method of a class in Python is no step: its body has some.
+"""
+
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
+from typing import Final, TypeVar
+
+from purgatorio_stress.explorer.run import Shared
+from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.foreign.world import World, described
+
+__all__ = ["HOOKED_NAMES", "Hooks"]
+
+T = TypeVar("T")
+
+_CONTAINERS: Final = (list, dict, set, deque, bytearray)
+_CONTAINER_SET: Final = frozenset((*_CONTAINERS, OrderedDict, defaultdict))
+_READS: Final = frozenset(
+    "get keys values items copy count index union intersection difference issubset issuperset isdisjoint "
+    "symmetric_difference __contains__ __len__ __iter__ __getitem__ __reversed__ __eq__ __ne__ __repr__".split()
+)
+_VIEWS: Final = frozenset("keys values items __iter__ __reversed__".split())
+_READERS: Final[frozenset[object]] = frozenset(
+    (len, list, tuple, dict, set, frozenset, sorted, sum, min, max, any, all, iter, enumerate, zip, map, filter,
+     reversed, repr, str, bool, deque, OrderedDict, Counter)
+)  # fmt: skip
+_LAZY: Final[frozenset[object]] = frozenset((iter, enumerate, zip, map, filter, reversed))
+
+HOOKED_NAMES: Final = frozenset(
+    "len list tuple dict set frozenset sorted sum min max any all next iter enumerate zip map filter reversed "
+    "repr bool getattr setattr hasattr delattr deque OrderedDict Counter".split()
+)
+"""Functions that look into what they are given. Names that a module imports from `_TAKERS` are hooked too."""
+
+_ACCESSES: Final[dict[object, int]] = {getattr: READ, hasattr: READ, setattr: WRITE, delattr: WRITE}
+
+_NOTHING: Final = -1
+_LOOK: Final = -2
+_SELF: Final = object()
+_MISSING: Final = object()
+
+
+class Hooks:
+    """The functions that rewritten code finds among its builtins, by the names in `names`."""
+
+    def __init__(
+        self, world: World, assigned: Callable[[str], bool], is_user_code: Callable[[str], bool]
+    ) -> None:
+        self._world = world
+        self._assigned = assigned
+        self._is_user_code = is_user_code
+        self._places: dict[tuple[object, str], tuple[object, bool] | None] = {}
+        self._plans: dict[tuple[type, str], int] = {}
+
+    def names(self) -> dict[str, object]:
+        """By the names that `rewrite` uses."""
+        return {
+            "_pg_load": self.load, "_pg_store": self.store, "_pg_delete": self.delete,
+            "_pg_item": self.item, "_pg_put": self.put, "_pg_drop": self.drop,
+            "_pg_call": self.call, "_pg_function": self.function, "_pg_in": self.contains,
+            "_pg_over": self.over, "_pg_test": self.test, "_pg_change": self.change,
+            "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
+        }  # fmt: skip
+
+    # Attributes
+
+    def load(self, thing: object, name: str) -> object:
+        """`thing.name`."""
+        if self._world.run.live:
+            self._use(thing, name, READ)
+        return getattr(thing, name)
+
+    def store(self, value: object, thing: object, name: str) -> None:
+        """`thing.name = value`."""
+        world = self._world
+        if isinstance(value, Shared):
+            if value.name.endswith("?"):
+                value.name = f"{type(thing).__name__}.{name}"
+        elif world.rows is not None and isinstance(value, _CONTAINERS):
+            world.names[world.number(value)] = f"{type(thing).__name__}.{name}"
+        if world.run.live:
+            self._use(thing, name, WRITE)
+        setattr(thing, name, value)
+
+    def delete(self, thing: object, name: str) -> None:
+        """`del thing.name`."""
+        if self._world.run.live:
+            self._use(thing, name, WRITE)
+        delattr(thing, name)
+
+    def _use(self, thing: object, name: str, kind: int) -> None:
+        of_class = isinstance(thing, type | ModuleType)
+        key = (thing if of_class else type(thing)), name
+        try:
+            plan = self._places[key]
+        except KeyError:
+            plan = self._places[key] = self._place_of(thing, name)
+        if plan is None:
+            return
+        owner, plain = plan
+        where = thing if owner is _SELF else owner
+        self._step(where, name, kind, plain)
+
+    def _step(self, where: object, name: str, kind: int, plain: bool) -> None:
+        world = self._world
+        number = world.number(where, name)
+        if world.rows is not None:
+            world.names[number] = described(where, name)
+        world.point(number, kind)
+        if plain:
+            world.plain(number, kind, where, name, sys._getframe(3))
+        else:
+            world.synchronise(number)
+
+    def _place_of(self, thing: object, name: str) -> tuple[object, bool] | None:
+        """Whose location `thing.name` is, and whether it is the user's plain memory; None where it is no step."""
+        if isinstance(thing, ModuleType):
+            return (thing.__name__, True) if self._is_user_code(thing.__name__) else None
+        kind = thing if isinstance(thing, type) else type(thing)
+        home = kind.__module__
+        if home.startswith("purgatorio_stress.foreign") or isinstance(thing, Shared):
+            return None
+        plain = self._is_user_code(home)
+        for base in kind.__mro__:
+            found = vars(base).get(name, _MISSING)
+            if found is _MISSING:
+                continue
+            if isinstance(found, MemberDescriptorType):
+                return _SELF, plain
+            if isinstance(found, FunctionType):
+                return (_SELF, plain) if self._assigned(name) and thing is not kind else None
+            if isinstance(found, GetSetDescriptorType) or hasattr(type(found), "__get__"):
+                return None
+            return base, plain
+        return (kind if thing is kind else _SELF), plain
+
+    # Containers
+
+    def _touch(self, container: object, kind: int) -> None:
+        world = self._world
+        number = world.number(container)
+        if world.rows is not None:
+            world.names.setdefault(number, described(container, ""))
+        world.point(number, kind)
+        world.synchronise(number)
+
+    def _container(self, thing: object) -> object | None:
+        """The container that this is, or shows."""
+        return thing if isinstance(thing, _CONTAINERS) else self._world.container_of(thing)
+
+    def _plan(self, thing: object, name: str) -> int:
+        """READ or WRITE where a method is a step on its object; else whether to look further."""
+        kind = type(thing)
+        plan = self._plans.get((kind, name))
+        if plan is None:
+            plan = _NOTHING
+            if kind in (type, ModuleType, super):
+                plan = _LOOK
+            else:
+                for base in kind.__mro__:
+                    if name in vars(base):
+                        if base in _CONTAINER_SET:
+                            plan = READ if name in _READS and base is not defaultdict else WRITE
+                        break
+            self._plans[kind, name] = plan
+        return plan
+
+    def item(self, thing: object, key: object) -> object:
+        """`thing[key]`."""
+        if self._world.run.live:
+            plan = self._plan(thing, "__getitem__")
+            if plan >= 0:
+                # A dict's `__missing__` puts something in.
+                self._touch(thing, WRITE if hasattr(type(thing), "__missing__") else plan)
+        return thing[key]  # type: ignore[index]  # what the code does
+
+    def put(self, value: object, thing: object, key: object) -> None:
+        """`thing[key] = value`."""
+        if self._world.run.live and self._plan(thing, "__setitem__") >= 0:
+            self._touch(thing, WRITE)
+        thing[key] = value  # type: ignore[index]  # what the code does
+
+    def drop(self, thing: object, key: object) -> None:
+        """`del thing[key]`."""
+        if self._world.run.live and self._plan(thing, "__delitem__") >= 0:
+            self._touch(thing, WRITE)
+        del thing[key]  # type: ignore[attr-defined]  # what the code does
+
+    def contains(self, key: object, thing: object) -> bool:
+        """`key in thing`."""
+        if self._world.run.live:
+            container = self._world.container_of(thing)
+            if container is not None:
+                self._touch(container, READ)
+            elif self._plan(thing, "__contains__") >= 0:
+                self._touch(thing, READ)
+        return key in thing  # type: ignore[operator]  # what the code does
+
+    def call(self, thing: object, name: str, /, *args: object, **named: object) -> object:
+        """`thing.name(...)`, where no attribute of that name is ever assigned."""
+        method = getattr(thing, name)
+        if self._world.run.live:
+            plan = self._plan(thing, name)
+            if plan >= 0:
+                self._touch(thing, plan)
+                result = method(*args, **named)
+                if name in _VIEWS:
+                    self._world.alias(result, thing)
+                return result
+            if plan == _LOOK:
+                if type(thing) is super:
+                    target = getattr(method, "__self__", None)
+                    if isinstance(target, _CONTAINERS) and not isinstance(
+                        getattr(method, "__func__", None), FunctionType
+                    ):
+                        self._touch(target, READ if name in _READS else WRITE)
+                elif not isinstance(method, FunctionType):
+                    return self.function(method, *args, **named)
+        return method(*args, **named)
+
+    def function(self, function: Callable[..., T], /, *args: object, **named: object) -> T:
+        """`function(...)`, of C code that may look into its arguments."""
+        if not self._world.run.live:
+            return function(*args, **named)
+        access = _ACCESSES.get(function) if isinstance(function, BuiltinFunctionType) else None
+        if access is not None:
+            if len(args) > 1 and isinstance(args[1], str):
+                self._use(args[0], args[1], access)
+            return function(*args, **named)
+        shown = None
+        if not isinstance(function, FunctionType):
+            reads = _is_reader(function)
+            for one in args:
+                container = self._container(one)
+                if container is not None:
+                    self._touch(container, READ if reads else WRITE)
+                    shown = container
+        result = function(*args, **named)
+        if shown is not None and _is_lazy(function):
+            self._world.alias(result, shown)
+        return result
+
+    def over(self, thing: Iterable[T]) -> Iterable[T]:
+        """`for ... in thing`."""
+        if self._world.run.live:
+            container = self._world.container_of(thing)
+            if container is not None:
+                return self._items(thing, container)
+            if self._plan(thing, "__iter__") >= 0:
+                return self._items(thing, thing)
+        return thing
+
+    def _items(self, thing: Iterable[T], container: object) -> Iterator[T]:
+        self._touch(container, READ)
+        going = iter(thing)
+        for one in going:
+            yield one
+            self._touch(container, READ)
+
+    def test(self, thing: T) -> T:
+        """A value whose truth is asked."""
+        if isinstance(thing, _CONTAINERS) and self._world.run.live:
+            self._touch(thing, READ)
+        return thing
+
+    def change(self, thing: object) -> None:
+        """A value that an augmented assignment may change in place."""
+        if isinstance(thing, _CONTAINERS) and self._world.run.live:
+            self._touch(thing, WRITE)
+
+    # Names that functions share: globals and nonlocals
+
+    def read_name(self, owner: str, name: str) -> bool:
+        """A shared variable is about to be read; always true."""
+        if self._world.run.live:
+            self._step_name(owner, name, READ)
+        return True
+
+    def write_name(self, owner: str, name: str) -> None:
+        """A shared variable is about to be bound."""
+        if self._world.run.live:
+            self._step_name(owner, name, WRITE)
+
+    def _step_name(self, owner: str, name: str, kind: int) -> None:
+        # The string is the module's own constant, so it has one identity.
+        self._step(sys.intern(owner), name, kind, self._is_user_code(owner.partition(":")[0]))
+
+
+def _is_reader(function: object) -> bool:
+    try:
+        if function in _READERS:
+            return True
+    except TypeError:  # not hashable
+        return False
+    return isinstance(function, BuiltinFunctionType) and function.__name__ in _READS
+
+
+def _is_lazy(function: object) -> bool:
+    try:
+        return function in _LAZY
+    except TypeError:  # not hashable
+        return False

@@ -1,0 +1,493 @@
+"""The modules of a foreign program, imported anew over the scheduler: its own, its adapter's, and some of Python's.
+
+Nothing in `sys.modules` changes but for the moment of the import. Each module that is loaded gets an `__import__` of
+its own, so `from threading import Lock` is met as `import threading` is. `threading` is the real source without what
+is of `threads`; `queue`, `sched`, `concurrent.futures` and `_threading_local` are the real source as it is.
+"""
+
+import ast
+import builtins
+import datetime as real_datetime
+import importlib
+import importlib.util
+import itertools
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Final, cast
+
+from purgatorio_stress.foreign.hooks import Hooks
+from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
+from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
+from purgatorio_stress.foreign.world import World
+
+__all__ = ["CannotLoad", "Loader"]
+
+_ANEW: Final = ("queue", "sched", "_threading_local", "concurrent.futures", "concurrent.futures._base",
+                "concurrent.futures.thread")  # fmt: skip
+_OF_THREADING: Final = frozenset(
+    "Condition _Condition Semaphore BoundedSemaphore Event Barrier BrokenBarrierError Timer".split()
+)
+UNCONTROLLED: Final = frozenset(
+    "asyncio socket ssl select selectors multiprocessing subprocess signal socketserver http urllib.request "
+    "concurrent.futures.process gevent eventlet trio anyio uvloop fcntl mmap secrets uuid ctypes".split()
+)
+"""Modules whose use during a run makes the result UNKNOWN; to import them does nothing."""
+
+
+class CannotLoad(Exception):
+    """What was named cannot be loaded; the text says why and what to do."""
+
+
+class Loader:
+    """Loads once; `restore` puts the state of modules and classes back for a further run."""
+
+    def __init__(self, world: World, packages: Sequence[str], adapter: str, path: Sequence[str]) -> None:
+        self._world = world
+        self._names = tuple(dict.fromkeys([*packages, adapter]))
+        self._path = [*path, *sys.path]
+        self._adapter = adapter
+        self.modules: dict[str, ModuleType] = {}
+        self._trees: dict[str, tuple[ast.Module, str, bytes]] = {}
+        self._codes: dict[str, tuple[object, str]] = {}
+        self._assigned: frozenset[str] | None = frozenset()
+        self._state: list[Callable[[], None]] = []
+        self._again = ""
+        self._random = random.Random(0)
+        self._hooks: Hooks
+        self._find_assigned()
+        self._hooks = Hooks(world, self._is_assigned, self._is_user_code)
+        self._load_all()
+
+    @property
+    def why_anew(self) -> str:
+        """What keeps the modules' state from being put back, so that they are loaded anew for each run; or nothing."""
+        return self._again
+
+    def adapter(self) -> ModuleType:
+        """The adapter's module."""
+        return self.modules[self._adapter]
+
+    def restore(self) -> None:
+        """Modules and classes are as they were when they had been loaded."""
+        self._random.seed(0)
+        if self._again:
+            self._world.loading = True
+            self._world.kept.clear()
+            # The same numbers in every run.
+            self._world.run.current.made = 0
+            self._load_all()
+            self._world.loading = False
+            return
+        for put_back in self._state:
+            put_back()
+        for shared in self._world.kept:
+            if isinstance(shared, ForeignLock):
+                shared.reset()
+
+    def _load_all(self) -> None:
+        self.modules.clear()
+        self._state.clear()
+        with _aside([name for name in self._names if name not in _ANEW and name != "threading"]):
+            for name in self._names:
+                self.module(name)
+        if not self._again:
+            self._keep()
+
+    # What is the user's
+
+    def _is_user(self, name: str) -> bool:
+        return any(name == one or name.startswith(f"{one}.") for one in self._names)
+
+    def _is_user_code(self, module: str) -> bool:
+        return self._is_user(module) and module != "threading"
+
+    def _is_assigned(self, name: str) -> bool:
+        return self._assigned is None or name in self._assigned
+
+    def _find_assigned(self) -> None:
+        """The attributes that are ever bound, over all files: what is never bound is a method or a constant."""
+        found: set[str] = set()
+        everything = False
+        for name in (*self._names, *_ANEW, "threading"):
+            spec = self._spec(name)
+            files = [Path(spec.origin)] if spec.origin and spec.origin.endswith(".py") else []
+            for folder in (spec.submodule_search_locations or ()) if self._is_user(name) else ():
+                files += sorted(Path(folder).rglob("*.py"))
+            for file in dict.fromkeys(files):
+                try:
+                    names, all_of_them = assigned_names(ast.parse(file.read_bytes()))
+                except (SyntaxError, ValueError):
+                    continue
+                found |= names
+                if self._is_user(name):
+                    everything |= all_of_them
+                    self._world.files.add(str(file))
+        self._assigned = None if everything else frozenset(found)
+
+    # Import
+
+    def module(self, name: str) -> ModuleType:
+        """The module of this name as the program sees it."""
+        known = self.modules.get(name)
+        if known is not None:
+            return known
+        made = self._synthetic(name)
+        if made is not None:
+            self.modules[name] = made
+            return made
+        if not (self._is_user(name) or name in _ANEW):
+            return importlib.import_module(name)
+        parent = name.rpartition(".")[0]
+        if parent and (self._is_user(parent) or parent in _ANEW):
+            self.module(parent)
+            known = self.modules.get(name)
+            if known is not None:
+                return known
+        return self._load(name)
+
+    def _spec(self, name: str) -> ModuleSpec:
+        parent, _, _ = name.rpartition(".")
+        try:
+            where = self._spec(parent).submodule_search_locations if parent else self._path
+            spec = PathFinder.find_spec(name, where)
+        except (ImportError, ValueError) as error:
+            raise CannotLoad(f"{name}: {error}") from None
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return spec
+
+    def _load(self, name: str) -> ModuleType:
+        spec = self._spec(name)
+        module = importlib.util.module_from_spec(spec) if spec.origin is None else ModuleType(name)
+        module.__spec__ = spec
+        module.__file__ = spec.origin
+        module.__package__ = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
+        if spec.submodule_search_locations is not None:
+            module.__path__ = list(spec.submodule_search_locations)
+        self.modules[name] = module
+        if self._is_user(name) and name not in _ANEW:
+            sys.modules[name] = module
+        if spec.origin is None:
+            return module
+        if not spec.origin.endswith(".py"):
+            self._world.uncontrolled.add(f"{name}, which is compiled ({Path(spec.origin).name})")
+            del self.modules[name]
+            real = importlib.import_module(name)
+            self.modules[name] = real
+            return real
+        code, _ = self._code(name, spec.origin)
+        module.__dict__["__builtins__"] = self._builtins()
+        try:
+            exec(cast("str", code), module.__dict__)
+        except BaseException:
+            self.modules.pop(name, None)
+            raise
+        parent, _, last = name.rpartition(".")
+        if parent in self.modules:
+            setattr(self.modules[parent], last, module)
+        return module
+
+    def _code(self, name: str, origin: str) -> tuple[object, str]:
+        known = self._codes.get(name)
+        if known is None:
+            tree = ast.parse(Path(origin).read_bytes(), origin)
+            tree = Rewriter(name, tree, self._assigned).visit(tree)
+            known = self._codes[name] = compile(ast.fix_missing_locations(tree), origin, "exec"), origin
+        return known
+
+    def _builtins(self) -> dict[str, object]:
+        return {**vars(builtins), **self._hooks.names(), "__import__": self._import}
+
+    def _import(
+        self,
+        name: str,
+        into: dict[str, object] | None = None,
+        local: object = None,
+        wanted: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        """`__import__` of the loaded modules."""
+        if level:
+            package = str((into or {}).get("__package__") or "").split(".")
+            base = ".".join(package[: len(package) - level + 1])
+            name = f"{base}.{name}" if name else base
+        if name == "_queue":
+            raise ImportError("queue.SimpleQueue of C would wait in the operating system")
+        if name in UNCONTROLLED:
+            return _Named(name, self._world)
+        whole = self.module(name)
+        if not wanted:
+            return whole if level else self._first(name)
+        for one in wanted:
+            if one != "*" and not _has(whole, one):
+                try:
+                    self.module(f"{name}.{one}")
+                except ModuleNotFoundError:
+                    continue
+        return whole
+
+    def _first(self, name: str) -> ModuleType:
+        """`import a.b` binds `a`."""
+        for at in range(1, name.count(".") + 1):
+            self.module(".".join(name.split(".")[:at]))
+        first = name.partition(".")[0]
+        if first == "concurrent":
+            package = self.modules.get("concurrent") or ModuleType("concurrent")
+            package.__dict__["futures"] = self.module("concurrent.futures")
+            self.modules["concurrent"] = package
+            return package
+        return self.module(first)
+
+    # Python's own modules, ours
+
+    def _synthetic(self, name: str) -> ModuleType | None:
+        make = {
+            "threading": self._threading, "_thread": self._low_threads, "time": self._time, "os": self._os,
+            "random": self._random_module, "datetime": self._datetime,
+        }.get(name)  # fmt: skip
+        return None if make is None or (name != "threading" and self._is_user(name)) else make()
+
+    def _threading(self) -> ModuleType:
+        """Ours, and the classes of the real source over it."""
+        module = ModuleType("threading")
+        origin = self._spec("threading").origin or ""
+        ours = thread_names(self._world)
+        clocks = Clocks(self._world)
+        real = importlib.import_module("threading")
+        module.__dict__.update(
+            ours, _time=clocks.now, __builtins__=self._builtins(), __file__=origin,
+            _deque=importlib.import_module("collections").deque,
+            _islice=itertools.islice, _count=itertools.count, functools=importlib.import_module("functools"),
+            __excepthook__=ours["excepthook"], ExceptHookArgs=real.ExceptHookArgs,
+        )  # fmt: skip
+        known = self._codes.get("threading")
+        if known is None:
+            tree = ast.parse(Path(origin).read_bytes(), origin)
+            tree.body = [
+                node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in _OF_THREADING
+            ]
+            tree = Rewriter("threading", tree, self._assigned).visit(tree)
+            known = self._codes["threading"] = (
+                compile(ast.fix_missing_locations(tree), origin, "exec"), origin,
+            )  # fmt: skip
+        exec(cast("str", known[0]), module.__dict__)
+        self.modules["threading"] = module
+        module.__dict__["local"] = self.module("_threading_local").local
+        return module
+
+    def _low_threads(self) -> ModuleType:
+        module = ModuleType("_thread")
+        module.__dict__.update(thread_names(self._world))
+        return module
+
+    def _time(self) -> ModuleType:
+        module = _copy(time)
+        clocks = Clocks(self._world)
+        for one in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+            setattr(module, one, clocks.now)
+            setattr(module, f"{one}_ns", clocks.now_ns)
+        module.__dict__["sleep"] = clocks.sleep
+        return module
+
+    def _os(self) -> ModuleType:
+        module = _copy(os)
+        module.__dict__.pop("register_at_fork", None)
+        return module
+
+    def _random_module(self) -> ModuleType:
+        module = _copy(random)
+        for one in dir(self._random):
+            if not one.startswith("_") and hasattr(module, one):
+                setattr(module, one, getattr(self._random, one))
+        return module
+
+    def _datetime(self) -> ModuleType:
+        module = _copy(real_datetime)
+        clocks = Clocks(self._world)
+
+        class Controlled(real_datetime.datetime):
+            """`datetime` whose present is virtual."""
+
+            @classmethod
+            def now(cls, tz: real_datetime.tzinfo | None = None) -> "Controlled":
+                return cls.fromtimestamp(clocks.now(), tz)
+
+            @classmethod
+            def utcnow(cls) -> "Controlled":
+                return cls.fromtimestamp(clocks.now(), real_datetime.UTC).replace(tzinfo=None)
+
+            @classmethod
+            def today(cls) -> "Controlled":
+                return cls.fromtimestamp(clocks.now())
+
+        Controlled.__name__ = Controlled.__qualname__ = "datetime"
+        module.__dict__["datetime"] = Controlled
+        return module
+
+    # State of modules and classes
+
+    def _keep(self) -> None:
+        seen: dict[int, object] = {}
+        for module in list(self.modules.values()):
+            own = module.__dict__.get("__builtins__")
+            if not (isinstance(own, dict) and "_pg_load" in own) or module.__name__ == "threading":
+                continue
+            names = {key: value for key, value in vars(module).items() if not key.startswith("__")}
+            self._state.append(partial(_refill_names, module.__dict__, names))
+            for key, value in names.items():
+                self._keep_value(value, f"{module.__name__}.{key}", seen)
+
+    def _keep_value(self, value: object, where: str, seen: dict[int, object]) -> None:
+        if id(value) in seen or self._again:
+            return
+        seen[id(value)] = value
+        inside: list[object] = []
+        if isinstance(value, type):
+            if value.__module__ in self.modules and value.__module__ != "threading":
+                own = {
+                    key: one for key, one in vars(value).items()
+                    if not callable(one) and not key.startswith("__") and not hasattr(type(one), "__get__")
+                }  # fmt: skip
+                self._state.append(partial(_refill_class, value, own))
+                inside += own.values()
+                for key, one in vars(value).items():
+                    counter = getattr(one, "__self__", None)
+                    if isinstance(counter, itertools.count):
+                        self._state.append(partial(_recount, value, key, repr(counter)))
+        elif type(value) is list:
+            self._state.append(partial(_refill_list, value, list(value)))
+            inside += value
+        elif type(value) is dict:
+            self._state.append(partial(_refill_names, value, dict(value)))
+            inside += [*value.keys(), *value.values()]
+        elif type(value) is set:
+            self._state.append(partial(_refill_set, value, set(value)))
+            inside += value
+        elif isinstance(value, tuple | frozenset):
+            inside += value
+        elif hasattr(value, "cache_clear"):
+            self._state.append(value.cache_clear)
+        elif type(value).__module__ in self.modules and hasattr(value, "__dict__"):
+            if any(base in (dict, list, set) for base in type(value).__mro__):
+                self._again = f"{where}, a {type(value).__name__}"
+            self._state.append(partial(_refill_names, vars(value), dict(vars(value))))
+            inside += vars(value).values()
+        elif hasattr(value, "__closure__"):
+            inside += getattr(value, "__dict__", {}).values()
+            for cell in value.__closure__ or ():
+                try:
+                    content = cell.cell_contents
+                except ValueError:
+                    continue
+                self._state.append(partial(setattr, cell, "cell_contents", content))
+                inside.append(content)
+        elif not _is_harmless(value):
+            self._again = f"{where}, a {type(value).__name__}"
+        for one in inside:
+            self._keep_value(one, where, seen)
+
+
+def _is_harmless(value: object) -> bool:
+    kind = type(value)
+    if isinstance(value, bool | int | float | complex | str | bytes | type(None) | ModuleType | range):
+        return True
+    home = kind.__module__
+    if home == "builtins":
+        return kind.__name__ not in ("bytearray", "generator") and not hasattr(value, "__next__")
+    return home in (
+        "typing", "abc", "logging", "re", "enum", "types", "datetime", "decimal", "weakref", "operator",
+        "_frozen_importlib", "__future__", "string", "pathlib", "inspect", "dataclasses", "typing_extensions",
+    ) or home.startswith(("purgatorio_stress.", "importlib", "collections.abc"))  # fmt: skip
+
+
+def _refill_names(names: dict[str, object], kept: dict[str, object]) -> None:
+    for key, value in kept.items():
+        if names.get(key) is not value:
+            names[key] = value
+    if len(names) > len(kept):
+        for key in [key for key in names if key not in kept and not str(key).startswith("__")]:
+            del names[key]
+
+
+def _refill_class(kind: type, kept: dict[str, object]) -> None:
+    for key, value in kept.items():
+        if vars(kind).get(key) is not value:
+            setattr(kind, key, value)
+
+
+def _refill_list(values: list[object], kept: list[object]) -> None:
+    values[:] = kept
+
+
+def _refill_set(values: set[object], kept: set[object]) -> None:
+    values.clear()
+    values |= kept
+
+
+def _recount(kind: type, key: str, counter: str) -> None:
+    start = int(counter.removeprefix("count(").removesuffix(")").partition(",")[0])
+    setattr(kind, key, itertools.count(start).__next__)
+
+
+def _copy(module: ModuleType) -> ModuleType:
+    made = ModuleType(module.__name__)
+    made.__dict__.update(vars(module))
+    return made
+
+
+def _has(module: ModuleType, name: str) -> bool:
+    try:
+        return hasattr(module, name)
+    except ImportError:
+        return False
+
+
+class _Named(ModuleType):
+    """A module that cannot be controlled: what is taken from it while a run goes on is named."""
+
+    def __init__(self, name: str, world: World) -> None:
+        super().__init__(name)
+        self.__dict__["_pg_world"] = world
+        self.__dict__["_pg_module"] = importlib.import_module(name)
+
+    def __getattr__(self, name: str) -> object:
+        world: World = self.__dict__["_pg_world"]
+        found: object = getattr(self.__dict__["_pg_module"], name)
+        if world.run.live:
+            world.uncontrolled.add(f"{self.__name__}.{name}")
+        elif world.loading and callable(found) and not isinstance(found, type):
+            return _named_function(found, f"{self.__name__}.{name}", world)
+        return found
+
+
+def _named_function(function: Callable[..., object], name: str, world: World) -> Callable[..., object]:
+    def named(*args: object, **more: object) -> object:
+        if world.run.live:
+            world.uncontrolled.add(name)
+        return function(*args, **more)
+
+    return named
+
+
+@contextmanager
+def _aside(names: Sequence[str]) -> Iterator[None]:
+    """The user's modules are not in `sys.modules` meanwhile, under which others may know them."""
+
+    def mine() -> list[str]:
+        return [key for key in sys.modules if any(key == one or key.startswith(f"{one}.") for one in names)]
+
+    before = {key: sys.modules.pop(key) for key in mine()}
+    try:
+        yield
+    finally:
+        for key in mine():
+            del sys.modules[key]
+        sys.modules.update(before)

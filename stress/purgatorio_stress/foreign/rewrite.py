@@ -1,0 +1,362 @@
+"""A module's source with a call at each place where it touches what threads may share. See `hooks`.
+
+Only bodies of functions are changed: what a module does while it is imported is done by one thread. Lines stay what
+they are, so tracebacks and tables show the user's own.
+
+Not seen: unpacking (`a, b = shared`, `f(*shared)`), targets of `for`, `with` and `except` that are attributes, what an
+f-string or a comparison of two containers looks at, and `match` patterns. Such a use happens within another step.
+"""
+
+import ast
+from typing import Final
+
+from purgatorio_stress.foreign.hooks import HOOKED_NAMES
+
+__all__ = ["Rewriter", "assigned_names"]
+
+_TAKERS: Final = frozenset("heapq bisect copy operator".split())
+
+
+def assigned_names(tree: ast.AST) -> tuple[set[str], bool]:
+    """The attributes that this code ever binds; and whether it may bind any (`setattr`, `__dict__`)."""
+    names: set[str] = set()
+    everything = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            if not isinstance(node.ctx, ast.Load):
+                names.add(node.attr)
+            elif node.attr in ("__dict__", "__setattr__"):
+                everything = True
+        elif isinstance(node, ast.Name) and node.id in ("setattr", "vars", "delattr"):
+            everything = True
+        elif isinstance(node, ast.Global):
+            names.update(node.names)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)  # a field of a dataclass, which its `__init__` binds
+        elif isinstance(node, ast.Assign):
+            names.update(_slots(node))
+    return names, everything
+
+
+def _slots(node: ast.Assign) -> set[str]:
+    if not any(isinstance(target, ast.Name) and target.id == "__slots__" for target in node.targets):
+        return set()
+    return {
+        one.value
+        for one in ast.walk(node.value)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    }
+
+
+class Rewriter(ast.NodeTransformer):
+    """For one module. `assigned`: the attributes that any code of the program binds."""
+
+    def __init__(self, module: str, tree: ast.Module, assigned: frozenset[str] | None) -> None:
+        self._module = module
+        self._assigned = assigned
+        self._depth = 0
+        self._classes: list[str] = []
+        self._number = 0
+        self._globals: set[str] = set()
+        self._nonlocals: set[str] = set()
+        self._hooked = set(HOOKED_NAMES)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Global):
+                self._globals.update(node.names)
+            elif isinstance(node, ast.Nonlocal):
+                self._nonlocals.update(node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module in _TAKERS:
+                self._hooked.update(alias.asname or alias.name for alias in node.names)
+
+    # Where we are
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        depth, self._depth = self._depth, 0
+        self._classes.append(node.name)
+        node.body = self._statements(node.body)
+        self._classes.pop()
+        self._depth = depth
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self._depth += 1
+        node.body = self._statements(node.body)
+        self._depth -= 1
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self._depth += 1
+        node.body = self._expression(node.body)
+        self._depth -= 1
+        return node
+
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        node.body = self._statements(node.body)
+        return node
+
+    def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for one in body:
+            result = self.visit(one)
+            if isinstance(result, list):
+                done += result
+            elif result is not None:
+                done.append(result)
+        return done
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        result: ast.expr = self.visit(node)
+        return result
+
+    # Expressions
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        node.value = self._expression(node.value)
+        if self._depth and isinstance(node.ctx, ast.Load) and self._is_assigned(node.attr):
+            return _call("_pg_load", node, node.value, ast.Constant(self._mangled(node.attr)))
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        node.value = self._expression(node.value)
+        node.slice = self._expression(node.slice)
+        if self._depth and isinstance(node.ctx, ast.Load):
+            return _call("_pg_item", node, node.value, _key(node.slice))
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func
+        node.args = [self._expression(one) for one in node.args]
+        for keyword in node.keywords:
+            keyword.value = self._expression(keyword.value)
+        if not self._depth:
+            node.func = self._expression(function)
+            return node
+        if isinstance(function, ast.Attribute) and not self._is_assigned(function.attr):
+            thing = self._expression(function.value)
+            name = ast.Constant(self._mangled(function.attr))
+            return _call("_pg_call", node, thing, name, *node.args, keywords=node.keywords)
+        if isinstance(function, ast.Name) and function.id in self._hooked:
+            return _call("_pg_function", node, function, *node.args, keywords=node.keywords)
+        node.func = self._expression(function)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if self._depth and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            found = _call("_pg_in", node, node.left, node.comparators[0])
+            if isinstance(node.ops[0], ast.In):
+                return found
+            return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        node.values = [self._tested(one) for one in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        node.operand = (
+            self._tested(node.operand) if isinstance(node.op, ast.Not) else self._expression(node.operand)
+        )
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        node.test = self._tested(node.test)
+        node.body = self._expression(node.body)
+        node.orelse = self._expression(node.orelse)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node.iter = self._expression(node.iter)
+        if self._depth:
+            node.iter = _call("_pg_over", node.iter, node.iter)
+        node.ifs = [self._tested(one) for one in node.ifs]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        owner = self._owner(node.id)
+        if owner and isinstance(node.ctx, ast.Load):
+            asked = _call("_pg_read", node, ast.Constant(owner), ast.Constant(node.id))
+            return ast.copy_location(ast.BoolOp(ast.And(), [asked, node]), node)
+        return node
+
+    def _tested(self, node: ast.expr) -> ast.expr:
+        plain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        done = self._expression(node)
+        return _call("_pg_test", node, done) if plain and self._depth else done
+
+    # Statements
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        node.test = self._tested(node.test)
+        node.body = self._statements(node.body)
+        node.orelse = self._statements(node.orelse)
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        node.test = self._tested(node.test)
+        node.body = self._statements(node.body)
+        node.orelse = self._statements(node.orelse)
+        if self._depth:
+            node.body.insert(0, ast.copy_location(ast.Expr(_call("_pg_turn", node)), node))
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        node.iter = self._expression(node.iter)
+        if self._depth:
+            node.iter = _call("_pg_over", node.iter, node.iter)
+        node.body = self._statements(node.body)
+        node.orelse = self._statements(node.orelse)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        node.value = self._expression(node.value)
+        if not self._depth:
+            return node
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute | ast.Subscript):
+            return self._bind(node.targets[0], node.value, node)
+        after: list[ast.stmt] = []
+        node.targets = [self._target(target, after) for target in node.targets]
+        return [node, *after]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is not None:
+            node.value = self._expression(node.value)
+            if self._depth and isinstance(node.target, ast.Attribute | ast.Subscript):
+                return self._bind(node.target, node.value, node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        node.value = self._expression(node.value)
+        target = node.target
+        if not self._depth:
+            return node
+        if isinstance(target, ast.Name):
+            if not self._owner(target.id):
+                return node
+            now: ast.expr = self._expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            value, amount = self._temporary(), self._temporary()
+            return [
+                _assign(value, now, node),
+                _assign(amount, node.value, node),
+                _copied(ast.AugAssign(_name(value, store=True), node.op, _name(amount)), node),
+                self._written(target.id, node),
+                _copied(ast.Assign([_name(target.id, store=True)], _name(value)), node),
+            ]
+        thing, value, amount = self._temporary(), self._temporary(), self._temporary()
+        before: list[ast.stmt] = [_assign(thing, self._expression(target.value), node)]
+        if isinstance(target, ast.Attribute):
+            name = ast.Constant(self._mangled(target.attr))
+            now = _call("_pg_load", node, _name(thing), name)
+            stored = _call("_pg_store", node, _name(value), _name(thing), name)
+        else:
+            key = self._temporary()
+            before.append(_assign(key, _key(self._expression(target.slice)), node))
+            now = _call("_pg_item", node, _name(thing), _name(key))
+            stored = _call("_pg_put", node, _name(value), _name(thing), _name(key))
+        return [
+            *before,
+            _assign(value, now, node),
+            _assign(amount, node.value, node),
+            _copied(ast.Expr(_call("_pg_change", node, _name(value))), node),
+            _copied(ast.AugAssign(_name(value, store=True), node.op, _name(amount)), node),
+            _copied(ast.Expr(stored), node),
+        ]
+
+    def visit_Delete(self, node: ast.Delete) -> ast.AST | list[ast.stmt]:
+        if not self._depth:
+            return node
+        done: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                name = ast.Constant(self._mangled(target.attr))
+                gone = _call("_pg_delete", node, self._expression(target.value), name)
+                done.append(_copied(ast.Expr(gone), node))
+            elif isinstance(target, ast.Subscript):
+                key = _key(self._expression(target.slice))
+                gone = _call("_pg_drop", node, self._expression(target.value), key)
+                done.append(_copied(ast.Expr(gone), node))
+            else:
+                done.append(_copied(ast.Delete([target]), node))
+        return done
+
+    def _bind(self, target: ast.Attribute | ast.Subscript, value: ast.expr, node: ast.stmt) -> ast.stmt:
+        thing = self._expression(target.value)
+        if isinstance(target, ast.Attribute):
+            name = ast.Constant(self._mangled(target.attr))
+            return _copied(ast.Expr(_call("_pg_store", node, value, thing, name)), node)
+        key = _key(self._expression(target.slice))
+        return _copied(ast.Expr(_call("_pg_put", node, value, thing, key)), node)
+
+    def _target(self, target: ast.expr, after: list[ast.stmt]) -> ast.expr:
+        """A target that is bound by way of a local name, and what is to be done then."""
+        if isinstance(target, ast.Tuple | ast.List):
+            target.elts = [self._target(one, after) for one in target.elts]
+        elif isinstance(target, ast.Starred):
+            target.value = self._target(target.value, after)
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            local = self._temporary()
+            after.append(self._bind(target, _name(local), ast.copy_location(ast.Pass(), target)))
+            return ast.copy_location(_name(local, store=True), target)
+        elif isinstance(target, ast.Name) and self._owner(target.id):
+            local = self._temporary()
+            place = ast.copy_location(ast.Pass(), target)
+            after.append(self._written(target.id, place))
+            after.append(_copied(ast.Assign([target], _name(local)), place))
+            return ast.copy_location(_name(local, store=True), target)
+        return target
+
+    def _written(self, name: str, node: ast.AST) -> ast.stmt:
+        written = _call("_pg_write", node, ast.Constant(self._owner(name)), ast.Constant(name))
+        return _copied(ast.Expr(written), node)
+
+    def _owner(self, name: str) -> str:
+        """Whose a shared variable is; nobody's where functions do not share it."""
+        if not self._depth:
+            return ""
+        if name in self._nonlocals:
+            return f"{self._module}:nonlocal"
+        return self._module if name in self._globals else ""
+
+    def _is_assigned(self, name: str) -> bool:
+        return self._assigned is None or name in self._assigned
+
+    def _mangled(self, name: str) -> str:
+        if self._classes and name.startswith("__") and not name.endswith("__"):
+            return f"_{self._classes[-1].lstrip('_')}{name}"
+        return name
+
+    def _temporary(self) -> str:
+        self._number += 1
+        return f"_pg{self._number}"
+
+
+def _call(hook: str, node: ast.AST, *args: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.expr:
+    made = ast.Call(ast.Name(hook, ast.Load()), list(args), keywords or [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _copied(made: ast.stmt, node: ast.AST) -> ast.stmt:
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _assign(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
+    return _copied(ast.Assign([_name(name, store=True)], value), node)
+
+
+def _name(name: str, *, store: bool = False) -> ast.Name:
+    return ast.Name(name, ast.Store() if store else ast.Load())
+
+
+def _key(node: ast.expr) -> ast.expr:
+    """A subscript as a value: a slice is made by hand."""
+    if isinstance(node, ast.Slice):
+        parts = [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)]
+        return ast.fix_missing_locations(
+            ast.copy_location(ast.Call(ast.Name("slice", ast.Load()), list(parts), []), node)
+        )
+    if isinstance(node, ast.Tuple):
+        node.elts = [_key(one) for one in node.elts]
+    return node

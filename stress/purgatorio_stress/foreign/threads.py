@@ -1,0 +1,419 @@
+"""`Lock`, `RLock`, `Thread` and the clocks for foreign code; everything else of `threading` is the real code over them.
+
+A time-out or a sleep ends when virtual time has come to its end, which it does when nobody can go on. With `early` each
+thread may so often end a wait by time-out while others could go on, as a machine may that is slow enough.
+"""
+
+import itertools
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Final
+
+from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
+from purgatorio_stress.explorer.run import Shared
+from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
+from purgatorio_stress.explorer.task import END_OF_TASK, Task
+from purgatorio_stress.foreign.world import World
+
+__all__ = ["Clocks", "ForeignLock", "thread_names"]
+
+S: Final = 1_000_000_000
+START_NS: Final = 1_700_000_000 * S
+"""What `time.time()` says at the beginning, and every other clock too."""
+
+
+class ForeignLock(ControlledLock):
+    """`threading.Lock` and `RLock`. A `Lock` may be given back by any thread."""
+
+    __slots__ = ("_again", "_world")
+
+    def __init__(self, world: World, reentrant: bool) -> None:
+        super().__init__(world.run, "rlock?" if reentrant else "lock?", reentrant)
+        self._again = reentrant
+        self._world = world
+        if world.loading:
+            world.kept.append(self)
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        world, run = self._world, self.run
+        task = run.current
+        if self.owner is task and self._again and self.count:
+            self.count += 1
+            return True
+        if not run.live:
+            if self.owner is not None and blocking and task.index == 0 and not world.loading:
+                raise RuntimeError(
+                    f"{self.name} is still held by {self.owner.name}: this would wait for ever"
+                )
+            if task.index:
+                _leave()
+        elif not blocking or timeout == 0:
+            world.waits(self.oid, TRY, _ALWAYS)
+            if self.owner is not None:
+                run.in_vain.append(run.depth - 1)
+                return False
+        elif timeout < 0:
+            self._show()
+            world.waits(self.oid, ACQUIRE, self)
+        elif not self._acquire_in_time(timeout):
+            return False
+        self.owner, self.count = task, 1
+        if run.live:
+            take(run, self)
+            world.synchronise(self.oid)
+        return True
+
+    def _acquire_in_time(self, timeout: float) -> bool:
+        world, run, task = self._world, self.run, self.run.current
+        deadline = run.now_ms + int(timeout * S)
+        self._show()
+        if world.may_be_early(task):
+            world.waits(self.oid, TRY, _ALWAYS)
+            if self.owner is None:
+                return True
+            run.in_vain.append(run.depth - 1)
+            world.let_pass(task, deadline)
+            return False
+        task.notified = False
+        task.wake_ms = deadline
+        world.waits(self.oid, ACQUIRE, _InTime(self))
+        task.wake_ms = None
+        return self.owner is None
+
+    def release(self) -> None:
+        run = self.run
+        if self.count == 0:
+            if run.live:
+                raise RuntimeError("release unlocked lock")
+            return
+        if run.live and self._again and self.owner is not run.current:
+            raise RuntimeError("cannot release un-acquired lock")
+        if self.count > 1:
+            self.count -= 1
+            return
+        if run.live:
+            self._show()
+            self._world.waits(self.oid, RELEASE, _ALWAYS)
+            if self.owner is run.current:
+                let_go(run, self)
+            elif self.owner is not None and self in self.owner.held:
+                self.owner.held.remove(self)
+            self._world.synchronise(self.oid)
+        self.owner, self.count = None, 0
+
+    __enter__ = acquire
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.release()
+
+    def locked(self) -> bool:
+        """Whether anybody has it."""
+        if self.run.live:
+            self._world.point(self.oid, READ)
+        return self.owner is not None
+
+    def reset(self) -> None:
+        """As it was made."""
+        self.owner, self.count = None, 0
+
+    def _show(self) -> None:
+        if self._world.rows is not None:
+            self._world.names[self.oid] = self.name.removesuffix("?")
+
+    def _is_owned(self) -> bool:
+        """For `Condition`."""
+        return self.owner is self.run.current if self._again else self.owner is not None
+
+    def _release_save(self) -> int:
+        count, self.count = self.count, min(self.count, 1)
+        self.release()
+        return count
+
+    def _acquire_restore(self, count: int) -> None:
+        self.acquire()
+        self.count = count
+
+
+class _Always:
+    def is_open(self, task: Task, /) -> bool:
+        """Yes."""
+        return True
+
+    def why(self, task: Task, /) -> str:
+        """Nothing."""
+        return "nothing"
+
+
+_ALWAYS: Final = _Always()
+
+
+class _InTime:
+    """A lock that is free, or a time-out."""
+
+    def __init__(self, lock: ForeignLock) -> None:
+        self._lock = lock
+
+    def is_open(self, task: Task, /) -> bool:
+        """Whether one of the two is there."""
+        return self._lock.owner is None or task.notified
+
+    def why(self, task: Task, /) -> str:
+        """Its name and holder."""
+        return self._lock.why(task)
+
+
+class _Sleep:
+    def is_open(self, task: Task, /) -> bool:
+        """Whether it is over."""
+        return task.notified
+
+    def why(self, task: Task, /) -> str:
+        """The end of a sleep."""
+        return "the end of its sleep"
+
+
+class _End:
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def is_open(self, task: Task, /) -> bool:
+        """Whether it has ended, or the wait has."""
+        return self._task.finished or task.notified
+
+    def why(self, task: Task, /) -> str:
+        """The end of that thread."""
+        return f"the end of {self._task.name}"
+
+
+def _leave() -> None:
+    """The run is over: a thread that is still there ends where it would wait."""
+    import greenlet
+
+    raise greenlet.GreenletExit
+
+
+class Clocks:
+    """`time`, as far as it is about time."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now_ns(self) -> int:
+        """The present."""
+        world = self._world
+        if world.early and world.run.live:
+            world.point(world.clock_number, READ)
+        return START_NS + world.run.now_ms
+
+    def now(self) -> float:
+        """The present in seconds."""
+        return self.now_ns() / S
+
+    def sleep(self, seconds: float) -> None:
+        """Wait in virtual time."""
+        world = self._world
+        run = world.run
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        task = run.current
+        if not run.live:
+            if task.index:
+                _leave()
+            run.now_ms += int(seconds * S)
+            return
+        deadline = run.now_ms + int(seconds * S)
+        if world.may_be_early(task):
+            world.let_pass(task, deadline)
+            return
+        task.notified = False
+        task.wake_ms = deadline
+        world.names[END_OF_TASK - task.index] = "sleep"
+        world.waits(END_OF_TASK - task.index, READ, _Sleep())
+        task.wake_ms = None
+
+
+def thread_names(world: World) -> dict[str, object]:
+    """What `threading` has of ours, by name."""
+
+    class Thread:
+        """`threading.Thread`: its body is a task."""
+
+        def __init__(
+            self,
+            group: None = None,
+            target: Callable[..., object] | None = None,
+            name: str | None = None,
+            args: Iterable[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+            *,
+            daemon: bool | None = None,
+        ) -> None:
+            world.threads_made += 1
+            self._target = target
+            self._name = name or f"Thread-{world.threads_made}"
+            if name is None and target is not None and hasattr(target, "__name__"):
+                self._name += f" ({target.__name__})"
+            self._args = tuple(args)
+            self._kwargs = dict(kwargs or {})
+            self._daemonic = current_thread().daemon if daemon is None else daemon
+            self._task: Task | None = None
+            self._alive = Shared(world.run, f"{self._name} is alive")
+
+        name = property(lambda self: self._name, lambda self, name: setattr(self, "_name", name))
+        daemon = property(
+            lambda self: self._daemonic, lambda self, daemon: setattr(self, "_daemonic", daemon)
+        )
+        ident = property(lambda self: None if self._task is None else self._task.index)
+        native_id = ident
+
+        def run(self) -> None:
+            """The target; a subclass may do something else."""
+            if self._target is not None:
+                self._target(*self._args, **self._kwargs)
+
+        def start(self) -> None:
+            if self._task is not None:
+                raise RuntimeError("threads can only be started once")
+            if world.loading:
+                raise RuntimeError("a thread is started while the modules are imported")
+            run = world.run
+            task = self._task = run.spawn(self._name, self._bootstrap, bool(self._daemonic))
+            world.started(task)
+            world.bodies[task] = self
+
+        def _bootstrap(self) -> None:
+            try:
+                self.run()
+            except SystemExit:
+                pass
+            finally:
+                run = world.run
+                if run.live:
+                    world.names[self._alive.oid] = self._alive.name
+                    world.point(self._alive.oid, WRITE)
+
+        def join(self, timeout: float | None = None) -> None:
+            task, run = self._task, world.run
+            if task is None:
+                raise RuntimeError("cannot join thread before it is started")
+            if task is run.current:
+                raise RuntimeError("cannot join current thread")
+            me = run.current
+            if not run.live:
+                if me.index:
+                    _leave()
+                return
+            if timeout is not None and world.may_be_early(me):
+                world.waits(END_OF_TASK - task.index, READ, _ALWAYS)
+                if not task.finished:
+                    world.let_pass(me, run.now_ms + int(max(timeout, 0) * S))
+                    return
+            else:
+                me.notified = False
+                me.wake_ms = None if timeout is None else run.now_ms + int(max(timeout, 0) * S)
+                world.names[END_OF_TASK - task.index] = f"the end of {self._name}"
+                world.waits(END_OF_TASK - task.index, ACQUIRE, _End(task))
+                me.wake_ms = None
+            if task.finished:
+                world.ended(task)
+
+        def is_alive(self) -> bool:
+            if self._task is None:
+                return False
+            if world.run.live:
+                world.point(self._alive.oid, READ)
+            return not self._task.finished
+
+        def isDaemon(self) -> bool:  # noqa: N802  as it is called in threading
+            return self._daemonic
+
+        def getName(self) -> str:  # noqa: N802  as it is called in threading
+            return self._name
+
+        def setName(self, name: str) -> None:  # noqa: N802  as it is called in threading
+            self._name = name
+
+        def setDaemon(self, daemon: bool) -> None:  # noqa: N802  as it is called in threading
+            self._daemonic = daemon
+
+        def __repr__(self) -> str:
+            return f"<Thread({self._name})>"
+
+    class ActThread(Thread):
+        """The thread of an act of the adapter, or the main thread."""
+
+        def __init__(self, task: Task) -> None:
+            self._name = task.name if task.index else "MainThread"
+            self._daemonic = False
+            self._task = task
+            self._alive = Shared(world.run, f"{self._name} is alive")
+
+    def current_thread() -> Thread:
+        task = world.run.current
+        known = world.bodies.get(task)
+        if known is None:
+            if world.loading:
+                # Not kept: `begin` forgets who was there.
+                return ActThread(task)
+            known = world.bodies[task] = ActThread(task)
+        assert isinstance(known, Thread)
+        return known
+
+    def threads() -> list[Thread]:
+        return [
+            one for one in world.bodies.values() if isinstance(one, Thread) and one._task is not None
+            and not one._task.finished
+        ]  # fmt: skip
+
+    def lock() -> ForeignLock:
+        return ForeignLock(world, reentrant=False)
+
+    def rlock() -> ForeignLock:
+        return ForeignLock(world, reentrant=True)
+
+    return {
+        "Thread": Thread,
+        "Lock": lock,
+        "RLock": rlock,
+        "_RLock": rlock,
+        "_CRLock": rlock,
+        "_PyRLock": rlock,
+        "_allocate_lock": lock,
+        "allocate_lock": lock,
+        "LockType": ForeignLock,
+        "current_thread": current_thread,
+        "currentThread": current_thread,
+        "main_thread": current_thread,
+        "get_ident": lambda: world.run.current.index,
+        "get_native_id": lambda: world.run.current.index,
+        "enumerate": threads,
+        "active_count": lambda: len(threads()),
+        "activeCount": lambda: len(threads()),
+        "TIMEOUT_MAX": threading.TIMEOUT_MAX,
+        "ThreadError": RuntimeError,
+        "error": RuntimeError,
+        "_register_atexit": lambda *_, **__: None,
+        "excepthook": lambda *_: None,
+        "settrace": lambda *_: None,
+        "setprofile": lambda *_: None,
+        "stack_size": lambda *_: 0,
+        "_counter": itertools.count(1).__next__,
+    }
+
+
+def text_of(error: BaseException, files: set[str]) -> str:
+    """An exception in one line, with the last line of the user's in it."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename in files]
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if frames:
+        last = frames[-1]
+        text += f" at {last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
+    return text

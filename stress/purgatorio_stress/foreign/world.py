@@ -1,0 +1,278 @@
+"""What all the code of one foreign program shares: the run that goes on, the numbers of its objects, its clocks.
+
+A *location* is what a step is made on: an attribute of an object, a container, a lock. Each gets its number when it is
+first used, from the task that uses it first, so it is the same in every run that reaches the use in the same way.
+
+Happened before is kept by vector clocks. Locks, the start and the end of threads and whatever C code does in one call
+(an operation of a container) order what came before and after; a plain attribute or global orders nothing. Two uses of
+one that nothing orders, one of them a write, are a *data race*.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Final
+
+from purgatorio_stress.explorer.run import Run, Shared
+from purgatorio_stress.explorer.step import READ, WRITE
+from purgatorio_stress.explorer.task import Gate, Stop, Task
+
+__all__ = ["MAX_TURNS", "Race", "Row", "World"]
+
+_Clock = dict[int, int]
+_Place = tuple[CodeType, int]
+
+MAX_TURNS: Final = 200
+"""So many turns of one `while` loop by one thread in a run, and the run is cut: UNKNOWN."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Race:
+    """A data race: what it is on, and the two places, file:line."""
+
+    location: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A step for a table: which task, where in the user's source, what it does. Time passing has task 0."""
+
+    task: int
+    where: str
+    source: str
+    what: str
+    number: int = 0
+    kind: int = READ
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The last write of a plain location and the reads since."""
+
+    write: tuple[int, int, _Place] | None = None
+    reads: dict[int, tuple[int, _Place]] = field(default_factory=dict)
+
+
+class World:
+    """See the module. One for each loaded program; `begin` starts a run."""
+
+    def __init__(self, early: int = 0) -> None:
+        self.early = early
+        """How many times a thread's wait may end by time-out while others can go on."""
+        self.files: set[str] = set()
+        """The user's: steps are shown at these."""
+        self.kept: list[Shared] = []
+        """What was made while the modules were loaded; it serves every run."""
+        self.uncontrolled: set[str] = set()
+        self.races: set[Race] = set()
+        """Of all runs; `run_races` are those of the last one."""
+        self.run_races: set[Race] = set()
+        self.rows: list[Row] | None = None
+        self.loading = True
+        self.threads_made = 0
+        self.clocks: dict[int, _Clock] = {}
+        self.ends: dict[int, _Clock] = {}
+        self.bodies: dict[Task, object] = {}
+        self.names: dict[int, str] = {}
+        self._numbers: dict[object, tuple[object, int]] = {}
+        self._memory: dict[int, _Memory] = {}
+        self._sync: dict[int, _Clock] = {}
+        self.run = Run(_Nobody(), [])
+        self.point: Callable[[int, int], None] = self.run.point
+        self._real_threads = 0
+        self._time_shown = 0
+        self._early_used: dict[int, int] = {}
+
+    def begin(self, run: Run) -> None:
+        """A run is about to be set up."""
+        self.loading = False
+        run.current.made = max((shared.oid for shared in self.kept), default=0)
+        self.run = run
+        self.point = run.point if self.rows is None else self._record
+        for shared in self.kept:
+            shared.run = run
+        self.threads_made = 0
+        self.clocks = {0: {0: 1}}
+        self.bodies.clear()
+        self._numbers.clear()
+        self._memory.clear()
+        self.run_races.clear()
+        self._sync.clear()
+        self.names.clear()
+        self._early_used.clear()
+        self._time_shown = 0
+        self._real_threads = len(sys._current_frames())
+
+    def end(self) -> None:
+        """The run has ended: whoever started a real thread meanwhile was not the scheduler."""
+        self.races |= self.run_races
+        now = len(sys._current_frames())
+        if now > self._real_threads:
+            names = [thread.name for thread in threading.enumerate()]
+            self.uncontrolled.add(f"a real thread ({names[-1]}) that another module or extension started")
+
+    def number(self, thing: object, name: str = "") -> int:
+        """The location `name` of `thing`, or `thing` itself; kept alive, so that the number stays its own."""
+        known = self._numbers.get((id(thing), name))
+        if known is not None:
+            return known[1]
+        maker = self.run.current
+        maker.made += 1
+        number = maker.index * 100_000 + maker.made
+        self._numbers[id(thing), name] = thing, number
+        return number
+
+    def alias(self, view: object, container: object) -> None:
+        """`view` (an iterator, `items()`) shows `container`."""
+        self._numbers[id(view), "is a view of"] = (view, container), 0
+
+    def container_of(self, view: object) -> object | None:
+        """The container that a view shows."""
+        known = self._numbers.get((id(view), "is a view of"))
+        return None if known is None else known[0][1]  # type: ignore[index]  # as `alias` has put it
+
+    @property
+    def clock_number(self) -> int:
+        """The location of the clock."""
+        return self.number("the clock")
+
+    def may_be_early(self, task: Task) -> bool:
+        """Whether this wait may end by time-out while others can go on; counted."""
+        if not self.early:
+            return False
+        used = self._early_used.get(task.index, 0)
+        self._early_used[task.index] = used + 1
+        return used < self.early
+
+    def let_pass(self, task: Task, deadline_ns: int) -> None:
+        """A step of `task`: time comes to its deadline."""
+        number = self.clock_number
+        self.names[number] = "the clock"
+        self.point(number, WRITE)
+        self.run.now_ms = max(self.run.now_ms, deadline_ns)
+
+    def waits(self, number: int, kind: int, gate: Gate) -> None:
+        """A step that may have to wait."""
+        if self.rows is None:
+            self.run.point(number, kind, gate)
+        else:
+            self._record(number, kind, gate)
+
+    def synchronise(self, number: int) -> None:
+        """An operation on something that orders: all before it here comes before all after the next one there."""
+        task = self.run.current.index
+        mine = self.clocks.setdefault(task, {task: 1})
+        theirs = self._sync.get(number)
+        if theirs is not None:
+            _join(mine, theirs)
+        self._sync[number] = dict(mine)
+        mine[task] = mine.get(task, 0) + 1
+
+    def started(self, child: Task) -> None:
+        """What the present task has done comes before all that `child` does."""
+        task = self.run.current.index
+        mine = self.clocks.setdefault(task, {task: 1})
+        self.clocks[child.index] = {**mine, child.index: 1}
+        mine[task] += 1
+
+    def ended(self, child: Task) -> None:
+        """What `child` did comes before what the present task does next."""
+        task = self.run.current.index
+        _join(self.clocks.setdefault(task, {task: 1}), self.clocks.get(child.index, {}))
+
+    def plain(self, number: int, kind: int, thing: object, name: str, frame: FrameType) -> None:
+        """A use of plain memory: look for a race with earlier ones."""
+        if not self.run.live:
+            return
+        task = self.run.current.index
+        mine = self.clocks.setdefault(task, {task: 1})
+        place = frame.f_code, frame.f_lineno
+        memory = self._memory.get(number)
+        if memory is None:
+            memory = self._memory[number] = _Memory()
+        write = memory.write
+        if write is not None and write[0] != task and mine.get(write[0], 0) < write[1]:
+            self._race(thing, name, write[2], place)
+        if kind == READ:
+            memory.reads[task] = mine[task], place
+            return
+        for other, (clock, where) in memory.reads.items():
+            if other != task and mine.get(other, 0) < clock:
+                self._race(thing, name, where, place)
+        memory.reads.clear()
+        memory.write = task, mine[task], place
+
+    def _race(self, thing: object, name: str, first: _Place, second: _Place) -> None:
+        one, two = sorted(f"{_file(code.co_filename)}:{line}" for code, line in (first, second))
+        self.run_races.add(Race(described(thing, name), one, two))
+
+    def turn(self) -> None:
+        """One more turn of the caller's loop."""
+        run = self.run
+        if not run.live:
+            return
+        frame = sys._getframe(1)
+        loops = run.current.loops
+        loops[frame] = turn = loops.get(frame, 0) + 1
+        if turn > MAX_TURNS:
+            where = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
+            run.finish(Stop("turns", f"{run.current.name} went round the loop at {where} {MAX_TURNS} times"))
+
+    def _record(self, number: int, kind: int, gate: Gate | None = None) -> None:
+        """A step of a replay: as `Run.point`, and noted once it is made."""
+        run = self.run
+        if not run.live or self.rows is None:
+            return
+        what = f"{_VERBS[kind]} {self.names.get(number, '')}".strip()
+        where, source = self._user_line()
+        run.point(number, kind, gate)
+        if run.now_ms != self._time_shown:
+            self._time_shown = run.now_ms
+            self.rows.append(Row(0, "", "", f"time passes to {run.now_ms / 1e9:g} s"))
+        self.rows.append(Row(run.current.index, where, source, what, number, kind))
+
+    def _user_line(self) -> tuple[str, str]:
+        import linecache
+
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename not in self.files:
+            frame = frame.f_back
+        if frame is None:
+            return "", ""
+        filename = frame.f_code.co_filename
+        return (
+            f"{_file(filename)}:{frame.f_lineno}",
+            linecache.getline(filename, frame.f_lineno).strip(),
+        )
+
+
+_VERBS: Final = ("read", "write", "acquire", "release", "try")
+
+
+def described(thing: object, name: str) -> str:
+    """A location in words: `Cache.items`."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    if isinstance(thing, str):
+        return f"{thing}.{name}" if name else thing
+    return f"{kind.__name__}.{name}" if name else f"a {kind.__name__}"
+
+
+def _file(filename: str) -> str:
+    return filename.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _join(mine: _Clock, theirs: _Clock) -> None:
+    for task, clock in theirs.items():
+        if mine.get(task, 0) < clock:
+            mine[task] = clock
+
+
+class _Nobody:
+    """Nothing is chosen while modules are loaded."""
+
+    def choose(self, run: Run, /) -> int:
+        raise AssertionError("no task runs while the modules are loaded")

@@ -1,0 +1,193 @@
+"""Programs with a known fault, or none, each for one ability of the foreign explorer."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+Acts = Sequence[Callable[[], object]]
+
+total = 0
+
+
+@dataclass
+class Account:
+    """Shared by two threads."""
+
+    balance: int = 0
+
+
+class LostUpdate:
+    """`+=` on an attribute without a lock."""
+
+    def __init__(self) -> None:
+        self.account = Account()
+
+    def threads(self) -> Acts:
+        return [self.pay, self.pay]
+
+    def pay(self) -> None:
+        self.account.balance += 1
+
+    def check(self) -> None:
+        assert self.account.balance == 2, self.account.balance
+
+
+class KeptUpdate(LostUpdate):
+    """The same with a lock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Lock()
+
+    def pay(self) -> None:
+        with self.lock:
+            self.account.balance += 1
+
+
+class LostGlobal:
+    """`+=` on a global."""
+
+    def __init__(self) -> None:
+        global total
+        total = 0
+
+    def threads(self) -> Acts:
+        return [self.add, self.add]
+
+    def add(self) -> None:
+        global total
+        total += 1
+
+    def check(self) -> None:
+        assert total == 2, total
+
+
+class ChangedWhileIterating:
+    """One thread walks over a dict into which another puts something."""
+
+    def __init__(self) -> None:
+        self.items = {1: 1, 2: 2}
+
+    def threads(self) -> Acts:
+        return [self.walks, self.puts]
+
+    def walks(self) -> None:
+        for _ in self.items.values():
+            pass
+
+    def puts(self) -> None:
+        self.items[3] = 3
+
+    def check(self) -> None:
+        assert len(self.items) == 3
+
+
+class Crossed:
+    """Two locks in two orders."""
+
+    def __init__(self) -> None:
+        self.here = threading.Lock()
+        self.there = threading.Lock()
+
+    def threads(self) -> Acts:
+        return [self.one, self.other]
+
+    def one(self) -> None:
+        with self.here, self.there:
+            pass
+
+    def other(self) -> None:
+        with self.there, self.here:
+            pass
+
+    def check(self) -> None:
+        return None
+
+
+class LostNotice:
+    """A condition that is notified before anybody waits, and a predicate that nobody asks."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+
+    def threads(self) -> Acts:
+        return [self.waits, self.notifies]
+
+    def waits(self) -> None:
+        with self.changed:
+            self.changed.wait()
+
+    def notifies(self) -> None:
+        with self.changed:
+            self.changed.notify()
+
+    def check(self) -> None:
+        return None
+
+
+class UsesAsyncio:
+    """What the scheduler cannot control."""
+
+    def threads(self) -> Acts:
+        return [self.turns]
+
+    def turns(self) -> None:
+        asyncio.run(asyncio.sleep(0))
+
+    def check(self) -> None:
+        return None
+
+
+class Spins:
+    """A loop that waits for another thread without end."""
+
+    def __init__(self) -> None:
+        self.ready = False
+
+    def threads(self) -> Acts:
+        return [self.waits, self.sets]
+
+    def waits(self) -> None:
+        while not self.ready:
+            pass
+
+    def sets(self) -> None:
+        self.ready = True
+
+    def check(self) -> None:
+        assert self.ready
+
+
+class GivesUpInTime:
+    """A wait of one second for what takes none: only an early time-out breaks it."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.in_time = True
+
+    def threads(self) -> Acts:
+        return [self.waits, self.done.set]
+
+    def waits(self) -> None:
+        self.in_time = self.done.wait(1)
+
+    def check(self) -> None:
+        assert self.in_time
+
+
+class SleepsLong:
+    """An hour of virtual time."""
+
+    def threads(self) -> Acts:
+        return [self.sleeps]
+
+    def sleeps(self) -> None:
+        self.start = time.monotonic()
+        time.sleep(3_600)
+        self.end = time.monotonic()
+
+    def check(self) -> None:
+        assert self.end - self.start == 3_600

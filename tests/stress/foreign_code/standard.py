@@ -1,0 +1,110 @@
+"""Adapters for modules of the standard library, for `purgatorio explore --package`."""
+
+import queue
+import sched
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+Acts = Sequence[Callable[[], object]]
+
+
+class PutAndGet:
+    """A producer and a consumer over a queue of one place."""
+
+    def __init__(self) -> None:
+        self.queue: queue.Queue[int] = queue.Queue(maxsize=1)
+        self.got: list[int] = []
+
+    def threads(self) -> Acts:
+        return [self.producer, self.consumer]
+
+    def producer(self) -> None:
+        for number in range(2):
+            self.queue.put(number)
+
+    def consumer(self) -> None:
+        for _ in range(2):
+            self.got.append(self.queue.get())
+
+    def check(self) -> None:
+        assert self.got == [0, 1], self.got
+
+
+class CancelAgainstExpiry:
+    """A timer is cancelled at the moment at which it expires."""
+
+    def __init__(self) -> None:
+        self.fired: list[str] = []
+        self.timer = threading.Timer(5, self.fired.append, ["x"])
+
+    def threads(self) -> Acts:
+        return [self.starts, self.cancels]
+
+    def starts(self) -> None:
+        self.timer.start()
+        self.timer.join()
+
+    def cancels(self) -> None:
+        time.sleep(5)
+        self.timer.cancel()
+
+    def check(self) -> None:
+        assert self.fired in ([], ["x"])
+
+    def outcome(self) -> object:
+        return self.fired
+
+
+class CancelAgainstRun:
+    """`sched`: an event is cancelled at the moment at which it is due. One that is cancelled does not run."""
+
+    def __init__(self) -> None:
+        self.scheduler = sched.scheduler()
+        self.fired: list[str] = []
+        self.event = self.scheduler.enter(5, 0, self.fired.append, ("x",))
+        self.cancelled = False
+
+    def threads(self) -> Acts:
+        return [self.scheduler.run, self.cancels]
+
+    def cancels(self) -> None:
+        time.sleep(5)
+        try:
+            self.scheduler.cancel(self.event)
+            self.cancelled = True
+        except ValueError:
+            pass
+
+    def check(self) -> None:
+        assert self.cancelled != bool(self.fired), (self.cancelled, self.fired)
+
+    def outcome(self) -> object:
+        return self.cancelled
+
+
+class SubmitAndShutdown:
+    """A pool is shut down beside a submit: refused, or done."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(max_workers=1)
+        self.done: list[str] = []
+
+    def threads(self) -> Acts:
+        return [self.submits, self.shuts]
+
+    def submits(self) -> None:
+        try:
+            self.pool.submit(self.done.append, "done").result()
+        except RuntimeError:
+            self.done.append("refused")
+
+    def shuts(self) -> None:
+        self.pool.shutdown(wait=True)
+
+    def check(self) -> None:
+        assert len(self.done) == 1, self.done
+
+    def outcome(self) -> object:
+        return self.done

@@ -1,0 +1,121 @@
+"""The explorer for foreign code: what is found, what is not there, and what cannot be said."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline.command.explore import command
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.foreign.explored import CannotLoad, Explored, explore_foreign, replay_foreign, table
+
+HERE = Path(__file__).parent / "foreign_code"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "racy_cache"
+DOCS = Path(__file__).parents[2] / "docs" / "explorer.md"
+
+
+def _explored(
+    adapter: str, package: str = "planted", *, strategy: str = "dpor", early: int = 0, races: bool = False
+) -> Explored:
+    return explore_foreign(
+        [package], adapter, Limits(3_000, 30), strategy=strategy, early=early, path=[str(HERE)],
+        races_count=races,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", ["dpor", "bounded", "pct"])
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("LostUpdate", "AssertionError: 1"),
+        ("LostGlobal", "AssertionError: 1"),
+        ("ChangedWhileIterating", "dictionary changed size during iteration"),
+        ("Crossed", "waits for Crossed.there"),
+        ("LostNotice", "waits for"),
+    ],
+)
+def test_a_planted_fault_is_found_and_repeats(name: str, seen: str, strategy: str) -> None:
+    explored = _explored(f"planted:{name}", strategy=strategy)
+    assert explored.verdict is Verdict.VIOLATED
+    assert explored.counterexample is not None
+    assert any(seen in one.seen for one in explored.counterexample.broken)
+    assert explored.token is not None
+    _, broken = replay_foreign(explored.token, [str(HERE)])
+    assert broken == explored.counterexample.broken
+
+
+@pytest.mark.parametrize("name", ["KeptUpdate", "GivesUpInTime", "SleepsLong"])
+def test_sound_code_passes(name: str) -> None:
+    explored = _explored(f"planted:{name}")
+    assert explored.verdict is Verdict.PASS
+    assert not explored.races
+
+
+def test_an_early_time_out_is_tried_where_it_is_asked_for() -> None:
+    assert _explored("planted:GivesUpInTime", early=1).verdict is Verdict.VIOLATED
+
+
+def test_a_data_race_is_named_and_counts_where_that_is_asked_for() -> None:
+    explored = _explored("planted:Spins", strategy="bounded")
+    assert {race.location for race in explored.races} == {"Spins.ready"}
+    strict = _explored("planted:Spins", strategy="bounded", races=True)
+    assert strict.verdict is Verdict.VIOLATED
+    assert strict.counterexample is not None
+    assert strict.counterexample.clause == "RACE"
+
+
+def test_a_loop_beyond_its_bound_is_no_pass() -> None:
+    explored = _explored("planted:Spins")
+    assert explored.exploration.beyond
+    assert explored.verdict is Verdict.UNKNOWN
+
+
+def test_what_cannot_be_controlled_is_named() -> None:
+    explored = _explored("planted:UsesAsyncio")
+    assert explored.verdict is Verdict.UNKNOWN
+    assert "asyncio.run" in explored.uncontrolled
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "outcomes"),
+    [
+        ("PutAndGet", "queue", None),
+        ("CancelAgainstExpiry", "threading", {"[]", "['x']"}),
+        ("CancelAgainstRun", "sched", {"True", "False"}),
+        ("SubmitAndShutdown", "concurrent.futures", {"['done']", "['refused']"}),
+    ],
+)
+def test_the_standard_library_holds(name: str, package: str, outcomes: set[str] | None) -> None:
+    explored = _explored(f"standard:{name}", package)
+    assert explored.verdict is Verdict.PASS
+    assert outcomes is None or set(explored.outcomes) == outcomes
+
+
+def test_the_example_of_the_page() -> None:
+    explored = explore_foreign(["racy_cache"], "cache_adapter:LoadsOnce", Limits(), path=[str(EXAMPLE)])
+    page = DOCS.read_text(encoding="utf-8")
+    for file in ("racy_cache.py", "cache_adapter.py"):
+        lines = (EXAMPLE / file).read_text(encoding="utf-8").splitlines()
+        assert "\n".join(f"    {line}".rstrip() for line in lines) in page
+    shown = "\n".join(f"    {line}".rstrip() for line in table(explored).splitlines())
+    assert shown in page
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLE)
+    done = CliRunner().invoke(command, ["--package", "racy_cache", "--adapter", "cache_adapter:LoadsOnce"])
+    assert done.exit_code == 1
+    token = done.output.split("--replay ")[1].split()[0]
+    again = CliRunner().invoke(command, ["--replay", token])
+    assert again.exit_code == 1
+    assert "loaded 2 times" in again.output
+    wrong = CliRunner().invoke(command, ["--package", "racy_cache"])
+    assert wrong.exit_code == 2
+
+
+def test_what_is_not_there_is_said() -> None:
+    with pytest.raises(CannotLoad, match="no_such_module"):
+        explore_foreign(["no_such_module"], "planted:LostUpdate", Limits(), path=[str(HERE)])
+    with pytest.raises(CannotLoad, match="has no Nobody"):
+        _explored("planted:Nobody")
