@@ -87,10 +87,8 @@ def judge_files(spark: SparkSession, places: Sequence[Place], *, full: bool, eve
     frames: list[DataFrame] = []
     if local:
         tasks = min(len(local), TASKS_A_SLOT * spark.sparkContext.defaultParallelism)
-        rows = spark.sparkContext.parallelize(_dealt(local, tasks), tasks)
-        frames.append(
-            spark.createDataFrame(rows, "run_key int, path string").mapInArrow(_of_paths(full, every), schema)
-        )
+        dealt = _dealt(local, tasks)
+        frames.append(spark.range(0, tasks, 1, tasks).mapInArrow(_of_paths(dealt, full, every), schema))
     if there:
         read = spark.read.format("binaryFile").load(list(there))
         keyed = with_run_keys(spark, read, there, fn.col("path"), fn.col("content"))
@@ -99,19 +97,18 @@ def judge_files(spark: SparkSession, places: Sequence[Place], *, full: bool, eve
     return found if len(frames) == 1 else found.unionByName(frames[1])
 
 
-def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[tuple[int, str]]:
-    """The files in an order that gives each task some of the large ones and some of the small ones."""
+def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[list[tuple[int, str]]]:
+    """By task its files: some of the large ones and some of the small ones."""
     by_size = sorted(files, key=lambda file: Path(file[1]).stat().st_size, reverse=True)
-    return [file for task in range(tasks) for file in by_size[task::tasks]]
+    return [by_size[task::tasks] for task in range(tasks)]
 
 
-def _of_paths(full: bool, every: bool) -> Task:
+def _of_paths(dealt: Sequence[Sequence[tuple[int, str]]], full: bool, every: bool) -> Task:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for key, path in zip(
-                batch.column("run_key").to_pylist(), batch.column("path").to_pylist(), strict=True
-            ):
-                yield from _judged(int(str(key)), TraceReader(Path(str(path))), full, every)
+            for number in batch.column("id").to_pylist():
+                for run_key, path in dealt[int(str(number))]:
+                    yield from _judged(run_key, TraceReader(Path(path)), full, every)
 
     return task
 

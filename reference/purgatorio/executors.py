@@ -1,16 +1,18 @@
-"""An executor without a thread: actions wait until somebody runs them. For virtual time and for tests.
+"""Executors without a thread of their own.
 
-Promise: actions run in the order of submission, on the thread that calls `run_all`, never inside `submit`. So a
-callback never runs under a lock of a timer, as with an executor that has a thread.
+`QueuedExecutor`, for virtual time and for tests: actions wait until somebody runs them, in the order of submission, on
+the thread that calls `run_all`. `LoopExecutor`, for asyncio: they run on an event loop. Neither runs anything inside
+`submit`, so a callback never runs under a lock of a timer, as with an executor that has a thread.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import ExecutorClosed, SharedQueue, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["QueuedExecutor"]
+__all__ = ["Loop", "LoopExecutor", "QueuedExecutor"]
 
 
 class QueuedExecutor:
@@ -58,3 +60,61 @@ class QueuedExecutor:
 
     def is_current(self) -> bool:
         return False
+
+
+class Loop(Protocol):
+    """What is needed of an event loop; `asyncio.AbstractEventLoop` has it."""
+
+    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
+        """Let the loop run `callback` in one of its next turns. RuntimeError where the loop is closed."""
+
+
+class LoopExecutor:
+    """`purgatorio.sync.Executor` that runs its actions on an event loop, so they may touch what belongs to the loop.
+
+    What an action raises goes to the fault policy. Closing a timer does not wait for what was handed over and has not
+    run: the loop runs it later.
+    """
+
+    __slots__ = ("_closed", "_faults", "_loop", "_pending")
+
+    def __init__(self, loop: Loop, *, faults: FaultPolicy = CONTAIN, sync: Sync = THREADS) -> None:
+        self._loop = loop
+        self._faults = faults
+        self._pending = sync.atomic_int(0, "executor.pending")
+        self._closed = sync.atomic_flag(False, "executor.closed")
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        """ExecutorClosed after `shutdown`, and where the loop has been closed."""
+        if self._closed.get():
+            raise ExecutorClosed("this executor has been shut down")
+        self._pending.add(1)
+        try:
+            self._loop.call_soon_threadsafe(lambda: self._run(action))
+        except RuntimeError as closed:
+            self._pending.add(-1)
+            raise ExecutorClosed(f"the event loop takes nothing more: {closed}") from closed
+
+    def _run(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:
+            self._faults.caught(error, "action", action)
+        finally:
+            self._pending.add(-1)
+
+    def shutdown(self) -> None:
+        self._closed.set(True)
+
+    def shutdown_now(self) -> int:
+        """Nothing can be called back from a loop: 0."""
+        self._closed.set(True)
+        return 0
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        """Whether all that was submitted has run. Does not wait: the loop may need the calling thread."""
+        return self._pending.get() == 0
+
+    def is_current(self) -> bool:
+        """Always True: no thread may wait for a loop that may be its own."""
+        return True

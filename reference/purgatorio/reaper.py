@@ -9,6 +9,7 @@ propagated, the thread ends, as Kafka's does, and nothing expires any more.
 
 import logging
 from collections.abc import Callable
+from typing import Self
 
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Sync
@@ -114,6 +115,12 @@ class ReaperTimer:
     def size(self) -> int:
         """See `Timer.size`."""
         return self._timer.size()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Stop the reaper, wait for it, and close the inner timer, once."""

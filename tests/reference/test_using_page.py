@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import purgatorio
 import purgatorio.timer
 
@@ -14,9 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "using.md"
 
 
-def test_the_output_on_the_page_is_the_example_s() -> None:
+@pytest.mark.parametrize("example", ["timeouts.py", "asyncio_timeouts.py"])
+def test_the_output_on_the_page_is_the_example_s(example: str) -> None:
     """What a reader sees is what the program prints."""
-    command = [sys.executable, str(ROOT / "examples" / "timeouts.py")]
+    command = [sys.executable, str(ROOT / "examples" / example)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     assert f"```text\n{printed}```" in PAGE.read_text()
 

@@ -527,7 +527,9 @@ def draw(seed: int, fault: str = "", profile: str | None = None) -> Drawn:
     if fault == "fires-unknown":
         c = player.note("executor", "call", "timer_fire", "ghost")
         player.note("executor", "ret", "timer_fire", "ghost", c=c)
-    unrecorded = set(random.sample(FUNCTIONS, random.choice((0, 0, 0, 1)))) if not fault else set()
+    # Who records no `cancelled` cannot tell of a shutdown, so there was none.
+    hidden = [f for f in FUNCTIONS if f != "cancelled" or not player.closed]
+    unrecorded = set(random.sample(hidden, random.choice((0, 0, 0, 1)))) if not fault else set()
     header = Header(
         f"drawn-{seed}",
         Implementation("drawn", "1", "Python"),

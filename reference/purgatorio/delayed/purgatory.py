@@ -21,7 +21,7 @@ faithful to it.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
@@ -106,10 +106,14 @@ class Purgatory(Generic[Op]):
         """Complete `operation` if it can be, else let it wait under `keys` and for its time-out.
 
         True iff this call completed it; False may mean that another thread did. ValueError without a key, TypeError
-        for a key that has no hash; then nothing has happened.
+        for a key that has no hash and for a text in place of the list of keys; then nothing has happened.
         """
         if not keys:
             raise ValueError("an operation needs a key to wait under")
+        if isinstance(keys, str | bytes):
+            raise TypeError(
+                f"keys are a list: [{keys!r}], not {keys!r}, whose characters would each be a key"
+            )
         for key in keys:
             hash(key)
         if operation.dialect.register(operation, keys, self._watch, self._count_one):
@@ -166,6 +170,12 @@ class Purgatory(Generic[Op]):
     def gauges(self) -> PurgatoryGauges:
         """Both gauges."""
         return PurgatoryGauges(self.watched(), self.num_delayed())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
 
     def shutdown(self) -> int:
         """Stop the reaper and the timer; returns how many operations this call completed. Idempotent.

@@ -31,7 +31,7 @@ SAMPLE_ONE_IN: Final = 1000
 """Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
 BLOCK: Final = 1 << 17
 """Operations whose rules are looked at together."""
-HELD_BYTES: Final = 256 << 20
+HELD_BYTES: Final = 512 << 20
 """Events that are held for the second look; of a larger run they are read again."""
 
 _CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "ph", "c", "keys", "err")])
