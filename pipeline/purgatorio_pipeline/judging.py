@@ -181,4 +181,6 @@ def judge_on_spark(
         with tempfile.TemporaryDirectory(prefix="purgatorio-", ignore_cleanup_errors=True) as scratch:
             return assemble(reader.judge(places, Lake(Path(scratch))))
     root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
-    return check_lake(Lake(root), places, reader, checker_fingerprint(full))
+    lake = Lake(root)
+    with lake.owned():
+        return check_lake(lake, places, reader, checker_fingerprint(full))

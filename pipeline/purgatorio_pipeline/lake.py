@@ -3,11 +3,17 @@
 A table is a folder of Parquet files. It is written beside its final place and renamed, so a killed run leaves the old
 table or none, never half a one; what a kill leaves behind is swept by the next run. On an object store a rename is a
 copy: there a killed run can leave half a table under its final name.
+
+A folder is a lake by a mark in it. One that is not empty and has no mark is somebody else's, and is not touched; nor is
+one that another process works in.
 """
 
 from __future__ import annotations
 
+import errno
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +28,8 @@ if TYPE_CHECKING:  # a check that finds all its files judged must do without Spa
 
 _STAGED: Final = ".staged-"
 _OLD: Final = ".old-"
+_MARK: Final = "_purgatorio"
+"""Spark passes over a name that begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,32 @@ class Lake:
     def path(self, table: str) -> Place:
         """Where a table lies."""
         return self.root / table
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Work in the folder, alone. Raises OSError, before anything in it is touched, where it is not a lake's and not
+        empty, and where another process of this machine works in it (on Hadoop's file systems that is not noticed)."""
+        if not self.path(_MARK).exists() and self.names("."):
+            raise OSError(
+                errno.ENOTEMPTY,
+                "holds files that are not of a purgatorio lake, and would be in danger; name an empty folder",
+                str(self.root),
+            )
+        if isinstance(self.root, HadoopPath):
+            self.write_text(_MARK, "")
+            yield
+            return
+        import fcntl  # where there is none, lakes are read and not written
+
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / _MARK).open("a") as mark:
+            try:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OSError(
+                    errno.EBUSY, "another purgatorio works in this folder; wait for its end", str(self.root)
+                ) from None
+            yield
 
     def sweep(self) -> None:
         """Remove what a killed run left beside the tables."""

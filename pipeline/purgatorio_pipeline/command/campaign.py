@@ -77,6 +77,7 @@ def command(
     """Explore and stress many scenarios with many seeds, resumably."""
     from purgatorio_pipeline.campaign.fan import Budget, run_campaign
     from purgatorio_pipeline.campaign.runner import Runner
+    from purgatorio_pipeline.lake import Lake
     from purgatorio_pipeline.session import start_session
 
     jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
@@ -92,7 +93,8 @@ def command(
                 progress.console.print(escape(_line(outcome)))
 
         runner = Runner(out.resolve(), limit_s, first)
-        campaign = run_campaign(spark, jobs, runner, budget=Budget(budget, minutes, first), tell=tell)
+        with Lake(out).owned():
+            campaign = run_campaign(spark, jobs, runner, budget=Budget(budget, minutes, first), tell=tell)
     if as_json:
         click.echo(json.dumps(campaign.as_json(), ensure_ascii=False))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import click
 
@@ -132,8 +132,27 @@ def command(
 
 
 def _echo_json(verdict: Verdict, scenarios: list[dict[str, object]], **more: object) -> None:
-    """The one shape of `--json`: a verdict, and a list of scenarios however many there are."""
-    click.echo(json.dumps({"verdict": str(verdict), "scenarios": scenarios, **more}, ensure_ascii=False))
+    """The one shape of `--json`, however many scenarios there are: what holds of all of them, and the list of them."""
+
+    def of_all(field: str) -> list[Any]:
+        return [one[field] for one in scenarios if field in one]
+
+    whole = {
+        "kind": "explore",
+        "scenario": ", ".join(of_all("scenario")),
+        "verdict": str(verdict),
+        "complete": bool(scenarios) and all(one.get("complete", False) for one in scenarios),
+        "bound": "; ".join(dict.fromkeys(of_all("bound"))),
+        "schedules": sum(of_all("schedules")),
+        "states": sum(of_all("states")),
+        "seconds": round(sum(of_all("seconds")), 3),
+        "violations": [
+            {"scenario": one["scenario"], **violation}
+            for one in scenarios
+            for violation in cast("list[dict[str, object]]", one["violations"])
+        ],
+    }
+    click.echo(json.dumps({**whole, "scenarios": scenarios, **more}, ensure_ascii=False))
 
 
 def _bug(text: str | None) -> Bug:

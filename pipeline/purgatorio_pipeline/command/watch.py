@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQuery
 from rich.console import Console
 from rich.markup import escape
 
+from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.state import WatchState, load_before
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation, worst
@@ -120,12 +121,13 @@ def command(
     console = Console(stderr=as_json)
     watcher = Watcher(spark, out, lambda news: _tell(console, news), metrics)
     every = None if once else every_s
-    if folder is not None:
-        query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
-    else:
-        arriving = _kafka(spark, kafka or "", topics, dict(kafka_options), messages)
-        query = start_stream(arriving, replace(watcher, arrived=messages_arrived), every_s=every)
-    _wait(query)
+    with Lake(out).owned():
+        if folder is not None:
+            query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
+        else:
+            arriving = _kafka(spark, kafka or "", topics, dict(kafka_options), messages)
+            query = start_stream(arriving, replace(watcher, arrived=messages_arrived), every_s=every)
+        _wait(query)
     state = load_before(out / "state", sys.maxsize)
     if as_json:
         click.echo(json.dumps(_as_json(state), ensure_ascii=False))

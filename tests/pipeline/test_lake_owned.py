@@ -1,0 +1,49 @@
+"""A folder that is not ours is never touched, and two do not work in one lake at once."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.lake import Lake
+
+CLEAN = Path(__file__).resolve().parents[2] / "examples" / "traces" / "kafka-clean-1k.jsonl"
+
+
+@pytest.mark.parametrize(
+    "mine", ["gold/mine.parquet", "bronze/x", "batches/000000001/y", "notes.txt", ".hidden"]
+)
+def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None:
+    """Before Spark is started: status 2, and every file is as it was."""
+    file = tmp_path / "out" / mine
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    done = CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert "name an empty folder" in done.stderr
+    assert file.read_text() == "mine"
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == [file]
+
+
+def test_an_empty_folder_becomes_ours_and_stays_so(tmp_path: Path) -> None:
+    """Made, used, and used again with what is in it by then."""
+    lake = Lake(tmp_path / "new" / "lake")
+    with lake.owned():
+        lake.write_text("gold/x", "ours")
+    with lake.owned():
+        assert lake.read_bytes("gold/x") == b"ours"
+
+
+def test_the_second_of_two_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    """By a lock that ends with the process, so a killed one blocks nobody."""
+    lake = Lake(tmp_path / "lake")
+    with lake.owned():
+        with pytest.raises(OSError, match="another purgatorio") as refused, lake.owned():
+            pass
+        assert refused.value.errno == errno.EBUSY
+    with lake.owned():
+        pass
