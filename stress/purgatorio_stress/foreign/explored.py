@@ -36,6 +36,10 @@ __all__ = [
 FOREIGN: Final = "foreign"
 """The first word of a token of such a run."""
 
+_NOT_DETERMINISTIC: Final = (
+    "the same schedule led to other steps: the code depends on something else, as an address"
+)
+
 STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
@@ -174,6 +178,9 @@ def explore_foreign(
     """Explore the adapter's program. `path` is searched for modules before `sys.path`. CannotLoad where it is not
     there, or does not import."""
     program = _Program(packages, adapter, early, path, races_count)
+    if _is_random(program):
+        done = Exploration(strategy, "nothing", limit=_NOT_DETERMINISTIC)
+        return Explored(program.name, done, (), tuple(sorted(program.world.uncontrolled)), {})
     with _quiet():
         if strategy == "pct":
             done = explore_pct(program, limits, seed)
@@ -186,6 +193,9 @@ def explore_foreign(
     if early:
         done.bound += f", up to {early} early time-outs a thread"
     world = program.world
+    if world.diverged:
+        done.complete, done.limit = False, _NOT_DETERMINISTIC
+        done.found.clear()
     explored = Explored(
         program.name, done, tuple(sorted(world.races)), tuple(sorted(world.uncontrolled)),
         dict(sorted(program.outcomes.items())), program.loader.why_anew,
@@ -207,6 +217,14 @@ def explore_foreign(
         program.name, done, explored.races, explored.uncontrolled, explored.outcomes, explored.anew,
         small, token, rows, names,
     )  # fmt: skip
+
+
+def _is_random(program: _Program) -> bool:
+    """Whether the same schedule, one thread after the other, makes other steps the second time."""
+    try:
+        return _replayed(program, ())[0] != _replayed(program, ())[0]
+    finally:
+        program.outcomes.clear()
 
 
 def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[Explored, tuple[Broken, ...]]:
@@ -271,6 +289,7 @@ def table(explored: Explored) -> str:
     tasks = sorted({row.task for row in rows if row.task})
     width = max(30, 76 // max(len(tasks), 1))
     lines += ["", "    " + "".join(f"{explored.names[task - 1]:<{width}}" for task in tasks).rstrip()]
+    files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
     last: dict[int, str] = {}
     before = 0
     number = 0
@@ -281,12 +300,12 @@ def table(explored: Explored) -> str:
         margin = " " * (width * tasks.index(row.task))
         number += 1
         if last.get(row.task) != row.where or before != row.task:
-            text = f"{row.where.rpartition(':')[2]}: {row.source}" if row.where else ""
+            where = row.where.rpartition(":")[2] if len(files) == 1 else row.where
+            text = f"{where}: {row.source}" if where else ""
             lines.append("    " + margin + _cut(text, width - 2))
         lines.append(f"{number:>3}   {margin}{_cut(row.what, width - 4)}")
         last[row.task] = row.where
         before = row.task
-    files = sorted({row.where.rpartition(":")[0] for row in rows if row.where})
     lines += [
         "",
         f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {found.preemptions} preemptions; "

@@ -72,6 +72,7 @@ class Hooks:
             "_pg_call": self.call, "_pg_function": self.function, "_pg_in": self.contains,
             "_pg_over": self.over, "_pg_test": self.test, "_pg_change": self.change,
             "_pg_read": self.read_name, "_pg_write": self.write_name, "_pg_turn": self._world.turn,
+            "id": self._world.identity,
         }  # fmt: skip
 
     # Attributes
@@ -87,9 +88,9 @@ class Hooks:
         world = self._world
         if isinstance(value, Shared):
             if value.name.endswith("?"):
-                value.name = f"{type(thing).__name__}.{name}"
+                value.name = described(thing, name)
         elif world.rows is not None and isinstance(value, _CONTAINERS):
-            world.names[world.number(value)] = f"{type(thing).__name__}.{name}"
+            world.names[world.number(value)] = described(thing, name)
         if world.run.live:
             self._use(thing, name, WRITE)
         setattr(thing, name, value)

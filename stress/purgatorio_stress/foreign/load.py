@@ -23,6 +23,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
 
+from purgatorio_stress.explorer.naming import attributes, slots_of
+from purgatorio_stress.explorer.task import Stop
 from purgatorio_stress.foreign.hooks import Hooks
 from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
 from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
@@ -354,7 +356,7 @@ class Loader:
             if value.__module__ in self.modules and value.__module__ != "threading":
                 own = {
                     key: one for key, one in vars(value).items()
-                    if not callable(one) and not key.startswith("__") and not hasattr(type(one), "__get__")
+                    if not callable(one) and not key.startswith(("__", "_abc_")) and not hasattr(type(one), "__get__")
                 }  # fmt: skip
                 self._state.append(partial(_refill_class, value, own))
                 inside += own.values()
@@ -373,13 +375,21 @@ class Loader:
             inside += value
         elif isinstance(value, tuple | frozenset):
             inside += value
-        elif hasattr(value, "cache_clear"):
-            self._state.append(value.cache_clear)
+        elif callable(getattr(value, "cache_clear", None)) and hasattr(value, "cache_parameters"):
+            self._state.append(partial(_clear_cache, value))
         elif type(value).__module__ in self.modules and hasattr(value, "__dict__"):
             if any(base in (dict, list, set) for base in type(value).__mro__):
                 self._again = f"{where}, a {type(value).__name__}"
             self._state.append(partial(_refill_names, vars(value), dict(vars(value))))
             inside += vars(value).values()
+        elif type(value).__module__ in self.modules and slots_of(type(value)):
+            if any(base in (dict, list, set) for base in type(value).__mro__):
+                self._again = f"{where}, a {type(value).__name__}"
+            for name, one in attributes(value):
+                self._state.append(partial(object.__setattr__, value, name, one))
+                inside.append(one)
+        elif type(value).__module__ in self.modules and type(value).__mro__[1:] == (object,):
+            pass  # no attributes, no state
         elif hasattr(value, "__closure__"):
             inside += getattr(value, "__dict__", {}).values()
             for cell in value.__closure__ or ():
@@ -432,6 +442,11 @@ def _refill_set(values: set[object], kept: set[object]) -> None:
     values |= kept
 
 
+def _clear_cache(function: object) -> None:
+    clear: Callable[[], None] = getattr(function, "cache_clear")  # noqa: B009  `lru_cache` has no public type
+    clear()
+
+
 def _recount(kind: type, key: str, counter: str) -> None:
     start = int(counter.removeprefix("count(").removesuffix(")").partition(",")[0])
     setattr(kind, key, itertools.count(start).__next__)
@@ -461,17 +476,33 @@ class _Named(ModuleType):
     def __getattr__(self, name: str) -> object:
         world: World = self.__dict__["_pg_world"]
         found: object = getattr(self.__dict__["_pg_module"], name)
-        if world.run.live:
-            world.uncontrolled.add(f"{self.__name__}.{name}")
-        elif world.loading and callable(found) and not isinstance(found, type):
+        is_class = isinstance(found, type)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found
+        if world.run.live and callable(found) and not name.startswith("is"):
+            _meet(f"{self.__name__}.{name}", world)
+        elif world.loading and callable(found) and (not is_class or name in _STARTERS):
             return _named_function(found, f"{self.__name__}.{name}", world)
         return found
+
+
+_STARTERS: Final = frozenset("socket Popen Process Pool".split())
+"""Classes whose making goes to the operating system."""
+_HARMLESS: Final = ("uuid.", "secrets.", "ctypes.", "fcntl.", "mmap.")
+"""What does not wait: the run goes on."""
+
+
+def _meet(name: str, world: World) -> None:
+    """Name what cannot be controlled, and end the run before it waits in the operating system for ever."""
+    world.uncontrolled.add(name)
+    if not name.startswith(_HARMLESS):
+        world.run.finish(Stop("cut"))
 
 
 def _named_function(function: Callable[..., object], name: str, world: World) -> Callable[..., object]:
     def named(*args: object, **more: object) -> object:
         if world.run.live:
-            world.uncontrolled.add(name)
+            _meet(name, world)
         return function(*args, **more)
 
     return named

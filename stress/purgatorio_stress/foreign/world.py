@@ -19,7 +19,7 @@ from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.task import Gate, Stop, Task
 
-__all__ = ["MAX_TURNS", "Race", "Row", "World"]
+__all__ = ["MAX_TURNS", "Race", "Row", "World", "described", "written"]
 
 _Clock = dict[int, int]
 _Place = tuple[CodeType, int]
@@ -72,6 +72,8 @@ class World:
         """Of all runs; `run_races` are those of the last one."""
         self.run_races: set[Race] = set()
         self.rows: list[Row] | None = None
+        self.diverged = False
+        """A schedule did not fit the code that it was made from: the code is not deterministic."""
         self.loading = True
         self.threads_made = 0
         self.clocks: dict[int, _Clock] = {}
@@ -79,6 +81,7 @@ class World:
         self.bodies: dict[Task, object] = {}
         self.names: dict[int, str] = {}
         self._numbers: dict[object, tuple[object, int]] = {}
+        self._identities: dict[int, tuple[object, int]] = {}
         self._memory: dict[int, _Memory] = {}
         self._sync: dict[int, _Clock] = {}
         self.run = Run(_Nobody(), [])
@@ -126,6 +129,17 @@ class World:
         self._numbers[id(thing), name] = thing, number
         return number
 
+    def identity(self, thing: object) -> int:
+        """What `id` says: an address would be another one in every run."""
+        known = self._identities.get(id(thing))
+        if known is None:
+            number = len(self._identities) + 1 if self.loading else self.number(thing, "id")
+            known = thing, number * 64
+            if not self.loading:
+                return known[1]
+            self._identities[id(thing)] = known
+        return known[1]
+
     def alias(self, view: object, container: object) -> None:
         """`view` (an iterator, `items()`) shows `container`."""
         self._numbers[id(view), "is a view of"] = (view, container), 0
@@ -161,6 +175,11 @@ class World:
             self.run.point(number, kind, gate)
         else:
             self._record(number, kind, gate)
+        run = self.run
+        if run.live and not gate.is_open(run.current):
+            # Only a schedule that was made for other code than this sends somebody through a closed gate.
+            self.diverged = True
+            run.finish(Stop("cut"))
 
     def synchronise(self, number: int) -> None:
         """An operation on something that orders: all before it here comes before all after the next one there."""
@@ -258,7 +277,13 @@ def described(thing: object, name: str) -> str:
     kind = thing if isinstance(thing, type) else type(thing)
     if isinstance(thing, str):
         return f"{thing}.{name}" if name else thing
-    return f"{kind.__name__}.{name}" if name else f"a {kind.__name__}"
+    return f"{kind.__name__}.{written(name)}" if name else f"a {kind.__name__}"
+
+
+def written(name: str) -> str:
+    """A private attribute as it is written: `__data` for `_Cache__data`."""
+    owner, separator, rest = name.partition("__")
+    return f"__{rest}" if separator and owner.startswith("_") and len(owner) > 1 else name
 
 
 def _file(filename: str) -> str:

@@ -1,0 +1,40 @@
+"""Adapters for schedule: purgatorio explore --package schedule --adapter schedule_adapter:TwoRunners"""
+
+import time
+
+import schedule
+
+
+class CancelAgainstRun:
+    """A job is cancelled by one thread at the moment at which another runs what is due."""
+
+    def __init__(self):
+        self.scheduler = schedule.Scheduler()
+        self.ran = []
+        self.job = self.scheduler.every(5).seconds.do(self.ran.append, "x")
+
+    def threads(self):
+        return [self.runs, self.other]
+
+    def runs(self):
+        time.sleep(5)
+        self.scheduler.run_pending()
+
+    def other(self):
+        time.sleep(5)
+        self.scheduler.cancel_job(self.job)
+
+    def check(self):
+        assert len(self.ran) <= 1, self.ran
+        assert self.scheduler.jobs == []
+
+
+class TwoRunners(CancelAgainstRun):
+    """Two threads run what is due: does each job run once? (Its page says that it is not made for threads.)"""
+
+    def other(self):
+        time.sleep(5)
+        self.scheduler.run_pending()
+
+    def check(self):
+        assert self.ran == ["x"], self.ran

@@ -1,0 +1,29 @@
+"""Adapter for simple-ttl-cache: --package simple_ttl_cache --adapter simple_ttl_cache_adapter:EvictAgainstExpiry"""
+
+import time
+
+import simple_ttl_cache
+
+
+class EvictAgainstExpiry:
+    """An entry is evicted by one thread at the moment at which it expires for another; then one is put anew."""
+
+    def __init__(self):
+        self.cache = simple_ttl_cache.Cache()
+        self.cache.put("a", 1, ttl=5)
+
+    def threads(self):
+        return [self.evicts, self.gets]
+
+    def evicts(self):
+        time.sleep(5)
+        self.cache.evict("a")
+        self.cache.put("a", 2, ttl=5)
+
+    def gets(self):
+        time.sleep(5)
+        self.got = self.cache.get("a")
+
+    def check(self):
+        assert self.got in (None, 2)
+        assert self.cache.get("a") == 2

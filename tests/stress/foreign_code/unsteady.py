@@ -1,0 +1,25 @@
+"""What depends on something that no schedule says: how many runs there have been, kept outside of the program."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+Acts = Sequence[Callable[[], object]]
+
+
+class GoesByRuns:
+    """One step more in every run."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def threads(self) -> Acts:
+        return [self.goes]
+
+    def goes(self) -> None:
+        runs = sys.__dict__.setdefault("_purgatorio_test_runs", [])
+        runs.append(None)
+        for _ in range(len(runs)):
+            self.steps += 1
+
+    def check(self) -> None:
+        return None
