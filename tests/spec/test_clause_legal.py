@@ -363,6 +363,25 @@ def test_a_reading_is_at_rest_after_a_silent_reaper_period() -> None:
     assert all(list(results[name].causes) for name in ("P1", "P2", "T5"))
 
 
+@pytest.mark.parametrize("completed", [1, 200])
+def test_what_the_last_purge_left_out_is_not_what_some_purge_did(completed: int) -> None:
+    """50 expired at once, and were handed over when the purge looked: with an interval of 2, 51 may lie about.
+
+    The twin: 200 were completed since, so that there was another purge, which left out nothing."""
+    made = Trace()
+    for number in range(50):
+        made.register(f"a{number}", delay_ns=10 * MS)
+    made.wait(20 * MS)
+    for number in range(50):
+        made.expire(f"a{number}")
+    made.gauge(watched=50, delayed=0)
+    for number in range(completed):
+        made.register(f"b{number}", delay_ns=900 * MS)
+        made.complete(f"b{number}")
+    made.gauge(watched=51, delayed=0)
+    assert list(made.judge()["P1"].causes) == (["garbage"] if completed > 50 else [])
+
+
 def test_nettys_size_counts_cancelled_tasks_until_the_next_tick() -> None:
     """Exact only at rest: an interval that would be wrong for Kafka is not judged."""
     for profile, broken in (("locked", True), ("netty-hashed-wheel", False)):

@@ -8,7 +8,8 @@ With `least` and `most` what the events around a reading allow, over the interva
 
 *unseen*: operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the number of tasks
 in the timer, so whatever was watched and not in the timer at that moment drops out of it for good: operations handed
-over to run (the most that were at one time), and registrations between watching and the timer's add (one a thread).
+over to run, and registrations between watching and the timer's add (one a thread). It counts what the *last* purge may
+have missed: after more completions than the interval and that allowance, there must have been another one.
 
 `locked` and `pending-flag` count a task that was cancelled while it was moved from bucket to bucket until its bucket is
 flushed. So where another thread did something during a cancel, size() may be above `most`: by one for each such task,
@@ -38,15 +39,14 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
-    unseen = reading.handed_over + run.facts.threads - 1
-    most = (run.purge_interval + reading.live + unseen) * reading.most_keys
+    most = (run.purge_interval + reading.live + reading.unseen) * reading.most_keys
     if reading.watched <= most:
         return KEPT
     return Broken(
         "garbage",
         reading.events,
-        f"watched <= {most} = ({run.purge_interval} + {reading.live} live + {unseen} that the purge may not have seen) "
-        f"x {reading.most_keys} keys",
+        f"watched <= {most} = ({run.purge_interval} + {reading.live} live + {reading.unseen} that the purge may not "
+        f"have seen) x {reading.most_keys} keys",
         f"watched = {reading.watched}",
     )
 

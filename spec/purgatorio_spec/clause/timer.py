@@ -149,7 +149,7 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     if any(fire.call_i > last.call_i for fire in history.fires):
         return KEPT
     # Of adds made at once any may be the last to take effect.
-    dues = [latest_due_t(add) for add in adds if add.end_i > last.call_i]
+    dues = [latest_due_t(add) for add in adds if add.end_i >= last.call_i]
     due_t = None if None in dues else max(due for due in dues if due is not None)
     if due_t is None or _taken_back(history, last):
         return KEPT if history.fires else NO_OCCASION

@@ -12,7 +12,7 @@ import pyarrow as pa
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.history.reading import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.summary import COUNTED, Bounds, Moments, bounds
+from purgatorio_spec.history.summary import Bounds, Moments, bounds
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import IS_CALL, IS_RET, Flags, Ints, given, values_of, where
 from purgatorio_spec.trace.columns import Column
@@ -174,8 +174,8 @@ class Truths:
     _moments: Moments = field(init=False)
 
     def __post_init__(self) -> None:
-        self.bounds = Bounds.zero(len(self.readings))
-        self._moments = Moments.of(self.readings.from_row, self.readings.row, self.readings.t)
+        self._moments = Moments.of(self.readings.from_row, self.readings.row, self.readings.t, self.run.facts)
+        self.bounds = Bounds.zero(self._moments)
 
     def add(self, summaries: Ints) -> None:
         """Add some operations, one row each, with the fields of `Summary` and rows for positions."""
@@ -194,9 +194,7 @@ class Truths:
             quiesce=bool(r.quiesce[at]),
             bounded=bool(r.bounded[at]),
             at_rest=bool(r.at_rest[at]),
-            most_keys=b.most_keys,
-            handed_over=b.most_handed_over(self.run.facts, int(r.t[at])),
-            **{name: int(getattr(b, name)[at]) for name in COUNTED if name != "handed_over"},
+            **b.of(self._moments, at, self.run),
         )
 
 

@@ -17,9 +17,9 @@ class Reading:
     timer was open and nothing but readings was recorded for a whole reaper period before. `bounded`: it is known since
     when it may have been taken.
     `live`: operations registered and not completed. `plain_tasks`: tasks in the timer that are no operations.
-    `most_keys`: of any one operation of the run. `handed_over`: the most operations that were at one time, up to the
-    reading, due and not yet done with. `raced`: tasks during whose cancel another event was recorded.
-    `tasks_least` leaves out tasks whose deadline is nearer than two ticks: they may have been handed over to run.
+    `most_keys`: of any one operation of the run. `unseen`: the most that the estimate of the last purge may have left
+    out. `raced`: tasks during whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is
+    nearer than two ticks: they may have been handed over to run.
     """
 
     call_i: int
@@ -33,7 +33,7 @@ class Reading:
     live: int
     plain_tasks: int
     most_keys: int
-    handed_over: int
+    unseen: int
     raced: int
     watched_least: int
     watched_most: int

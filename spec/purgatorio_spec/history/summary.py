@@ -88,34 +88,54 @@ def _surely(history: OperationHistory, adds: list[Call]) -> int:
     return min([*cancels, *fires[len(adds) - 1 :]], default=NEVER)
 
 
-@dataclass(slots=True)
-class Moments:
-    """The readings of one run in order of their ends, as columns: where each was taken, and when it ended. None of the
-    three ever goes back."""
-
-    from_i: Ints
-    ret_i: Ints
-    t: Ints
-
-    @classmethod
-    def of(cls, from_i: Ints, ret_i: Ints, t: Ints) -> Moments:
-        """Readings sorted by `ret_i`. Where threads read at once, an interval is widened, which loosens bounds."""
-        widened = np.minimum.accumulate(from_i[::-1])[::-1]
-        return cls(widened, ret_i, np.maximum.accumulate(t))
-
-
 FAR_PAST: Final = -(1 << 62)
 """Times before this stand for it, so that no difference overflows."""
 
 SPANS: Final = 4096
-"""Equal parts of a run's time, for the most operations that were handed over at one time: what lies in one part counts
-as there at once."""
+"""Equal parts of a run's time. They are cut further at about so many readings; of the operations that were handed over,
+those of one part count as there at once."""
+
+
+@dataclass(slots=True)
+class Moments:
+    """The readings of one run in order of their ends, as columns: where each was taken, and when it ended. None of the
+    three ever goes back. `spans`: where the spans of time begin; `after`: by span the first reading after it."""
+
+    from_i: Ints
+    ret_i: Ints
+    t: Ints
+    spans: Ints
+    after: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, from_i: Ints, ret_i: Ints, t: Ints, facts: RunFacts) -> Moments:
+        """Readings sorted by `ret_i`. Where threads read at once, an interval is widened, which loosens bounds."""
+        widened = np.minimum.accumulate(from_i[::-1])[::-1]
+        forward = np.maximum.accumulate(t)
+        # In floats: a trace may claim any 64-bit times, and their difference need not fit.
+        ends = np.clip((facts.start_t, facts.end_t), -(2.0**62), 2.0**62)
+        equal = np.linspace(ends[0], ends[1], SPANS).astype(np.int64)
+        read = forward[:: len(t) // SPANS + 1]
+        spans = np.unique(np.concatenate((equal, read, np.minimum(read, NEVER - 1) + 1)))
+        after = np.searchsorted(forward, np.append(spans[1:], NEVER), side="left")
+        return cls(widened, ret_i, forward, spans, after)
+
+    def span(self, t: Ints) -> npt.NDArray[np.intp]:
+        """In which span of time each of these lies."""
+        at: npt.NDArray[np.intp] = np.maximum(np.searchsorted(self.spans, t, side="right") - 1, 0)
+        return at
 
 
 @dataclass(slots=True)
 class Bounds:
-    """What `Reading` needs of the operations: by name one element a reading, and `handed_over` one a span of time."""
+    """What `Reading` needs of the operations: by name one element a reading, and `handed_over` one a span of time.
 
+    Of the operations that were certainly watched, `ended_least` counts those completed before a reading, `begun_most`
+    those that may have been completed up to its end.
+    """
+
+    most_keys: int
+    handed_over: Ints
     live: Ints
     plain_tasks: Ints
     raced: Ints
@@ -123,30 +143,50 @@ class Bounds:
     watched_most: Ints
     tasks_least: Ints
     tasks_most: Ints
-    handed_over: Ints
-    most_keys: int = 0
+    ended_least: Ints
+    begun_most: Ints
 
     @classmethod
-    def zero(cls, readings: int) -> Bounds:
+    def zero(cls, moments: Moments) -> Bounds:
         """No operations yet."""
-        live, plain, raced, least, most, tasks_least, tasks_most = np.zeros((7, readings), np.int64)
-        return cls(live, plain, raced, least, most, tasks_least, tasks_most, np.zeros(SPANS, np.int64))
+        columns = (np.zeros(len(moments.t), np.int64) for _ in COUNTED)
+        return cls(0, np.zeros(len(moments.spans), np.int64), *columns)
 
     def add(self, other: Bounds) -> None:
         """Add the partial sums of other operations of the run."""
-        for name in COUNTED:
+        for name in (*COUNTED, "handed_over"):
             getattr(self, name)[:] += getattr(other, name)
         self.most_keys = max(self.most_keys, other.most_keys)
 
-    def most_handed_over(self, facts: RunFacts, t: int) -> int:
-        """The most operations that were handed over at one time, up to that time."""
-        return int(self.handed_over[: _span(facts, np.array([t]))[0] + 1].max())
+    def of(self, moments: Moments, at: int, run: Run) -> dict[str, int]:
+        """The fields of `Reading` that the operations give the reading `at`."""
+        counted = {name: int(getattr(self, name)[at]) for name in COUNTED if name not in _OF_PURGE}
+        return counted | {"most_keys": self.most_keys, "unseen": self._unseen(moments, at, run)}
+
+    def _unseen(self, moments: Moments, at: int, run: Run) -> int:
+        """The most that the last purge before the reading may have left out of its estimate.
+
+        A purge is due when more than the interval were completed since the last one, not counting those that the last
+        one left out. So a span of time holds the last purge only if no more than that were completed since.
+        """
+        beside = run.facts.threads - 1
+        until = int(moments.span(moments.t[at : at + 1])[0]) + 1
+        unseen = self.handed_over[:until] + beside
+        # Completed since a span: from the first reading after it, if any was taken before this one.
+        after = np.minimum(moments.after[:until], at)
+        since = np.where(after < at, self.ended_least[at] - self.begun_most[after], 0)
+        # The timer's size is read beside what the other threads do.
+        may_be_last = since <= (run.purge_interval or 0) + unseen + beside
+        return int(unseen[may_be_last].max(initial=beside))
 
 
 COUNTED: Final = (
-    "live", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least", "tasks_most", "handed_over",
+    "live", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least", "tasks_most", "ended_least",
+    "begun_most",
 )  # fmt: skip
-"""The columns of `Bounds`."""
+"""The columns of `Bounds` with an element a reading."""
+
+_OF_PURGE: Final = ("ended_least", "begun_most")
 
 
 def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
@@ -182,26 +222,19 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         watched_most=maybe(column["registered_call_i"], never, column["entries"]),
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
         tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones),
-        handed_over=_handed_over(column, run),
+        ended_least=surely(column["claim_end_i"], never, column["watches"]),
+        begun_most=maybe(column["claim_call_i"], never, column["watches"]),
+        handed_over=_handed_over(column, moments, run),
         most_keys=int(column["entries"].max(initial=0)),
     )
 
 
-def _handed_over(column: dict[str, Ints], run: Run) -> Ints:
+def _handed_over(column: dict[str, Ints], moments: Moments, run: Run) -> Ints:
     """For each span of time the operations that may have been out of the timer and not yet done with in it."""
     fired = column["done_t"] != NEVER
-    from_t = np.maximum(column["deadline_t"][fired], FAR_PAST) - (run.early_ns or 0)
-    low = _span(run.facts, from_t)
-    high = _span(run.facts, column["done_t"][fired]) + 1
-    return _spread(low, high, np.ones(len(low), np.int64), SPANS)
-
-
-def _span(facts: RunFacts, t: Ints) -> npt.NDArray[np.intp]:
-    # In floats: a trace may claim any 64-bit times, and their difference need not fit.
-    width = max((facts.end_t - facts.start_t) / SPANS, 1.0)
-    inside = np.clip(t, facts.start_t, facts.end_t).astype(np.float64)
-    at: npt.NDArray[np.intp] = np.clip((inside - facts.start_t) / width, 0, SPANS - 1).astype(np.intp)
-    return at
+    low = moments.span(np.maximum(column["deadline_t"][fired], FAR_PAST) - (run.early_ns or 0))
+    high = moments.span(column["done_t"][fired]) + 1
+    return _spread(low, high, np.ones(len(low), np.int64), len(moments.spans))
 
 
 def _spread(low: npt.NDArray[np.intp], high: npt.NDArray[np.intp], weight: Ints, readings: int) -> Ints:

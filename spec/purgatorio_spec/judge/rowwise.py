@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_spec.history.reading import Reading
-from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.history.stream import ROW_SCHEMA, histories
-from purgatorio_spec.history.summary import COUNTED, Bounds, Moments, bounds, summary_of
+from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
 from purgatorio_spec.judge.context import (
     RawReading,
     check_context,
@@ -46,8 +46,8 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     for check in threads.checks:
         tally.add(run, check, clauses)
     raw = raw_readings(table)
-    moments = moments_of(raw)
-    totals = Bounds.zero(len(raw))
+    moments = moments_of(raw, run.facts)
+    totals = Bounds.zero(moments)
     held: list[tuple[int, ...]] = []
     for _, history in histories(sorted_rows(table, context)):
         tally.add(run, history, clauses)
@@ -59,7 +59,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     if held:
         totals.add(bounds(moments, np.array(held, np.int64), run))
     for at, one in enumerate(raw):
-        tally.add(run, reading(run, one, totals, at), clauses)
+        tally.add(run, reading(run, one, totals, moments, at), clauses)
     return tally
 
 
@@ -70,16 +70,17 @@ def _of(rows: Rows, operation: str) -> Rows:
     return rows.filter(pc.equal(rows.column("id"), pa.scalar(operation)))
 
 
-def moments_of(raw: Sequence[RawReading]) -> Moments:
+def moments_of(raw: Sequence[RawReading], facts: RunFacts) -> Moments:
     """The readings as columns."""
     return Moments.of(
         np.array([one.from_i for one in raw], np.int64),
         np.array([one.ret_i for one in raw], np.int64),
         np.array([one.t for one in raw], np.int64),
+        facts,
     )
 
 
-def reading(run: Run, one: RawReading, totals: Bounds, at: int) -> Reading:
+def reading(run: Run, one: RawReading, totals: Bounds, moments: Moments, at: int) -> Reading:
     """A recorded reading with the bounds that the run's operations give it."""
     return Reading(
         call_i=one.call_i,
@@ -90,7 +91,5 @@ def reading(run: Run, one: RawReading, totals: Bounds, at: int) -> Reading:
         quiesce=one.quiesce,
         at_rest=one.at_rest,
         bounded=one.bounded,
-        most_keys=totals.most_keys,
-        handed_over=totals.most_handed_over(run.facts, one.t),
-        **{name: int(getattr(totals, name)[at]) for name in COUNTED if name != "handed_over"},
+        **totals.of(moments, at, run),
     )

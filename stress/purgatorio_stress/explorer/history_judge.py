@@ -58,9 +58,10 @@ class HistoryJudge:
         raw = _readings(rows)
         if raw:
             held = np.array([summary_of(history) for history in histories], np.int64)
-            totals = bounds(moments_of(raw), held, run) if histories else Bounds.zero(len(raw))
+            moments = moments_of(raw, run.facts)
+            totals = bounds(moments, held, run) if histories else Bounds.zero(moments)
             for at, one in enumerate(raw):
-                self._count(run, reading(run, one, totals, at), broken)
+                self._count(run, reading(run, one, totals, moments, at), broken)
         return tuple(broken)
 
     def _count(self, run: Run, part: Part, broken: list[Broken]) -> None:
