@@ -8,17 +8,20 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.foreign.explored import explore_foreign
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 _SCENARIO = "registration-against-event"
 _TIMEOUT_S = 600
+_ADAPTERS = Path(__file__).parent.parent / "examples" / "adapters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,19 @@ def measure(dialect: str, seconds: float) -> Rate:
     )
 
 
+def measure_foreign(seconds: float) -> Rate:
+    """The same program as foreign code, over `threading` (examples/adapters). Loading the modules does not count."""
+    schedules, wall, cpu = 0, 0.0, 0.0
+    while wall < seconds:
+        done = explore_foreign(
+            ["purgatorio"], "reference_adapter:Registration", Limits(), path=[str(_ADAPTERS)]
+        ).exploration
+        schedules += done.schedules - done.redundant - done.beyond
+        wall += done.seconds
+        cpu += done.cpu_seconds
+    return Rate("as foreign", "pending-flag", schedules, wall, cpu)
+
+
 def measure_frontrun(executions: int) -> Rate | None:
     """The same program under frontrun, in a process of its own; None where it is not installed."""
     if importlib.util.find_spec("frontrun") is None:
@@ -90,6 +106,7 @@ def measure_frontrun(executions: int) -> Rate | None:
 def command(seconds: float, executions: int, as_json: bool) -> None:
     """Schedules a second on two-thread registration, beside frontrun (PyPI) on the same code."""
     ours = [measure(dialect, seconds) for dialect in SCENARIOS[_SCENARIO].dialects]
+    ours.append(measure_foreign(seconds))
     peer = measure_frontrun(executions)
     if as_json:
         click.echo(json.dumps({"machine": machine(), "results": [_result(rate, peer) for rate in ours]}))
@@ -102,8 +119,10 @@ def command(seconds: float, executions: int, as_json: bool) -> None:
     if peer is None:
         click.echo("frontrun is not installed: pip install frontrun")
     else:
-        ratio = ours[0].a_cpu_second / peer.a_cpu_second
-        click.echo(f"per CPU second {ratio:,.0f} times as many as frontrun")
+        seam, foreign = (one.a_cpu_second / peer.a_cpu_second for one in (ours[0], ours[-1]))
+        click.echo(
+            f"per CPU second {seam:,.0f} times as many as frontrun; as foreign code {foreign:,.0f} times"
+        )
 
 
 def _result(rate: Rate, peer: Rate | None) -> dict[str, object]:
@@ -113,7 +132,7 @@ def _result(rate: Rate, peer: Rate | None) -> dict[str, object]:
         "workload": _SCENARIO,
         "dialect": rate.dialect,
         "size": rate.schedules,
-        "subject": "purgatorio",
+        "subject": rate.subject,
         "operation": "schedule",
         "ns": round(1e9 / rate.a_second, 1),
         "cpu_ns": round(1e9 / rate.a_cpu_second, 1),
