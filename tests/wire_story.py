@@ -155,6 +155,15 @@ class Story:
         """A connection ends."""
         return self.event(t, "close", conn=conn, by=by, err=err or None)
 
+    def repeat(self) -> None:
+        """All of it once more, as the scene's repetition, a minute later."""
+        first = list(self._events)
+        for t, _, fields in first:
+            again = {**fields, "scene": f"{fields['scene']}-again"}
+            if isinstance(again.get("c"), int):
+                again["c"] = first.index(next(one for one in first if one[1] == fields["c"])) + len(first)
+            self._events.append((t + END_MS, len(self._events), again))
+
     def judged(self, clause: str, end_ms: float = END_MS) -> ClauseResult:
         """The verdict of one clause over the story."""
         self.event(end_ms, "stimulus", body={"what": "the end"})

@@ -9,7 +9,7 @@ import pytest
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.registry import WIRE_CLAUSES, page
-from wire_story import SIZE, Story
+from wire_story import END_MS, SIZE, Story
 
 Twin = Callable[[Story, bool], None]
 """Tells a history; with True, the one that is broken."""
@@ -173,6 +173,12 @@ def f9(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     s.produce(200, 202, 1)
     s.fetch(210, 1211, [("t", 0, 1, [1] if bad else [])], wait=1000)
+
+
+def f1_replica_stopped(s: Story, bad: bool) -> None:
+    stopped(s, 100, 5000)
+    s.produce(200, 202, 1)
+    s.fetch(210, 400 if bad else 1211, [("t", 0, 1, [])], wait=1000)
 
 
 def p1(s: Story, bad: bool) -> None:
@@ -446,7 +452,8 @@ def c1_files(s: Story, bad: bool) -> None:
 
 TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
-    "F1": (f1, f1_before_the_append, f1_too_little), "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
+    "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped),
+    "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
     "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed), "P3": (p3,), "P4": (p4,), "P5": (p5, p5_late),
     "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "D1": (d1, d1_below, d1_beyond), "G0": (g0,),
@@ -474,7 +481,8 @@ def test_a_legal_history_is_kept_and_its_twin_is_not(clause: str, twin: Twin) ->
     assert kept.verdict is Verdict.PASS, (kept.causes, kept.reason)
     wrong = Story()
     twin(wrong, True)
-    assert wrong.judged(clause).verdict is Verdict.VIOLATED
+    wrong.repeat()
+    assert wrong.judged(clause, 2 * END_MS).verdict is Verdict.VIOLATED
 
 
 LATE = [f2, f3, f4, f6_waits, f7, f8_waits, g4_waits, g5_late, g7_late, g8, p5_late, p6, c1]
@@ -496,6 +504,29 @@ def test_one_late_row_alone_is_unknown() -> None:
     result = story.judged("F2")
     assert result.verdict is Verdict.UNKNOWN
     assert "did not come again" in result.reason
+
+
+def test_late_rows_that_met_one_pause_are_one() -> None:
+    story = Story()
+    story.topic()
+    for at in (10, 20, 30):
+        story.fetch(at, 2000 + at, [("t", 0, 0, [])], wait=1000)
+    assert story.judged("F2").verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("answered", "verdict"), [(1150, Verdict.UNKNOWN), (1400, Verdict.VIOLATED)])
+def test_two_of_many_are_late_by_enough_or_an_accident(answered: int, verdict: Verdict) -> None:
+    story = Story()
+    story.topic()
+    for number in range(30):
+        late = number in (3, 20)
+        story.fetch(
+            2000 * number + 10,
+            2000 * number + 10 + (answered if late else 1001),
+            [("t", 0, 0, [])],
+            wait=1000,
+        )
+    assert story.judged("F2", 2 * END_MS).verdict is verdict
 
 
 def test_the_page_has_the_clauses() -> None:

@@ -45,6 +45,9 @@ class Timed:
     limit_t: int
     slack_ns: int
     made_of: str
+    promised_t: int
+    far: bool
+    """Late by a quarter of the gap, as a broken broker is; less may be a thread that was not given the processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +109,5 @@ class Bounds:
             held = Held.UNDECIDED
         else:
             held = Held.LATE
-        return Timed(held, limit, slack, made_of)
+        far = end_t - promised_t >= gap_ns // GAPS_IN_SLACK
+        return Timed(held, limit, slack, made_of, promised_t, far)

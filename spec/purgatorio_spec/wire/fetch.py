@@ -334,7 +334,8 @@ class _Judge:
                     yield broken("P1", "elsewhere", self.one, f"a batch at {a.offset}", f"one at {first}")
 
     def _replicated(self, spans: list[tuple[int, int]]) -> Rows:
-        """F9, of a fetch inside a span in which a replica that is in sync was stopped."""
+        """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks
+        for what came after, so that nothing can answer it before max_wait."""
         one = self.one
         if one.answer_t is None:
             return
@@ -354,6 +355,13 @@ class _Judge:
                 else:
                     seen = f"records up to {a.end} while a replica in sync was stopped"
                     yield broken("F9", "above-high-watermark", one, f"records below {first} only", seen)
+                if (
+                    len(self.asked) == 1
+                    and not a.error
+                    and one.wait_ms > 0
+                    and a.offset >= a.log.most_end(begin)
+                ):
+                    yield self._not_before(END_OF_TIME)
 
     def _appends(self, t: int) -> list[int]:
         """The events of the last appends that were acknowledged by `t`."""

@@ -452,7 +452,8 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
         else:
             allowed = f"{_named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
             yield broken(
-                "G3", "rebalance-not-told", beat, allowed, _named(beat.error), *waiting[0].events, held=Held.LATE
+                "G3", "rebalance-not-told", beat, allowed, _named(beat.error), *waiting[0].events,
+                held=Held.LATE, late=(waiting[0].t, beat.answer_t),
             )  # fmt: skip
         return
     began = current.members[member].answer_t or beat.t
@@ -489,8 +490,12 @@ def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) ->
         return False
     session_ns = _session_ms(group, member) * MS
     heard = [one for one in group.contacts(member) if current.members[member].t <= one.t <= beat.t]
-    times = [max(one.t, current.first_t) for one in heard]
-    if any(b - a >= session_ns - EARLY_NS for a, b in pairwise([*times, until])):
+    # A coordinator may take one up when it comes and the next not before it answers it.
+    if any(
+        (b.answer_t or until) - max(a.t, current.first_t) >= session_ns - EARLY_NS
+        for a, b in pairwise(heard)
+        if b.api != "join_group"
+    ):
         return False
     # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
     synced = any(one.api == "sync_group" and _answered(one) and one.t >= current.first_t for one in heard)

@@ -1,14 +1,16 @@
 """A recorded wire trace to verdicts: the rows of every scene, counted by clause.
 
 A scene is one question, asked in many rows and, where a row was late or could not be judged, again in repetitions
-(`name#2`). A row that is broken is broken. A late row needs company: of one clause, cause and scene a single late row
-that did not come again is UNKNOWN, two or more are VIOLATED. What a scene asks in rows of which none could be judged
+(`name#2`). A row that is broken is broken. A late row needs company, of one clause, cause and scene: late rows whose
+times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
+was not given the processor, count where they are one in ten at least. Two that count are VIOLATED, less is UNKNOWN.
+What a scene asks in rows of which none could be judged
 makes the clause UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,9 +34,23 @@ from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_spec.wire.topic import deletes_records, topics_come_and_go
 
-__all__ = ["LATE_ROWS_NEEDED", "Tallied", "Wire", "judge_file", "judge_scene", "judge_trace"]
+__all__ = ["Tallied", "Wire", "judge_file", "judge_scene", "judge_trace", "repeats"]
 
 LATE_ROWS_NEEDED: Final = 2
+ROWS_TO_A_NEAR_ONE: Final = 10
+"""Rows that are late by little are no accident where one of so many is."""
+
+
+def repeats(late: Iterable[Row], decided: int) -> bool:
+    """Whether late rows of one clause, cause and scene, of so many that were decided, are more than an accident."""
+    rows = list(late)
+    if len(rows) * ROWS_TO_A_NEAR_ONE < decided:
+        rows = [row for row in rows if row.far]
+    apart, free_t = 0, -1
+    for row in sorted(rows, key=lambda one: one.late[1]):
+        if row.late[0] > free_t:
+            apart, free_t = apart + 1, row.late[1]
+    return apart >= LATE_ROWS_NEEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,7 @@ class Tallied:
     undecided: int = 0
     broken: list[Row] = field(default_factory=list)
     late: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
-    decided: set[tuple[str, str]] = field(default_factory=set)
+    decided: Counter[tuple[str, str]] = field(default_factory=Counter)
     open: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, scene: str, row: Row) -> None:
@@ -93,7 +109,7 @@ class Tallied:
             self.undecided += 1
             self.open.setdefault((scene, row.cause), row.seen)
             return
-        self.decided.add((scene, row.cause))
+        self.decided[scene, row.cause] += 1
         if row.held is Held.BROKEN:
             self.broken.append(row)
         elif row.held is Held.LATE:
@@ -101,7 +117,7 @@ class Tallied:
 
     def violations(self) -> list[Row]:
         """The rows that break it: those broken, and those late that were not alone."""
-        late = [row for rows in self.late.values() if len(rows) >= LATE_ROWS_NEEDED for row in rows]
+        late = [row for key, rows in self.late.items() if repeats(rows, self.decided[key]) for row in rows]
         return [*self.broken, *late]
 
     def result(self, clause: str, skipped: str) -> ClauseResult:
@@ -112,10 +128,11 @@ class Tallied:
             causes[row.cause].add(violation)
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
-        alone = [rows[0] for rows in self.late.values() if len(rows) < LATE_ROWS_NEEDED]
+        alone = [row for rows in self.late.values() for row in rows]
         if alone:
             row = alone[0]
-            reason = f"one late row did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
+            what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
+            reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         waiting = [
             (scene, why) for (scene, cause), why in self.open.items() if (scene, cause) not in self.decided

@@ -16,7 +16,6 @@ TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 7, 19, 21
 
 def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """All rows of the produces of a scene."""
-    spans = stopped_spans(scene.stimuli, scene.end_t)
     for one in scene.of("produce"):
         acks = integer(one.body, "acks")
         if acks == 0:
@@ -33,7 +32,7 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             elif topic.replicas == 1:
                 yield from _acknowledged(one, part, count, answer, topics)
             else:
-                yield from _stopped(bounds, one, part, answer, topics, spans)
+                yield from _stopped(bounds, one, part, answer, topics, scene)
 
 
 def _unanswered(scene: Scene, one: Exchange) -> Rows:
@@ -90,7 +89,7 @@ def _stopped(
     part: Part,
     answer: Body | None,
     topics: Topics,
-    spans: list[tuple[int, int]],
+    scene: Scene,
 ) -> Rows:
     """P4, P5, P6: a topic with replicas, of which one is or was stopped."""
     acks, error = integer(one.body, "acks"), integer(answer, "error_code")
@@ -109,15 +108,19 @@ def _stopped(
                 row = broken("P4", "below-min-insync", one, _named(NOT_ENOUGH), _named(error))
             yield row
         return
-    if acks != -1:
+    if acks != -1 or error in MOVING:
         return
-    for begin, end in spans:
+    for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         if begin <= one.t <= end and topics.in_sync_around(part, begin, min(until, end)) == topic.replicas:
             due = one.t + one.wait_ms * MS
             if due < end:
                 yield from _times_out(bounds, one, error, due)
             else:
-                yield _goes_on(bounds, one, error, end, due)
+                # What lets it go on may be a command that takes its time.
+                goes_on = [
+                    x.t for x in scene.stimuli if x.t >= end and (x.body or {}).get("what") == "continued"
+                ]
+                yield _goes_on(bounds, one, error, end, min(goes_on, default=end), due)
 
 
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
@@ -133,9 +136,9 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
     yield row
 
 
-def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, due: int) -> Row:
+def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
     """P6."""
-    by = bounds.by(one.t, end, one.answer_t, gap_ns=due - end, watched_t=one.watched_t)
+    by = bounds.by(one.t, on_t, one.answer_t, gap_ns=due - on_t, watched_t=one.watched_t)
     row = timed("P6", "waits-on", one, by, "an answer as the replica goes on,", one.t)
     if row.held is Held.KEPT and error:
         row = broken("P6", "other-error", one, "no error", _named(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from purgatorio_spec.wire.bound import MS, Held, Timed
@@ -23,6 +23,10 @@ class Row:
     events: tuple[int, ...] = ()
     allowed: str = ""
     seen: str = ""
+    late: tuple[int, int] = (0, 0)
+    """Of a late row: from when it was promised until it was answered; where it never was, until its limit."""
+    far: bool = True
+    """Of a late row: late by enough to be told from a short pause."""
 
 
 Rows: TypeAlias = Iterator[Row]
@@ -39,12 +43,12 @@ def undecided(clause: str, why: str, cause: str = "") -> Row:
 
 
 def broken(
-    clause: str, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int, held: Held = Held.BROKEN
-) -> Row:
-    """An exchange broke it; `witnesses` are further events that show it."""
-    return Row(
-        clause, held, cause, said(one), tuple(sorted({*one.events, *witnesses})), allowed, seen
-    )  # fmt: skip
+    clause: str, cause: str, one: Exchange, allowed: str, seen: str, *witnesses: int,
+    held: Held = Held.BROKEN, late: tuple[int, int] = (0, 0),
+) -> Row:  # fmt: skip
+    """An exchange broke it; `witnesses` are further events that show it, `late` is since when and until when."""
+    events = tuple(sorted({*one.events, *witnesses}))
+    return Row(clause, held, cause, said(one), events, allowed, seen, late)
 
 
 def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: int, *witnesses: int) -> Row:
@@ -55,7 +59,8 @@ def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: i
     allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
     if by.held is Held.UNDECIDED:
         return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause)
-    return broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
+    row = broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
+    return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), far=by.far)
 
 
 def after(t: int, t0: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from purgatorio_spec.wire.bound import MS, Bounds
 from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.history import MOVING, Exchange, Scene, integer, items, text
@@ -11,7 +13,9 @@ from purgatorio_spec.wire.row import Rows, after, broken, kept, undecided
 __all__ = ["deletes_records", "topics_come_and_go"]
 
 OUT_OF_RANGE, UNKNOWN, LEADER_NOT_AVAILABLE, EXISTS = 1, 3, 5, 36
-PATIENCE_TIMES: int = 5
+BUSY: Final = frozenset({7, 8, 41, 89})
+"""The controller did not answer in time, is not there or another, or is asked too often."""
+PATIENCE_TIMES: Final = 5
 """A topic that is not there, or not gone, so many times later than declared is late for certain."""
 
 
@@ -51,6 +55,8 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
         return
     if error == EXISTS:
         yield kept("A1")
+    elif error in BUSY:
+        yield undecided("A1", f"{_named(error)}: the controller was not asked, or not in time", "made-twice")
     else:
         yield broken("A1", "made-twice", one, f"{ERRORS[EXISTS]} ({EXISTS})", _named(error))
 

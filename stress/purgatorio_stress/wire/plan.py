@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Held
 from purgatorio_spec.wire.history import scene_of
-from purgatorio_spec.wire.judge import LATE_ROWS_NEEDED, Wire, judge_scene
+from purgatorio_spec.wire.judge import Wire, judge_scene, repeats
 from purgatorio_spec.wire.record import Declared, WireHeader
+from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
 from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
@@ -242,8 +243,8 @@ class Run:
 
     async def _until_judged(self, spec: SceneSpec, gate: asyncio.Semaphore, control: Control) -> None:
         async with gate:
-            late: Counter[tuple[str, str]] = Counter()
-            decided: set[tuple[str, str]] = set()
+            late: dict[tuple[str, str], list[Row]] = defaultdict(list)
+            decided: Counter[tuple[str, str]] = Counter()
             repetition, left = 0, REPETITIONS
             while left:
                 repetition, left = repetition + 1, left - 1
@@ -287,13 +288,18 @@ class Run:
         finally:
             play.close_all()
 
-    def _again(self, name: str, late: Counter[tuple[str, str]], decided: set[tuple[str, str]]) -> bool:
+    def _again(
+        self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
+    ) -> bool:
         """Whether a late row is alone so far, or no row of a clause could be judged: then the scene is asked again."""
         wire = Wire.of(self.header, self.recorder.all_events())
         rows = judge_scene(wire, scene_of(name, self.recorder.by_scene[name], self.recorder.now()))
-        late.update((row.clause, row.cause) for row in rows if row.held is Held.LATE)
-        decided |= {(row.clause, row.cause) for row in rows if row.held is not Held.UNDECIDED}
-        alone = any(count < LATE_ROWS_NEEDED for count in late.values())
+        for row in rows:
+            if row.held is Held.LATE:
+                late[row.clause, row.cause].append(row)
+            if row.held is not Held.UNDECIDED:
+                decided[row.clause, row.cause] += 1
+        alone = any(not repeats(held, decided[key]) for key, held in late.items())
         return alone or any(
             row.held is Held.UNDECIDED and (row.clause, row.cause) not in decided for row in rows
         )

@@ -21,7 +21,8 @@ from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.records import batch_of
 
 __all__ = [
-    "MOST_VERSION", "Broker", "Made", "Play", "SceneSkipped", "Second", "codes", "first_of", "number_of",
+    "ANSWER_SECONDS", "MOST_VERSION",
+    "Broker", "Made", "Play", "SceneSkipped", "Second", "codes", "first_of", "number_of",
 ]  # fmt: skip
 
 MOST_VERSION: Final[Mapping[str, int]] = {

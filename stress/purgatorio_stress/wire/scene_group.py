@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from purgatorio_spec.wire.history import LOADING
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
 from purgatorio_stress.wire.play import Play, codes, number_of
 
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 JOIN_SECONDS: Final = 40.0
+LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
@@ -45,11 +47,15 @@ class Member:
         """Get a member id, where the protocol gives one without a join."""
         if (self.play.broker.version("join_group") or 0) >= 4 and not self.id:
             # A broker that does not give one out at once is not waited for: its join is the first one.
-            try:
-                got = await self.ask_join().within(8)
-            except NoAnswer:
-                return
-            self.took(got.body)
+            for _ in range(int(LOADS_SECONDS * 10)):
+                try:
+                    got = await self.ask_join().within(8)
+                except NoAnswer:
+                    return
+                self.took(got.body)
+                if codes(got.body) not in LOADING:
+                    return
+                await self.play.pause(100)
 
     def ask_join(self) -> Sent:
         """A join, on its way."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from purgatorio_stress.wire.connection import API_KEYS, NoAnswer
+from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer
 from purgatorio_stress.wire.message import versions_of
-from purgatorio_stress.wire.play import Play, SceneSkipped, Second, codes, first_of
+from purgatorio_stress.wire.play import ANSWER_SECONDS, Play, SceneSkipped, Second, codes, first_of, number_of
 from purgatorio_stress.wire.scene_fetch import settle
 
 __all__ = [
@@ -31,6 +31,8 @@ TAKES_TWO: Final = (
     "--continue-command"
 )
 SHRINKS_SECONDS: Final = 45.0
+TOPIC_TIMES: Final = 6
+"""A topic is looked for so many times longer than the declared lateness: the clause waits for five."""
 HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
     "produce": {"acks": 1, "timeout_ms": 1000},
     "fetch": {"max_wait_ms": 0, "min_bytes": 0},
@@ -60,19 +62,26 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 async def topics(play: Play) -> None:
     """A topic comes, is asked for a second time, and goes."""
     play.need("create_topics", "metadata")
-    name = await play.topic()
-    for _ in range(100):
-        if not codes(first_of((await play.metadata(name)).body, "topics")):
-            break
-        await play.pause(100)
+    name = play.unique("t")
+    await play.create(name)
+    if not await _until_told(play, name, 0):
+        return
     second = {"name": name, "num_partitions": 1, "replication_factor": 1}
     await play.ask(await play.admin(), "create_topics", {"topics": [second], "timeout_ms": 5000})
     await play.delete(name)
     play.broker.made.topics.discard(name)
-    for _ in range(100):
-        if codes(first_of((await play.metadata(name)).body, "topics")) == 3:
-            return
+    await _until_told(play, name, 3)
+
+
+async def _until_told(play: Play, name: str, error: int) -> bool:
+    """Ask metadata of a topic until it says so, for longer than the clause waits."""
+    since_t = play.recorder.now()
+    while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
+        told = first_of((await play.metadata(name)).body, "topics")
+        if told is not None and codes(told) == error:
+            return True
         await play.pause(100)
+    return False
 
 
 async def delete_records(play: Play) -> None:
@@ -177,10 +186,9 @@ async def replica_stopped(play: Play) -> None:
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     writer, reader = await play.open("writer"), await play.open("reader")
-    for _ in range(3):
-        await play.ask_all(play.produce(writer, topic, acks=-1))
-    for base in (3, 6):
+    for _ in range(2):
         await until_in_sync(play, topic, 2)
+        base = await _acknowledged_end(play, writer, topic)
         await stop_second(play, second)
         try:
             await play.pause(50)
@@ -202,6 +210,17 @@ async def replica_stopped(play: Play) -> None:
         await play.metadata(topic)
 
 
+async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
+    """Append until all replicas have it: the offset behind. A new replica can be in sync and fall out once more."""
+    for _ in range(50):
+        got = await play.produce(writer, topic, acks=-1).within(ANSWER_SECONDS)
+        said = first_of(first_of(got.body, "responses"), "partition_responses")
+        if said is not None and not codes(said):
+            return number_of(said, "base_offset") + 1
+        await play.pause(200)
+    raise SceneSkipped("an append with acks -1 was refused for 10 s, with every replica in sync")
+
+
 async def min_insync(play: Play) -> None:
     """Two brokers: the second stays away until the cluster gives it up; then acks -1 is refused at once."""
     second = play.broker.second
@@ -210,7 +229,8 @@ async def min_insync(play: Play) -> None:
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
     writer = await play.open("writer")
-    await play.ask_all(play.produce(writer, topic, acks=-1))
+    await until_in_sync(play, topic, 2)
+    await _acknowledged_end(play, writer, topic)
     await stop_second(play, second)
     try:
         await until_in_sync(play, topic, 1)
@@ -241,9 +261,10 @@ async def stop_second(play: Play, second: Second) -> None:
 
 
 async def go_on_second(play: Play, second: Second) -> None:
-    """Say so, then let it go on: until then it surely was stopped."""
+    """Say so, let it go on, say so again: up to the first it surely was stopped, from the second it surely goes on."""
     play.stimulus("continues")
     await _do(second.go_on, signal.SIGCONT)
+    play.stimulus("continued")
 
 
 async def _do(what: Sequence[str] | int, by_signal: signal.Signals) -> None:
