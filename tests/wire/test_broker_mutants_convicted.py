@@ -22,9 +22,6 @@ LAG_MS = 8000
 PATIENCE_S = 240
 BLIND = {
     "trigger-before-update": "our follower fetches again within 100 ms, which is the declared lateness",
-    "predicate-is-not-result": "no clause has a fetch answered early, without data, with a replica stopped",
-    "created-not-there": "topics are looked for over 10 s, and late for certain a little after that",
-    "half-a-session": "is convicted by G6 alone: the silent member counts as one that did not rejoin",
 }
 """Mutants that the wire does not see, and why."""
 
