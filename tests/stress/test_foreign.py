@@ -57,6 +57,12 @@ def test_an_early_time_out_is_tried_where_it_is_asked_for() -> None:
     assert _explored("planted:GivesUpInTime", early=1).verdict is Verdict.VIOLATED
 
 
+def test_both_orders_of_a_timed_wait_are_run() -> None:
+    explored = _explored("planted:HeldBeyondATimeOut")
+    assert explored.verdict is Verdict.PASS
+    assert set(explored.outcomes) == {"True", "False"}
+
+
 def test_a_data_race_is_named_and_counts_where_that_is_asked_for() -> None:
     explored = _explored("planted:Spins", strategy="bounded")
     assert {race.location for race in explored.races} == {"Spins.ready"}

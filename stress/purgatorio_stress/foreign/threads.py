@@ -27,11 +27,12 @@ START_NS: Final = 1_700_000_000 * S
 class ForeignLock(ControlledLock):
     """`threading.Lock` and `RLock`. A `Lock` may be given back by any thread."""
 
-    __slots__ = ("_again", "_world")
+    __slots__ = ("_again", "_in_time", "_world")
 
     def __init__(self, world: World, reentrant: bool) -> None:
         super().__init__(world.run, "rlock?" if reentrant else "lock?", reentrant)
         self._again = reentrant
+        self._in_time: set[int] = set()
         self._world = world
         if world.loading:
             world.kept.append(self)
@@ -78,7 +79,10 @@ class ForeignLock(ControlledLock):
             return False
         task.notified = False
         task.wake_ms = deadline
-        world.waits(self.oid, ACQUIRE, _InTime(self))
+        # The gate is the lock itself: the search looks for races of those who wait for a lock, and knows them so.
+        self._in_time.add(task.index)
+        world.waits(self.oid, ACQUIRE, self)
+        self._in_time.discard(task.index)
         task.wake_ms = None
         return self.owner is None
 
@@ -120,9 +124,14 @@ class ForeignLock(ControlledLock):
             self._world.point(self.oid, READ)
         return self.owner is not None
 
+    def is_open(self, task: Task, /) -> bool:
+        """Whether it is free, or the task's time-out has come."""
+        return self.owner is None or (task.notified and task.index in self._in_time)
+
     def reset(self) -> None:
         """As it was made."""
         self.owner, self.count = None, 0
+        self._in_time.clear()
 
     def _show(self) -> None:
         if self._world.rows is not None:
@@ -153,21 +162,6 @@ class _Always:
 
 
 _ALWAYS: Final = _Always()
-
-
-class _InTime:
-    """A lock that is free, or a time-out."""
-
-    def __init__(self, lock: ForeignLock) -> None:
-        self._lock = lock
-
-    def is_open(self, task: Task, /) -> bool:
-        """Whether one of the two is there."""
-        return self._lock.owner is None or task.notified
-
-    def why(self, task: Task, /) -> str:
-        """Its name and holder."""
-        return self._lock.why(task)
 
 
 class _Sleep:

@@ -191,3 +191,29 @@ class SleepsLong:
 
     def check(self) -> None:
         assert self.end - self.start == 3_600
+
+
+class HeldBeyondATimeOut:
+    """One thread holds a lock for ten seconds; the other waits five for it, or comes first."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.got = False
+
+    def threads(self) -> Acts:
+        return [self.holds, self.waits]
+
+    def holds(self) -> None:
+        with self.lock:
+            time.sleep(10)
+
+    def waits(self) -> None:
+        self.got = self.lock.acquire(timeout=5)
+        if self.got:
+            self.lock.release()
+
+    def check(self) -> None:
+        return None
+
+    def outcome(self) -> object:
+        return self.got
