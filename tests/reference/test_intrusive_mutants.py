@@ -27,7 +27,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import SEARCHES
 
 EXAMPLES: Final = 200
-MOST: Final = 1_000
+MOST: Final = 5_000
 """For bugs: a search ends at the first that it finds. Which examples are drawn depends on what else is imported, for
 Hypothesis tries constants that it sees there."""
 
@@ -219,7 +219,7 @@ CALLS: Final = (
 """Of functions under integer handles."""
 
 INTERLEAVED: Final = (
-    _one(0, "add-without-a-second-look", "intrusive-cancel-against-add", "T4",
+    _one(0, "add-without-a-second-look", "intrusive-cancel-against-add", "T5",
          Patch(IntrusiveTimer, "add", _add_without_a_second_look), threads=True),
     _one(0, "entry-set-in-two-steps", "intrusive-moved-twice", "T3 T5",
          Patch(TimerTask, "set_entry", _set_entry_in_two_steps), threads=True),
