@@ -46,7 +46,7 @@ def test_the_entry_point_is_the_plugin() -> None:
 
 
 def test_without_the_extra_pytest_runs_all_the_same(tmp_path: Path) -> None:
-    """The plugin is loaded wherever the distribution is: without the extra it harms nobody, and says what is missing."""
+    """The plugin is loaded wherever the distribution is: without the extra it harms nobody, and says what it lacks."""
     (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
     (tmp_path / "test_case.py").write_text(
         "import pytest\n@pytest.mark.purgatorio(promises=[1])\ndef test_it(purgatorio_case):\n    pass\n"
