@@ -118,6 +118,8 @@ class Reach:
             passed_s, before_ns = time.monotonic() - begun_s, width_ns
             self._idle()
             self._level(levels[: number + 1])
+            if number > 1:
+                self._revolution(levels[: number + 1], -levels[number - 1], 0)
             self._run.settle()
 
     def in_real_time(self) -> None:
@@ -152,6 +154,29 @@ class Reach:
                 self._begin(delay_ns, widths) for delay_ns in self._delays(widths) if delay_ns <= most_ns
             ]
             self._disturb(added, widths)
+
+    def over_buckets(self, most_ns: int) -> None:
+        """A cascade puts a task where another waits, overdue, that was due a revolution earlier. For a run whose
+        lateness may be a leap of `most_ns`."""
+        levels = levels_of(self._description, MAX_TIME_NS - self._run.now_ns)
+        fits = [number for number in range(len(levels) - 2) if 3 * levels[number] <= most_ns]
+        if fits:
+            widths = levels[: fits[-1] + 3]
+            fine_ns = widths[-3]
+            self._revolution(widths, -fine_ns, fine_ns)
+            self._run.leap(3 * fine_ns)
+            self._run.settle()
+
+    def _revolution(self, widths: list[int], before_ns: int, due_ns: int) -> None:
+        """Two tasks, due a revolution of a finer level apart, the later one in a bucket that is moved on about when the
+        first is due. From that boundary on: when the wheel stands still before it, and when the first is due."""
+        wide_ns, widest_ns = widths[-2:]
+        now_ns = self._run.now_ns
+        boundary_ns = now_ns + -now_ns % widest_ns + widest_ns
+        for moment_ns in (boundary_ns + due_ns + wide_ns, boundary_ns + before_ns):
+            self._begin(moment_ns - now_ns, widths)
+        self._run.advance_through(boundary_ns + before_ns)
+        self._begin(due_ns - before_ns, widths)
 
     def _delays(self, widths: list[int]) -> Iterator[int]:
         wide_ns, size = widths[-1], self._size

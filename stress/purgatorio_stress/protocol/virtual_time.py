@@ -117,6 +117,8 @@ def drive_virtual(
     if operations < REACHES_FROM:
         return f"levels, days and purges: only from {REACHES_FROM} operations on"
     reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
+    if manner == "jumps":
+        reach.over_buckets(run.jump_ns)
     talk.call(Quiesce())
     return reach.left_out
 
