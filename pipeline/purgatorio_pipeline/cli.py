@@ -46,6 +46,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "verify": _command("verify", "Drive real subjects, record them, judge them, write the report."),
         "check": _command("check", "Judge recorded traces."),
         "wire": _command("wire", "Drive and judge a Kafka-compatible broker from outside."),
+        "explore": _command(
+            "explore", "Every interleaving: of your Python (--package), else of the reference."
+        ),
         "watch": _command("watch", "Judge traces as they arrive."),
         "compare": _command("compare", "Two sets of traces, before and after a change."),
         "convert": _command("convert", "Convert a trace between JSON lines, gzip, zstd and Parquet."),
@@ -56,7 +59,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Check this project's own reference": {
-        "explore": _command("explore", "Search the interleavings of the reference's own code."),
         "stress": _command("stress", "Race real threads over the reference, with outcome tables."),
         "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
         "model": _command("model", "Search the models of the protocols and the wheel completely."),
