@@ -93,7 +93,7 @@ def command(
     purgatorio explore                         # all scenarios
     purgatorio explore two-events/pending-flag
     purgatorio explore two-events --mutant 11  # KAFKA-6653, and a token
-    purgatorio explore --mutant my_bug.py      # anybody's patches, against all of them
+    purgatorio explore --mutant my_bug.py      # patches of your own
     purgatorio explore --drawn --seconds 60    # programs that nobody wrote down
     purgatorio explore --package my_timer --adapter my_adapter:MyTimer
     purgatorio explore --replay TOKEN

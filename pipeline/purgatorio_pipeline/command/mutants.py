@@ -71,7 +71,7 @@ def command(
     purgatorio mutants                 # all, in the quick layers
     purgatorio mutants 11 53 --all     # these, in every layer
     purgatorio mutants --layer stress --layer stateful
-    purgatorio mutants --machine 100   # changes that nobody chose, against drawn programs
+    purgatorio mutants --machine 100   # changes made by a program
     purgatorio explore two-events --mutant 11
     """
     if show_list:
