@@ -121,12 +121,14 @@ def command(
     console = Console(stderr=as_json)
     watcher = Watcher(spark, out, lambda news: _tell(console, news), metrics)
     every = None if once else every_s
+    # What is missing for Kafka is told before a folder is made.
+    arriving = None if kafka is None else _kafka(spark, kafka, topics, dict(kafka_options), messages)
     with Lake(out).owned():
-        if folder is not None:
-            query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
-        else:
-            arriving = _kafka(spark, kafka or "", topics, dict(kafka_options), messages)
+        if arriving is not None:
             query = start_stream(arriving, replace(watcher, arrived=messages_arrived), every_s=every)
+        else:
+            assert folder is not None, "one of the two was asked for above"
+            query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
         _wait(query)
     state = load_before(out / "state", sys.maxsize)
     if as_json:
