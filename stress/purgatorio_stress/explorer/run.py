@@ -21,6 +21,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
+from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
 
@@ -373,7 +374,7 @@ class Run:
                 task.body()
             except GreenletExit:
                 return
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, NoEnd):
                 # Whoever stops the search means the search, not the task that happens to run.
                 self.live = False
                 self._until = _FOR_EVER
