@@ -19,7 +19,7 @@ import click
 
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import EVENTS_PER_OPERATION, header_of, run_events
-from purgatorio_pipeline.judging import judge_on_spark
+from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.trace.writer import TraceWriter
 

@@ -23,11 +23,11 @@ from typing import Final
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.hunt import stress_hunt
+from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.hunt import hunt
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 EXAMPLE: Final = REPOSITORY / "examples" / "subjects" / "reference_purgatory.py"

@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.spark_fold import VIOLATION_COLUMNS
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.columns import Fields
 
+VIOLATION_COLUMNS: Final = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
 _RUNS: Final[Fields] = [
     pa.field("run_key", pa.int32()),
     pa.field("file", pa.string()),

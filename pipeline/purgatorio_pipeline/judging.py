@@ -1,8 +1,8 @@
-"""One check from files to everything that can be shown of it, by either engine."""
+"""One check from files to everything that can be shown of it: what engines give, which to take, and the one in this
+process."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -150,37 +150,3 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None, *, ful
         late += [] if measured is None else [measured]
         gauges += [] if read is None else [read]
     return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, gauges)
-
-
-def judge_on_spark(
-    paths: Sequence[Path],
-    *,
-    uris: Sequence[str] = (),
-    out: Path | str | None = None,
-    master: str | None = None,
-    full: bool = False,
-    memory: str | None = None,
-) -> Judged:
-    """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None). Files that a check with the
-    same `out` has read before, and that have not changed, are not read again.
-
-    `uris` are traces on Hadoop's file systems, and `out` may be a URI, too. Raises `NoTraces` and OSError for those.
-    """
-    # Spark is imported only where it is started: the process engine must do without it.
-    from purgatorio_pipeline.hadoop import Place, hadoop_path
-    from purgatorio_pipeline.incremental.check import check_lake
-    from purgatorio_pipeline.incremental.identity import checker_fingerprint
-    from purgatorio_pipeline.incremental.kept import assemble
-    from purgatorio_pipeline.incremental.spark_reader import SparkReader
-    from purgatorio_pipeline.lake import Lake
-    from purgatorio_pipeline.sources import find_on_hadoop
-
-    reader = SparkReader(master, memory, full, keep_tables=out is not None)
-    places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="purgatorio-", ignore_cleanup_errors=True) as scratch:
-            return assemble(reader.judge(places, Lake(Path(scratch))))
-    root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
-    lake = Lake(root)
-    with lake.owned():
-        return check_lake(lake, places, reader, checker_fingerprint(full))

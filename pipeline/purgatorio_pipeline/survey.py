@@ -18,7 +18,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.subject.contract import Progress, Subject
-from purgatorio_stress.subject.registry import RunRecord, record_runs
+from purgatorio_stress.subjects import RunRecord, record_runs
 
 RECORDERS = 2
 """Runs recorded at a time: more would measure one another."""

@@ -16,7 +16,7 @@ from purgatorio_pipeline.campaign.fan import Budget, run_campaign
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_from, outcome_of
 from purgatorio_pipeline.campaign.runner import Runner
-from purgatorio_pipeline.results.gather import gather
+from purgatorio_pipeline.gather import gather
 from purgatorio_spec.verdict import Verdict
 
 PROGRAM = """

@@ -61,13 +61,13 @@ def test_the_archive_is_all_that_an_executor_needs_of_this_project(tmp_path: Pat
     missing = imports(bare, "", "import purgatorio_spec")
     assert "ModuleNotFoundError: No module named 'purgatorio_spec'" in missing.stderr
     statement = (
-        "import purgatorio_spec.trace.reader as r, purgatorio_pipeline.spark_fold as e; "
+        "import purgatorio_spec.trace.reader as r, purgatorio_pipeline.incremental.spark_fold as e; "
         "print(r.__file__, e.__file__)"
     )
     found = imports(bare, str(archive), statement)
     assert found.stdout.split() == [
         f"{archive}/purgatorio_spec/trace/reader.py",
-        f"{archive}/purgatorio_pipeline/spark_fold.py",
+        f"{archive}/purgatorio_pipeline/incremental/spark_fold.py",
     ], found.stderr
     helped = subprocess.run(
         [bare, entry, "check", "--help"], env={"PATH": os.environ["PATH"], "PYTHONPATH": str(archive)},

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from purgatorio_pipeline.judging import judge_in_process, judge_on_spark
+from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.show.counterexample import TAIL_ROWS, counterexample
 from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
 from purgatorio_spec.trace.writer import TraceWriter

@@ -18,12 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figures import FIGURES, TRACES
 from pipeline.lake_reader import Killed, all_of, check, run, some_of_all
-from purgatorio_pipeline import session, spark_fold
+from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.hadoop import Place
-from purgatorio_pipeline.incremental import batch
-from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process, judge_on_spark
-from purgatorio_pipeline.results.gather import gather
+from purgatorio_pipeline.incremental import batch, spark_fold
+from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process
 from purgatorio_pipeline.results.known import with_known
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict

@@ -18,11 +18,11 @@ from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import outcome_of
 from purgatorio_pipeline.campaign.state import write_state
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.incremental.batch import write_quarantine
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.results.checked import of_check, of_lake
-from purgatorio_pipeline.results.gather import gather
 from purgatorio_pipeline.results.shape import BadResults
 from purgatorio_spec.history.lateness import Lateness, lateness
 from purgatorio_spec.judge.result import CheckResult

@@ -23,7 +23,7 @@ from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict, Violation
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.plan import Plan
-from purgatorio_stress.subject.registry import FOREIGN, subjects_named
+from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 ROOT = Path(__file__).resolve().parents[2]
 BROKEN = Violation("T1", "t-1", "early", (0, 2), "fires at t >= 9", "fired at t = 4, 5 ns early")

@@ -23,7 +23,7 @@ from purgatorio.timer.hand_over import hand_over
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
 from purgatorio.timer.intrusive.wheel import Due, Wheel
-from purgatorio_stress.mutant.hunt import hunt
+from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.mutant.patch import Mutant, Patch
 
 AnyTimer = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer

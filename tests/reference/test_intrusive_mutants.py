@@ -20,7 +20,7 @@ from purgatorio.timer.intrusive.timer import Alarm, TaskNode
 from purgatorio.timer.intrusive.wheel import HANDLE_BITS, Bucket, Calls, Due, Level, Wheel
 from purgatorio.timer.task import TaskEntry
 from purgatorio_stress.explorer.bounded import explore_bounded
-from purgatorio_stress.mutant.hunt import HUNT, hunt
+from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS

@@ -14,10 +14,10 @@ import pytest
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance.case import Outcome, Subject, cases, purgatory_subject, timer_subject
 from purgatorio_stress.conformance.contract import Promise
-from purgatorio_stress.conformance.recording import judge
 from purgatorio_stress.conformance.timer_program import Add, Pass, TimerProgram, carry_out
 from purgatorio_stress.conformance.timer_scenarios import DRAWN
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.recording import judge
 from reference_adapters import (
     HASHED,
     HEAP,

@@ -18,9 +18,9 @@ from purgatorio_stress.explorer.program import carry_out
 from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
+from purgatorio_stress.exploring import replay_token
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
-from purgatorio_stress.scenario.campaign import replay_token
 from purgatorio_stress.scenario.contract import ScenarioProgram
 
 PROGRAMS = 250

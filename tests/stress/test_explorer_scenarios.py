@@ -13,15 +13,15 @@ from purgatorio.delayed.watchers import WatcherList
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress import exploring
 from purgatorio_stress.explorer.bounded import explore_states
 from purgatorio_stress.explorer.dpor import Dpor, explore_dpor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.exploring import explore
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch
-from purgatorio_stress.scenario import campaign
-from purgatorio_stress.scenario.campaign import explore
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.lock_order import out_of_order
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -246,7 +246,7 @@ def test_a_mutant_that_never_ends_hangs_nobody(monkeypatch: pytest.MonkeyPatch) 
         while True:
             pass
 
-    monkeypatch.setattr(campaign, "_NO_END_S", 1.0)
+    monkeypatch.setattr(exploring, "_NO_END_S", 1.0)
     explored = explore(
         "registration-against-event",
         "locked",

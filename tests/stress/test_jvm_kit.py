@@ -13,7 +13,7 @@ from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.protocol.driver import command_subjects, describe_command
 from purgatorio_stress.subject.child import LineChild
 from purgatorio_stress.subject.java_build import kit_folder
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 REPOSITORY = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import pytest
 
 from purgatorio.timer.bucket import TimerTaskList
-from purgatorio_stress.mutant.by_machine import HOT, Change, changes, fate_of, sampled
+from purgatorio_stress.kill_matrix.by_machine import HOT, Change, changes, fate_of, sampled
 
 BUCKET = changes("purgatorio.timer.bucket")
 

@@ -9,13 +9,13 @@ import pytest
 
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.timer import wheel
-from purgatorio_stress.mutant import layers, tested_layers
+from purgatorio_stress.kill_matrix import layers, tested_layers
+from purgatorio_stress.kill_matrix.contract_layer import contract_kill
+from purgatorio_stress.kill_matrix.kill import Kill
+from purgatorio_stress.kill_matrix.matrix import comparable, kept_rows, matrix, page
+from purgatorio_stress.kill_matrix.type_layer import type_kills
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.mutant.contract_layer import contract_kill
-from purgatorio_stress.mutant.kill import Kill
-from purgatorio_stress.mutant.matrix import comparable, kept_rows, matrix, page
 from purgatorio_stress.mutant.patch import Mutant, Patch
-from purgatorio_stress.mutant.type_layer import type_kills
 from purgatorio_stress.stateful.registry import searches_for
 from stress.planted_bodies import answers_text, right
 

@@ -9,10 +9,10 @@ import pytest
 from purgatorio_spec.clause.public import public_clauses
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
+from purgatorio_stress.kill_matrix.layers import QUICK, unharmed
+from purgatorio_stress.kill_matrix.matrix import cells, comparable, matrix, page
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.mutant.hunt import HUNT, hunt
-from purgatorio_stress.mutant.layers import QUICK, unharmed
-from purgatorio_stress.mutant.matrix import cells, comparable, matrix, page
 from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS

@@ -12,7 +12,7 @@ from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import command_subjects
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 PYTHON = (sys.executable, "-I", "-S")

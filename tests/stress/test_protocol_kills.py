@@ -12,7 +12,7 @@ import pytest
 
 from purgatorio_spec.judge.process import check_files
 from purgatorio_stress.protocol.driver import command_subjects
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 

@@ -14,7 +14,7 @@ from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.reach import REACHES_FROM, levels_of
 from purgatorio_stress.subject.plan import MS
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 

@@ -17,7 +17,6 @@ import pytest
 from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.conformance.recording import Recording, judge
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_stress.protocol.message import (
     MAX_TIME_NS,
@@ -34,10 +33,11 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.protocol.script import Script, ScriptPlayer, late_slack_ns
 from purgatorio_stress.protocol.shortest import script_of, shortest, shortest_of_run
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
+from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import HUGE_NS, MS, make_plan
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 from purgatorio_stress.trace_file import write_run
 from stress.trace_structure import ReadRun, check_intervals, read_run
 

@@ -11,7 +11,7 @@ from purgatorio_stress.subject.asyncio_loop import asyncio_loop, early_bound_ns
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.loop_timer import LoopSubject
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, Step, make_plan
-from purgatorio_stress.subject.registry import SUBJECTS, record_subject, subjects_named
+from purgatorio_stress.subjects import SUBJECTS, record_subject, subjects_named
 from stress.trace_structure import check_whole_run, read_run
 
 

@@ -14,6 +14,7 @@ from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.bazaar_wheel import bazaar_wheel
 from purgatorio_stress.subject.contract import Subject, SubjectFailed
 from purgatorio_stress.subject.java_build import debian_jar
@@ -26,13 +27,12 @@ from purgatorio_stress.subject.jvm_timers import (
     vertx_timer,
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
-from purgatorio_stress.subject.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
 from purgatorio_stress.subject.promises import promise_of
 from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timer import PythonSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer
-from purgatorio_stress.subject.registry import FOREIGN, record_runs, subjects_named
+from purgatorio_stress.subjects import FOREIGN, record_runs, subjects_named
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 JVM = [

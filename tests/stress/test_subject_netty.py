@@ -14,7 +14,7 @@ from purgatorio_stress.subject.java_build import compiled_classes, java_sources,
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.netty import netty_wheel
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, Step, make_plan
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 from stress.trace_structure import ReadRun, check_intervals, check_whole_run, read_run
 
 EVENT = '{"kind":"event","i":0,"th":"main","t":5,"ph":"call","f":"timer_add","id":"t-0","delay_ns":1}'

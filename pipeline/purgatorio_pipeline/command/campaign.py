@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes
 from purgatorio_spec.verdict import EXIT_STATUS
-from purgatorio_stress.scenario.campaign import STRATEGIES
+from purgatorio_stress.exploring import STRATEGIES
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 EPILOG = """

@@ -19,7 +19,7 @@ from purgatorio_pipeline.command.showing import (
     show,
 )
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Engine, Focus, judge_in_process, judge_on_spark
+from purgatorio_pipeline.judging import Engine, Focus, judge_in_process
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_pipeline.wire_check import apart, judge_wire, together
 from purgatorio_spec.clause.registry import CLAUSES
@@ -98,6 +98,9 @@ def command(
         with note(f"checking {_counted(paths)} {choice}", output):
             judged = together(judge_in_process(others, operation, full=full), judge_wire(wire))
     else:
+        # Not before Spark is wanted: this process must do without it.
+        from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+
         what = _counted(paths) if paths or not uris else " ".join(uris)
         with note(f"checking {what} {choice}", output):
             try:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from purgatorio_pipeline.command.showing import CheckOutput, note
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
-from purgatorio_pipeline.judging import Engine, Judged, judge_in_process, judge_on_spark
+from purgatorio_pipeline.judging import Engine, Judged, judge_in_process
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_pipeline.whole_file import write_whole
@@ -79,6 +79,9 @@ def command(
         with note(f"checking {len(paths)} trace(s) of {place}", output):
             if Engine(engine) is Engine.PROCESS:
                 return judge_in_process(paths)
+            # Not before Spark is wanted: this process must do without it.
+            from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+
             return judge_on_spark(paths, master=master)
 
     compared = compare(judge(before), judge(after))

@@ -17,7 +17,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
 from purgatorio_stress.protocol.shortest import order_of_run, shortest_of_run
 from purgatorio_stress.subject.contract import SubjectFailed
-from purgatorio_stress.subject.registry import RunRecord
+from purgatorio_stress.subjects import RunRecord
 
 Judge = Callable[[Sequence[Path]], Judged]
 

@@ -18,9 +18,9 @@ from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.table import chrome_trace, table
+from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
-from purgatorio_stress.scenario.campaign import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_stress.mutant.by_machine import Fate, fate_of, sampled
+from purgatorio_stress.kill_matrix.by_machine import Fate, fate_of, sampled
+from purgatorio_stress.kill_matrix.layers import LAYERS, QUICK
+from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.mutant.layers import LAYERS, QUICK
-from purgatorio_stress.mutant.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
 
 
 @click.command("mutants", epilog="Exit status: 0 all killed, 1 a mutant survives every layer, 2 wrong usage.")

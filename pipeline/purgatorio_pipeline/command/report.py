@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.outcome_section import sums
@@ -17,7 +18,6 @@ from purgatorio_pipeline.report.page import write_report
 from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
-from purgatorio_pipeline.results.gather import Gathered, gather
 from purgatorio_pipeline.results.kills import in_words
 from purgatorio_pipeline.results.shape import BadResults
 from purgatorio_pipeline.sources import NoTraces

@@ -20,7 +20,7 @@ from purgatorio_pipeline.report.subject_page import subject_page
 from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.verdict import EXIT_STATUS, worst
 from purgatorio_stress.java_home import JavaNotFound, find_java
-from purgatorio_stress.subject.registry import FOREIGN, subjects_named
+from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 
 @click.command(

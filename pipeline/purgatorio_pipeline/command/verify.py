@@ -20,11 +20,11 @@ from purgatorio_pipeline.command.showing import (
     note,
     show,
 )
-from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, judge_on_spark
+from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import TimeChoice, not_looked_for
-from purgatorio_stress.subject.registry import MAIN, SUBJECTS, record_runs, subjects_named
+from purgatorio_stress.subjects import MAIN, SUBJECTS, record_runs, subjects_named
 
 RECORDERS = 8
 """Runs recorded at a time: they mostly sleep."""
@@ -102,6 +102,9 @@ def command(
         def judge(paths: Sequence[Path]) -> Judged:
             if engine_for(engine, paths, output, master=master).engine is Engine.PROCESS:
                 return judge_in_process(paths, full=full)
+            # Not before Spark is wanted: this process must do without it.
+            from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+
             return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
 
         with note(f"checking {len(records)} recorded runs", output):

@@ -9,14 +9,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
-from purgatorio_pipeline.gold import write_gold
+from purgatorio_pipeline.gold import VIOLATION_COLUMNS, write_gold
 from purgatorio_pipeline.hadoop import Place, address
 from purgatorio_pipeline.incremental.check import Held
 from purgatorio_pipeline.incremental.kept import Kept
 from purgatorio_pipeline.incremental.ledger import BATCHES
+from purgatorio_pipeline.incremental.spark_fold import judge_files, kept_rows
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.spark_fold import VIOLATION_COLUMNS, judge_files, kept_rows
 from purgatorio_spec.trace.block import BrokenLine
 
 _VIOLATIONS: Final = "gold/violations"

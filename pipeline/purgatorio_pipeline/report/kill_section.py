@@ -7,7 +7,7 @@ from typing import Final
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_pipeline.results.kills import KillMatrix, KillRow, in_words
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
-from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.kill_matrix.kill import Kill
 
 ROWS_SHOWN: Final = 200
 """Bugs in the table; those that survive come first."""

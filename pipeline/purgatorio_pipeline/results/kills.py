@@ -8,7 +8,7 @@ from typing import Final
 
 from purgatorio_pipeline.results.shape import BadResults, Shape, shape_of, shapes, text, texts, whole
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.kill_matrix.kill import Kill
 
 LAYERS_KEPT: Final = 24
 

@@ -16,8 +16,9 @@ from urllib.parse import unquote, urlparse
 
 from pyspark.sql import DataFrame, SparkSession
 
+from purgatorio_pipeline.gold import VIOLATION_COLUMNS
+from purgatorio_pipeline.incremental.spark_fold import judge_runs, results_of
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.spark_fold import VIOLATION_COLUMNS, judge_runs, results_of
 from purgatorio_pipeline.watch.carry import Carry
 from purgatorio_pipeline.watch.metrics import write_metrics
 from purgatorio_pipeline.watch.segments import Segment, events_of, events_table, file_rows, read_segments

@@ -32,9 +32,9 @@ from purgatorio_stress.conformance.real_time import (
     plan_scenario,
     run_plan,
 )
-from purgatorio_stress.conformance.recording import Judged, judge
 from purgatorio_stress.conformance.timer_program import TimerProgram
 from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS, TimerScenario
+from purgatorio_stress.recording import Judged, judge
 from purgatorio_stress.stateful.profiles import CI
 
 __all__ = [

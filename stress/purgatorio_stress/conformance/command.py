@@ -16,7 +16,6 @@ from purgatorio_stress.conformance.case import Kind, Program, Subject
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.purgatory_scenarios import drawn_programs as drawn_for_purgatories
 from purgatorio_stress.conformance.real_time import PlanProgram
-from purgatorio_stress.conformance.recording import Judged, Recording, judge
 from purgatorio_stress.conformance.timer_scenarios import drawn_programs as drawn_for_timers
 from purgatorio_stress.protocol.describe import Part, header_of, profile_of
 from purgatorio_stress.protocol.message import (
@@ -33,6 +32,7 @@ from purgatorio_stress.protocol.message import (
     Register,
 )
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
+from purgatorio_stress.recording import Judged, Recording, judge
 from purgatorio_stress.subject.contract import SubjectFailed
 
 __all__ = ["CommandPlayer", "command_promise"]

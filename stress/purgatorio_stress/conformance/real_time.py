@@ -16,9 +16,9 @@ from typing import Final
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.conformance.contract import BadPromise, Promise
-from purgatorio_stress.conformance.recording import Judged, judge_file
+from purgatorio_stress.recording import Judged, judge_file
 from purgatorio_stress.subject.contract import Subject
-from purgatorio_stress.subject.registry import record_runs
+from purgatorio_stress.subjects import record_runs
 
 __all__ = ["PLAN", "PlanProgram", "PlanScenario", "SubjectFactory", "plan_scenario", "run_plan"]
 

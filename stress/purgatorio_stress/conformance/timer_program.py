@@ -18,9 +18,9 @@ from purgatorio_stress.conformance.contract import (
 )
 from purgatorio_stress.conformance.late_bound import LateBound
 from purgatorio_stress.conformance.probe import in_range, in_words
-from purgatorio_stress.conformance.recording import Recording
 from purgatorio_stress.conformance.virtual_time import NEVER_NS, Pass, header_of
 from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recording import Recording
 
 __all__ = ["NEVER_NS", "Add", "Cancel", "Pass", "TimerProgram", "TimerStep", "carry_out"]
 

@@ -10,9 +10,7 @@ from purgatorio_stress.explorer.step import READ
 if TYPE_CHECKING:
     import greenlet
 
-    from purgatorio_stress.explorer.run import Shared
-
-__all__ = ["END_OF_TASK", "Gate", "Place", "Stop", "Task"]
+__all__ = ["END_OF_TASK", "Gate", "Held", "Place", "Stop", "Task"]
 
 END_OF_TASK: Final = -10
 """The start and the end of task n are steps on the object END_OF_TASK - n."""
@@ -26,6 +24,18 @@ class Gate(Protocol):
 
     def why(self, task: "Task", /) -> str:
         """What it waits for, and who has it."""
+
+
+class Held(Protocol):
+    """A lock that a task has."""
+
+    @property
+    def name(self) -> str:
+        """As the program calls it."""
+
+    @property
+    def oid(self) -> int:
+        """Its number."""
 
 
 class Task:
@@ -69,7 +79,7 @@ class Task:
         self.finished = False
         self.place: tuple[str, str] = ("", "start")
         self.error: BaseException | None = None
-        self.held: list[Shared] = []
+        self.held: list[Held] = []
         self.loops: dict[FrameType, int] = {}
         self.wake_ms: int | None = None
         self.notified = False

@@ -21,7 +21,6 @@ from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.conformance.recording import Recording, judge
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import Account, CommandSubject
 from purgatorio_stress.protocol.gates import play_of
@@ -37,6 +36,7 @@ from purgatorio_stress.protocol.message import (
     Register,
 )
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
+from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 

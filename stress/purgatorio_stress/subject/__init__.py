@@ -1,1 +1,1 @@
-"""Subjects: the timers that get checked, each behind the one Protocol of `contract`, listed in `registry`."""
+"""Subjects: the timers that get checked, each behind the one Protocol of `contract`."""

@@ -34,7 +34,6 @@ from purgatorio_spec.verdict import Violation
 
 TASKS_A_SLOT: Final = 16
 """Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""
-VIOLATION_COLUMNS: Final = ("run_key", "clause", "cause", "subject", "events", "allowed", "seen")
 _FOUND: Final[Fields] = [
     pa.field("run_key", pa.int32()),
     pa.field("clause", pa.string()),

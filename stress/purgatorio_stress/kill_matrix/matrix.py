@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from purgatorio_stress.kill_matrix.hunt import HUNT
+from purgatorio_stress.kill_matrix.kill import Kill
+from purgatorio_stress.kill_matrix.layers import LAYERS, kills_of_all
+from purgatorio_stress.kill_matrix.tested_layers import STRESS_ROUNDS
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.mutant.hunt import HUNT
-from purgatorio_stress.mutant.kill import Kill
-from purgatorio_stress.mutant.layers import LAYERS, kills_of_all
 from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.mutant.tested_layers import STRESS_ROUNDS
 
 __all__ = ["MatrixRow", "as_json", "cells", "comparable", "kept_rows", "matrix", "page", "survivors"]
 

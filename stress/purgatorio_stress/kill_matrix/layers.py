@@ -26,12 +26,12 @@ from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
-from purgatorio_stress.mutant.contract_layer import contract_kill
-from purgatorio_stress.mutant.hunt import HUNT, hunt
-from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.kill_matrix.contract_layer import contract_kill
+from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
+from purgatorio_stress.kill_matrix.kill import Kill
+from purgatorio_stress.kill_matrix.tested_layers import stateful_kill, stress_kill
+from purgatorio_stress.kill_matrix.type_layer import type_kills
 from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.mutant.tested_layers import stateful_kill, stress_kill
-from purgatorio_stress.mutant.type_layer import type_kills
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 

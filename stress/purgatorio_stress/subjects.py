@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop
 from purgatorio_stress.subject.bazaar_wheel import bazaar_wheel
 from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
@@ -20,7 +21,6 @@ from purgatorio_stress.subject.jvm_timers import (
     vertx_timer,
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
-from purgatorio_stress.subject.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Final
 
-from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.mutant.source import file_of, lines_of, parsed
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio_spec.proof.contracts import CONTRACTS, kernel_file, search_source
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.mutant.kill import Kill
+from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.mutant.source import parsed
 

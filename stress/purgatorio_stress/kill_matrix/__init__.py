@@ -1,0 +1,1 @@
+"""What finds which known bug: the layers, and the matrix of their kills."""
