@@ -143,13 +143,13 @@ class Story:
         body = {"group_id": "g", "members": [{"member_id": member}]}
         return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": []})
 
-    def pair(self, at: float = 10) -> None:
-        """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on."""
+    def pair(self, at: float = 10, joins: float = 2000) -> None:
+        """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on; or `joins` for 2,000."""
         for one in "ab":
             self.join(at, at + 1, "", error=79, given=one)
-            self.join(at + 5, at + 2005, one, 1, leader="a", told="ab" if one == "a" else "")
-        self.sync(at + 2006, at + 2009, "b", 1, "sb")
-        self.sync(at + 2007, at + 2008, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+            self.join(at + 5, at + 5 + joins, one, 1, leader="a", told="ab" if one == "a" else "")
+        self.sync(at + 6 + joins, at + 9 + joins, "b", 1, "sb")
+        self.sync(at + 7 + joins, at + 8 + joins, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
     def close(self, t: float, conn: str, by: str = "us", err: str = "") -> int:
         """A connection ends."""

@@ -14,7 +14,7 @@ LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
 """By how much a plain question would be late at a broker that does not go on."""
 FILES_LEFT_PART: Final = 10
-"""One in so many files may stay open: a broker opens others for itself meanwhile."""
+"""One in so many may stay open: a broker has other connections than ours."""
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
@@ -37,7 +37,7 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
                     "C1", "does-not-go-on", one, by, f"an answer at once after {len(cut)} cuts,", one.t
                 )
     counts = [
-        (event, integer(event.body, "files", -1))
+        (event, integer(event.body, "files", -1) - integer(event.body, "ours"))
         for event in scene.stimuli
         if event.body is not None and event.body.get("what") == "files"
     ]
@@ -52,7 +52,8 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
         if files <= most:
             yield kept("C1")
         else:
-            allowed = f"at most {most} open files once max_wait is over ({before[0]} before, {len(cut)} cut)"
-            yield Row(
-                "C1", Held.BROKEN, "files-stay-open", "open files", (event.i,), allowed, f"{files} open files"
+            allowed = (
+                f"at most {most} connections beside ours behind max_wait ({before[0]} before, {len(cut)} cut)"
             )
+            seen = f"{files} beside ours"
+            yield Row("C1", Held.BROKEN, "files-stay-open", "open files", (event.i,), allowed, seen)

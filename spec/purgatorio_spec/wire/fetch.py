@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.history import END_OF_TIME, MOVING, Exchange, Scene, integer, items
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
 from purgatorio_spec.wire.log import Log, Part, Topics, fetched
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
@@ -81,7 +81,7 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of("fetch"):
         if one.behind or integer(one.body, "session_id") or integer(one.body, "session_epoch", -1) > 0:
             continue
-        if integer(one.got, "throttle_time_ms") or one.error or integer(one.body, "replica_id", -1) >= 0:
+        if one.unread or one.throttled_ms or one.error or integer(one.body, "replica_id", -1) >= 0:
             continue
         asked = [
             _Asked(part, integer(what, "fetch_offset"), integer(what, "current_leader_epoch", -1),
@@ -125,7 +125,7 @@ class _Judge:
             yield from self._deleted()
             return
         if any(a.log.settled_t > self.one.t for a in self.asked) or any(
-            a.error in MOVING for a in self.asked
+            a.error in EXCUSED for a in self.asked
         ):
             return
         if any(topic.replicas > 1 for topic in known):
@@ -172,8 +172,8 @@ class _Judge:
         if one.answer_t is None or by.held is not Held.KEPT:
             return timed(clause, f"{what}-waits", one, by, promise, one.t)
         if a.answer is None or a.error != error:
-            if a.error in MOVING:
-                return undecided(clause, f"{_named(a.error)}: the leader moved")
+            if a.error in EXCUSED:
+                return undecided(clause, f"{_named(a.error)}: {EXCUSED[a.error]}")
             seen = "no answer for the partition" if a.answer is None else _named(a.error)
             return broken(clause, f"{what}-other-error", one, _named(error), seen)
         return kept(clause)

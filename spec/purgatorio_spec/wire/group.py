@@ -15,7 +15,7 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import ERRORS
-from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed
 
 __all__ = ["groups"]
@@ -110,7 +110,9 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [one for one in exchanges if one.error not in LOADING]
-        if any(_static(one) for one in heard) or (loading and heard and max(loading) > heard[0].i):
+        if any(_static(one) or one.unread or one.throttled_ms for one in heard):
+            continue
+        if any(one.error in EXCUSED for one in heard) or (loading and heard and max(loading) > heard[0].i):
             continue
 
         def of(api: str, heard: list[Exchange] = heard) -> list[Exchange]:
@@ -523,8 +525,11 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
             if not heard:
                 continue
             behind = [x.t for x in heard[1:]] + [END_OF_TIME]
+            # Who waits for the generation is a member all the time, however long its join takes.
             last = next(
-                x for x, t in zip(heard, behind, strict=True) if t - x.t >= session_ms * MS - EARLY_NS
+                x
+                for x, t in zip(heard, behind, strict=True)
+                if t - max(x.t, one.last_t) >= session_ms * MS - EARLY_NS
             )
             if (
                 last.answer_t is None

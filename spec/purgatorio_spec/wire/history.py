@@ -14,13 +14,19 @@ from typing import Final
 from purgatorio_spec.wire.record import Body, WireEvent
 
 __all__ = [
-    "LOADING", "MOVING", "Closed", "Exchange", "Lane", "Scene", "integer", "items", "scenes", "text",
+    "EXCUSED", "LOADING", "Closed", "Exchange", "Lane", "Scene", "integer", "items", "scenes", "text",
 ]  # fmt: skip
 
 LOADING: Final = frozenset({14, 15, 16})
 """The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
-MOVING: Final = frozenset({5, 6, 9, 13, 56, 72})
-"""The leader is not there, or is another: nothing can be said of the request."""
+EXCUSED: Final[Mapping[int, str]] = {
+    **dict.fromkeys((5, 6, 9, 13, 56, 72, 78), "the leader moved"),
+    **dict.fromkeys((29, 30, 31), "the client is not allowed to"),
+    32: "the clocks of broker and client differ",
+    44: "a policy of the broker forbids it",
+    89: "the broker's quota is used up",
+}
+"""Errors that say nothing of the promise that was asked for, and what they say instead."""
 END_OF_TIME: Final = 1 << 62
 
 
@@ -72,7 +78,8 @@ class Exchange:
     watched_t: int = 0
     closed: Closed | None = None
     behind: bool = False
-    """Another of its connection was waiting when it was sent: a broker may only begin with it then."""
+    """The connection was busy when it was sent, with another request that waited or by a quota: a broker may only begin
+    with it afterwards."""
 
     @property
     def answer_t(self) -> int | None:
@@ -88,6 +95,16 @@ class Exchange:
     def owed(self) -> bool:
         """Whether an answer is owed: to every request but a produce with acks 0."""
         return not (self.api == "produce" and integer(self.body, "acks", 1) == 0)
+
+    @property
+    def unread(self) -> bool:
+        """Whether it was answered with what cannot be read: X3's, and nothing to anybody else."""
+        return self.answer is not None and self.answer.body is None
+
+    @property
+    def throttled_ms(self) -> int:
+        """How long a quota holds the connection up behind the answer."""
+        return integer(self.got, "throttle_time_ms")
 
     @property
     def error(self) -> int:
@@ -181,11 +198,13 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                 else:
                     found.again.append(event)
     for lane in lanes.values():
-        free_i = -1
+        free_i = free_t = -1
         for one in lane.requests:
-            one.behind = free_i > one.i
+            one.behind = free_i > one.i or free_t > one.t
             if one.owed:
                 free_i = max(free_i, END_OF_TIME if one.answer is None else one.answer.i)
+            if one.answer is not None and one.throttled_ms > 0:
+                free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
             one.closed = lane.closed
             one.watched_t = end_t if lane.closed is None else min(lane.closed.t, end_t)
     return scene

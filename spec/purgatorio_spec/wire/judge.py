@@ -3,9 +3,9 @@
 A scene is one question, asked in many rows and, where a row was late or could not be judged, again in repetitions
 (`name#2`). A row that is broken is broken. A late row needs company, of one clause, cause and scene: late rows whose
 times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
-was not given the processor, count where they are one in ten at least. Two that count are VIOLATED, less is UNKNOWN.
-What a scene asks in rows of which none could be judged
-makes the clause UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more.
+was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
+count are VIOLATED, one is UNKNOWN. What a scene asks in rows of which none could be judged makes the clause UNKNOWN;
+undecided rows beside decided ones that ask the same are counted and told, no more.
 """
 
 from __future__ import annotations
@@ -41,13 +41,16 @@ ROWS_TO_A_NEAR_ONE: Final = 10
 """Rows that are late by little are no accident where one of so many is."""
 
 
+def counting(late: Iterable[Row], decided: int) -> list[Row]:
+    """The late rows of one clause, cause and scene that count, of so many that were decided."""
+    rows = list(late)
+    return [row for row in rows if row.far or len(rows) * ROWS_TO_A_NEAR_ONE >= decided]
+
+
 def repeats(late: Iterable[Row], decided: int) -> bool:
     """Whether late rows of one clause, cause and scene, of so many that were decided, are more than an accident."""
-    rows = list(late)
-    if len(rows) * ROWS_TO_A_NEAR_ONE < decided:
-        rows = [row for row in rows if row.far]
     apart, free_t = 0, -1
-    for row in sorted(rows, key=lambda one: one.late[1]):
+    for row in sorted(counting(late, decided), key=lambda one: one.late[1]):
         if row.late[0] > free_t:
             apart, free_t = apart + 1, row.late[1]
     return apart >= LATE_ROWS_NEEDED
@@ -128,7 +131,7 @@ class Tallied:
             causes[row.cause].add(violation)
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
-        alone = [row for rows in self.late.values() for row in rows]
+        alone = [row for key, rows in self.late.items() for row in counting(rows, self.decided[key])]
         if alone:
             row = alone[0]
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
@@ -143,7 +146,8 @@ class Tallied:
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions:
             return ClauseResult(clause, Verdict.SKIPPED, reason=skipped)
-        reason = f"{self.undecided} of {self.occasions} rows undecided" if self.undecided else ""
+        unsaid = self.undecided + sum(len(rows) for rows in self.late.values())
+        reason = f"{unsaid} of {self.occasions} rows undecided" if unsaid else ""
         return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
 
 

@@ -6,14 +6,14 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds
 from purgatorio_spec.wire.fetch import ERRORS
-from purgatorio_spec.wire.history import MOVING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import Part, Topic, Topics
 from purgatorio_spec.wire.row import Rows, after, broken, kept, undecided
 
 __all__ = ["deletes_records", "topics_come_and_go"]
 
 OUT_OF_RANGE, UNKNOWN, LEADER_NOT_AVAILABLE, EXISTS = 1, 3, 5, 36
-BUSY: Final = frozenset({7, 8, 41, 89})
+BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 PATIENCE_TIMES: Final = 5
 """A topic that is not there, or not gone, so many times later than declared is late for certain."""
@@ -99,8 +99,8 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 if known is None or known.delete_t is not None or known.replicas > 1 or log.settled_t > one.t:
                     continue
                 error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
-                if said is None or error in MOVING:
-                    yield undecided("D1", f"{_named(error)}: the leader moved")
+                if said is None or error in EXCUSED:
+                    yield undecided("D1", f"{_named(error)}: {EXCUSED.get(error, 'not answered')}")
                 elif offset > log.most_end(one.answer_t):
                     right = error == OUT_OF_RANGE
                     seen, allowed = _named(error), f"{_named(OUT_OF_RANGE)}: {offset} is beyond the end"

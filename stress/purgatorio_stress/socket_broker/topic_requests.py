@@ -265,7 +265,12 @@ def _partition(node: Node, topic: Topic, partition: TopicPartition) -> Values:
 
 
 def describe_configs(node: Node, request: Request) -> None:
-    """Kafka's DescribeConfigs, 1 to 4: what a topic was created with, and nothing of a broker."""
+    """Kafka's DescribeConfigs, 1 to 4: what a topic was created with, and of a broker the bounds of its groups."""
+    of_broker = {
+        "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
+        "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
+        "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
+    }
     results: list[Values] = []
     for entry in request.fields.entries("resources"):
         kind, name = entry.number("resource_type"), entry.text("resource_name")
@@ -275,7 +280,9 @@ def describe_configs(node: Node, request: Request) -> None:
             if topic is not None or kind == _BROKER_RESOURCE
             else ErrorCode.unknown_topic_or_partition
         )
-        configs = dict(topic.configs) | {_MIN_IN_SYNC: str(topic.min_in_sync)} if topic is not None else {}
+        configs = {key: str(value) for key, value in of_broker.items()} if kind == _BROKER_RESOURCE else {}
+        if topic is not None:
+            configs = dict(topic.configs) | {_MIN_IN_SYNC: str(topic.min_in_sync)}
         results.append(
             {
                 "error_code": code.value,

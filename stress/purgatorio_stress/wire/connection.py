@@ -101,6 +101,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Of the loop."""
         self._transport = cast(asyncio.Transport, transport)
+        self.recorder.open_connections += 1
         self.recorder.add("open", conn=self.name, scene=self.scene)
 
     def data_received(self, data: bytes) -> None:
@@ -181,6 +182,7 @@ class Connection(asyncio.Protocol):
         if self.closed:
             return
         self.closed = True
+        self.recorder.open_connections -= 1
         self.recorder.add("close", conn=self.name, scene=self.scene, by=by, err=err or None)
         if self._transport is not None:
             self._transport.abort()

@@ -36,7 +36,9 @@ LOOK_SECONDS = 10.0
 REPETITIONS: Final = 3
 MOST_REPETITIONS: Final = 8
 CLEAN_UP_SECONDS: Final = 10.0
-WARM_UP_SECONDS: Final = 0.6
+WARM_UP_SECONDS: Final = 10.0
+LEAST_WARM_UP_SECONDS: Final = 0.6
+"""The first scenes need to know how late the machine is."""
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
@@ -216,7 +218,9 @@ class Run:
         controlling = asyncio.create_task(control.run())
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.sleep(WARM_UP_SECONDS)
+                groups_too = any(one.area == "groups" for one in scenes)
+                warm_ups = [scene_fetch.warm_up, scene_group.warm_up][: 1 + groups_too]
+                await asyncio.gather(*(self._warm_up(one) for one in warm_ups))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
                 await asyncio.gather(
                     *(
@@ -236,6 +240,19 @@ class Run:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
             await clean_up(self.broker, self.recorder, self.told)
+
+    async def _warm_up(self, scene: Callable[[Play], Awaitable[None]]) -> None:
+        """Play it beside the record, in bounded time; what it cannot do is found out by the scenes."""
+        play = Play(self.broker, Recorder(clock=self.recorder.now), "warm-up", random.Random(0))
+        started = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(WARM_UP_SECONDS):
+                await scene(play)
+        except (NoAnswer, SceneSkipped, TimeoutError) as why:
+            self.told(f"warming up ended early: {why}")
+        finally:
+            play.close_all()
+        await asyncio.sleep(max(0.0, started + LEAST_WARM_UP_SECONDS - asyncio.get_running_loop().time()))
 
     def _set_pace(self, control: Control) -> None:
         slack_ms = self.broker.declared.late_ms + 2 * control.recent_ns() / MS
@@ -321,9 +338,7 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
                 values = {"topic_names": left, "timeout_ms": 5000}
                 got = await conn.send("delete_topics", version, values).within(CLEAN_UP_SECONDS)
                 left = _refused(got, left)
-            groups = broker.version("delete_groups")
-            if groups is not None and made.groups:
-                await conn.send("delete_groups", groups, {"groups_names": sorted(made.groups)}).within(5)
+            await _delete_groups(broker, conn)
             conn.close()
     except (NoAnswer, TimeoutError):
         pass
@@ -333,6 +348,23 @@ async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], Non
             f"not deleted, the broker did not do it: {', '.join(left[:10])}"
             + (" ..." if len(left) > 10 else "")
         )
+
+
+async def _delete_groups(broker: Broker, conn: Connection) -> None:
+    """Members leave first, for only an empty group is deleted."""
+    leaves, deletes = broker.version("leave_group"), broker.version("delete_groups")
+    made = broker.made.groups
+    if leaves is not None:
+        for group, members in made.items():
+            for part in [sorted(members)] if leaves >= 3 else [[one] for one in members]:
+                named = {
+                    "member_id": part[0] if part else "",
+                    "members": [{"member_id": one} for one in part],
+                }
+                if part:
+                    await conn.send("leave_group", leaves, {"group_id": group, **named}).within(5)
+    if deletes is not None and made:
+        await conn.send("delete_groups", deletes, {"groups_names": sorted(made)}).within(5)
 
 
 def _refused(got: Got, names: list[str]) -> list[str]:

@@ -62,7 +62,8 @@ class Made:
     """What the run made and has to delete: in one place, so that nothing is forgotten after Ctrl-C."""
 
     topics: set[str] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    """The members of each, which leave before it is deleted."""
 
 
 @dataclass(slots=True)
@@ -344,7 +345,7 @@ class Play:
             await asyncio.sleep(POLL_SECONDS)
         else:
             raise SceneSkipped(f"no coordinator within {COORDINATES_SECONDS:g} s")
-        self.broker.made.groups.add(name)
+        self.broker.made.groups[name] = set()
         return name
 
     def join(

@@ -28,6 +28,7 @@ class Recorder:
     ) -> None:
         self.now = clock
         self.dropped = 0
+        self.open_connections = 0
         self.by_scene: dict[str, list[WireEvent]] = defaultdict(list)
         self._write = write
         self._next_i = 0

@@ -12,14 +12,15 @@ from purgatorio_stress.wire.connection import NoAnswer, Sent
 from purgatorio_stress.wire.play import Play, codes, first_of, number_of
 
 __all__ = [
-    "accumulating", "acks", "deleted_topic", "idle_fetch", "ready_fetch", "short_fetch", "sum_fetch", "woken_fetch",
-    "woken_many", "wrong_fetch",
+    "accumulating", "acks", "deleted_topic", "idle_fetch", "ready_fetch", "short_fetch", "sum_fetch", "warm_up",
+    "woken_fetch", "woken_many", "wrong_fetch",
 ]  # fmt: skip
 
 WAKE_MS: Final = 3000
 RACES: Final = 60
 RACERS: Final = 6
 WAITERS: Final = 20
+WARM_ROUNDS: Final = 30
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
 
@@ -28,6 +29,18 @@ async def settle(*sent: Sent, seconds: float) -> bool:
     """Wait for answers; whether all came."""
     results = await asyncio.gather(*(one.within(seconds) for one in sent), return_exceptions=True)
     return not any(isinstance(one, BaseException) for one in results)
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: what a broker does for the first time takes long, as a JVM loads classes then."""
+    topic = await play.topic()
+    writer, reader = await play.open("writer"), await play.open("reader")
+    for offset in range(WARM_ROUNDS):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500)
+        await play.ask_all(play.produce(writer, topic, acks=(1, -1)[offset % 2]), fetch)
+    await play.ask_all(play.fetch(reader, [(topic, 0, WARM_ROUNDS)], max_wait_ms=50))
+    await play.ask_all(play.fetch(reader, [(topic, 0, WARM_ROUNDS + 9)], max_wait_ms=50))
+    await play.delete(topic)
 
 
 async def idle_fetch(play: Play) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "refusals",
     "session",
     "sync_waits",
+    "warm_up",
 ]
 
 JOIN_SECONDS: Final = 40.0
@@ -68,6 +69,7 @@ class Member:
         member = "" if body is None else body.get("member_id")
         if isinstance(member, str) and member:
             self.id = member
+            self.play.broker.made.groups[self.group].add(member)
         if body is None or codes(body):
             return False
         self.generation = number_of(body, "generation_id", -1)
@@ -112,6 +114,15 @@ async def synced(joined: Sequence[Member]) -> None:
         sent.append(one.sync())
         await one.play.pause(40)
     await asyncio.gather(*(one.within(JOIN_SECONDS) for one in sent))
+
+
+async def warm_up(play: Play) -> None:
+    """Not judged: a group's first generation, heartbeat and leaving. The coordinator's topic is made meanwhile."""
+    group = await play.group()
+    (one,) = await members(play, group, 1)
+    await stable([one])
+    await one.beat()
+    await play.leave(one.conn, group, one.id).within(8)
 
 
 async def first_generation(play: Play) -> None:

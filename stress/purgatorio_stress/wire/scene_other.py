@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Mapping, Sequence
@@ -150,12 +151,17 @@ async def cut(play: Play) -> None:
 
 
 def open_files(play: Play) -> None:
-    """Record how many files the broker's process has open, where its id is known."""
-    if play.broker.pid is not None:
-        try:
-            play.stimulus("files", files=len(list(Path(f"/proc/{play.broker.pid}/fd").iterdir())))
-        except OSError:
-            return
+    """Record how many sockets the broker's process has open, where its id is known, and how many are ours."""
+    if play.broker.pid is None:
+        return
+    held = 0
+    try:
+        for one in Path(f"/proc/{play.broker.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                held += str(one.readlink()).startswith("socket:")
+    except OSError:
+        return
+    play.stimulus("files", files=held, ours=play.recorder.open_connections)
 
 
 async def offered_versions(play: Play) -> None:
