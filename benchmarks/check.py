@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from benchmarks.check_peer import Counts
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import INJECTED, injected, violations_of, write_traces
+from purgatorio_pipeline.command.progress import progress
 
 MIB: Final = 1 << 20
 NAMES: Final = {"spark": "purgatorio", "duckdb": "duckdb", "process": "process"}
@@ -47,10 +48,10 @@ def measure(events: int, folder: Path, peers: tuple[str, ...]) -> list[Measured]
     paths = write_traces(folder, events)
     rows = sum(pq.read_metadata(path).num_rows for path in paths) - 2 * len(paths)
     wanted = violations_of(injected(events))
-    results = []
+    results: list[Measured] = []
     for peer in peers:
-        click.echo(f"checking {rows:,} events with {peer} ...", err=True)
-        cost = run_measured([sys.executable, "-m", "benchmarks.check_peer", peer, str(folder)])
+        with progress(f"checking {rows:,} events with {peer}, {len(results)} of {len(peers)} peers done"):
+            cost = run_measured([sys.executable, "-m", "benchmarks.check_peer", peer, str(folder)])
         found: Counts = json.loads(cost.output.splitlines()[-1])
         # The screen may mark more than is broken, never less.
         least = len(INJECTED) * injected(events)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
@@ -105,9 +106,16 @@ def measure_frontrun(executions: int) -> Rate | None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(seconds: float, executions: int, as_json: bool) -> None:
     """Schedules a second on two-thread registration, beside frontrun (PyPI) on the same code."""
-    ours = [measure(dialect, seconds) for dialect in SCENARIOS[_SCENARIO].dialects]
-    ours.append(measure_foreign(seconds))
-    peer = measure_frontrun(executions)
+    dialects = SCENARIOS[_SCENARIO].dialects
+    with progress("exploring", len(dialects) + 2, "subjects", quiet=as_json) as going:
+        ours: list[Rate] = []
+        for dialect in dialects:
+            going.tell(len(ours), f"exploring {dialect}")
+            ours.append(measure(dialect, seconds))
+        going.tell(len(ours), "exploring as foreign code")
+        ours.append(measure_foreign(seconds))
+        going.tell(len(ours), "exploring with frontrun")
+        peer = measure_frontrun(executions)
     if as_json:
         click.echo(json.dumps({"machine": machine(), "results": [_result(rate, peer) for rate in ours]}))
         return

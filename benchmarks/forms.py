@@ -18,6 +18,7 @@ import click
 from benchmarks.check_peer import Counts
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import EVENTS_PER_OPERATION, violations_of, write_run
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.trace.convert import convert
 
 MIB: Final = 1 << 20
@@ -91,14 +92,16 @@ def command(events: int, files: int, forms: tuple[str, ...], engine: str, as_tex
     `many` are Parquet files, `many.jsonl` plain JSON lines. Exit status 1 if a form gives other violations than were
     put in.
     """
-    results = []
+    results: list[Measured] = []
     if not as_text:
         click.echo(
             f"{'form':10} {'files':>6} {'MiB':>7} {'events':>11} {'CPU s':>7} {'wall s':>7} {'peak MiB':>9}"
         )
-    for form in forms or FORMS:
+    wanted = forms or FORMS
+    for form in wanted:
         try:
-            one = measure(form, events, files, engine)
+            with progress(f"checking {form}, {len(results)} of {len(wanted)} forms done", quiet=as_text):
+                one = measure(form, events, files, engine)
         except Failed as failed:
             raise click.ClickException(str(failed)) from None
         results.append(one)

@@ -19,6 +19,7 @@ import click
 
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import EVENTS_PER_OPERATION, header_of, run_events
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.trace.writer import TraceWriter
@@ -50,8 +51,8 @@ def write_file(folder: Path, number: int, events: int) -> int:
 def measure(name: str, traces: Path, lake: Path) -> Measured:
     """Check a folder over a lake in a process of its own. Raises `Failed`."""
     files = len(list(traces.iterdir()))
-    click.echo(f"{name} ({files:,} files) ...", err=True)
-    cost = run_measured([sys.executable, "-m", "benchmarks.incremental", str(traces), str(lake)])
+    with progress(f"checking {name}, {files:,} files"):
+        cost = run_measured([sys.executable, "-m", "benchmarks.incremental", str(traces), str(lake)])
     told = json.loads(cost.output.splitlines()[-1])
     return Measured(name, files, told["read"], cost, told["digest"])
 

@@ -8,7 +8,6 @@ from typing import Final, cast, get_args
 
 import click
 from rich.console import Console
-from rich.progress import Progress
 
 from benchmarks.builds import compile_now, why_not_compiled
 from benchmarks.purgatory_bench import PurgatoryFigures, PurgatoryScale, run_purgatory_bench
@@ -17,6 +16,7 @@ from benchmarks.purgatory_request import PURGATORY_IDS
 from benchmarks.tables import WIDTH, Table, rich_table
 from benchmarks.timer_tables import single
 from benchmarks.workload import Disagreement
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -99,25 +99,19 @@ def command(ids: tuple[str, ...], scale: str, operations: int, as_json: bool) ->
     if scale != "quick":
         compile_now()
     wanted = set(ids) or {*PURGATORY_IDS, *([MEMORY] if scale == "standard" else [])}
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with progress("playing the purgatory's workloads", len(wanted), "workloads", quiet=as_json) as going:
         try:
-            found = run_purgatory_bench(
-                cast(PurgatoryScale, scale), wanted, lambda what: bar.update(task, description=what)
-            )
+            found = run_purgatory_bench(cast(PurgatoryScale, scale), wanted, going.tell)
         except Disagreement as odd:
             click.echo(f"not every operation was completed, so no figure means anything: {odd}", err=True)
             sys.exit(EXIT_STATUS[Verdict.VIOLATED])
-        memory = (
-            bench_purgatory(
-                operations,
-                progress=lambda what, done, planned: bar.update(
-                    task, description=what, completed=done, total=planned
-                ),
-            )
-            if MEMORY in wanted
-            else None
-        )
+        memory = None
+        if MEMORY in wanted:
+
+            def share(what: str, done: int, planned: int) -> None:
+                going.tell(len(wanted) - 1 + done / planned, f"memory: {what}")
+
+            memory = bench_purgatory(operations, progress=share)
     _show(found, memory, as_json)
     passed = memory is None or memory.passed
     sys.exit(EXIT_STATUS[Verdict.PASS if passed else Verdict.VIOLATED])

@@ -37,7 +37,8 @@ _SIZES: Final[dict[PurgatoryScale, _Size]] = {
     "standard": _Size(6_000, 4, 8_000, 3, THREADS, 1.0, RATES),
 }
 
-Tell = Callable[[str], None]
+Tell = Callable[[float, str], None]
+"""Hears how many workloads are done, and which is next."""
 
 
 @dataclass(slots=True)
@@ -53,18 +54,18 @@ class PurgatoryFigures:
 def run_purgatory_bench(scale: PurgatoryScale, ids: Collection[str], tell: Tell) -> PurgatoryFigures:
     """Play P1-P6, those that are in `ids`. `Disagreement` where an operation is not completed."""
     size, result = _SIZES[scale], PurgatoryFigures(scale)
-    for name in ("P1", "P2", "P3", "P4"):
-        if name in ids:
-            tell(f"{name}: {PURGATORY_IDS[name]}")
-            played = measure(PurgatoryWorkload(name, size.steps), purgatory_entries(), size.rounds)
-            result.figures += figures(played, "purgatory")
+    single = [name for name in ("P1", "P2", "P3", "P4") if name in ids]
+    for done, name in enumerate(single):
+        tell(done, f"{name}: {PURGATORY_IDS[name]}")
+        played = measure(PurgatoryWorkload(name, size.steps), purgatory_entries(), size.rounds)
+        result.figures += figures(played, "purgatory")
     if "P5" in ids:
-        tell(f"P5: {PURGATORY_IDS['P5']}")
+        tell(len(single), f"P5: {PURGATORY_IDS['P5']}")
         plays = measure_threads(purgatory_subjects(), size.threaded, size.threaded_rounds, size.threads)
         result.threaded = _middle(plays)
     if "P6" in ids:
         for point in measure_rates(purgatory_subjects(), size.seconds, size.rates):
-            tell(f"P6: {point.subject} asked {point.asked_per_s:,}/s")
+            tell(len(single) + ("P5" in ids), f"P6: {point.subject} asked {point.asked_per_s:,}/s")
             result.achieved.append(point)
     return result
 

@@ -19,6 +19,7 @@ from benchmarks.check_peer import Counts
 from benchmarks.event_log import Stage, read_stages, settings
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import EVENTS_PER_OPERATION, Skew, violations_of, write_run
+from purgatorio_pipeline.command.progress import progress
 
 MIB: Final = 1 << 20
 HOT: Final = 0.9
@@ -93,10 +94,12 @@ def command(events: int, shapes: tuple[str, ...], as_text: bool) -> None:
     of a hot thread, all calls. Below each set are the stages whose longest task ran furthest beyond an even share.
     Exit status 1 if a set gives other violations than were put in.
     """
-    results = []
-    for shape in shapes or SHAPES:
+    results: list[Measured] = []
+    wanted = shapes or SHAPES
+    for shape in wanted:
         try:
-            results.append(measure(shape, events))
+            with progress(f"checking {shape}, {len(results)} of {len(wanted)} sets done", quiet=as_text):
+                results.append(measure(shape, events))
         except Failed as failed:
             raise click.ClickException(str(failed)) from None
         if not as_text:

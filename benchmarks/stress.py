@@ -6,10 +6,9 @@ import json
 import sys
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
 from benchmarks.stress_cost import measure_stress_cost
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -25,9 +24,8 @@ def command(pairs: int, as_json: bool) -> None:
     Exit status 1 below 50,000 recorded events a second, above 1.5 times the CPU time of the unrecorded rounds, or if
     a record was dropped.
     """
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("race", total=pairs)
-        found = measure_stress_cost(pairs, lambda done: bar.update(task, completed=done))
+    with progress("racing", pairs, "pairs", quiet=as_json) as going:
+        found = measure_stress_cost(pairs, going.tell)
     if as_json:
         click.echo(json.dumps({"machine": machine(), "results": found.results(), "passed": found.passed}))
     else:

@@ -11,7 +11,6 @@ from typing import Final, cast, get_args
 
 import click
 from rich.console import Console
-from rich.progress import Progress
 
 from benchmarks.builds import compile_now, why_not_compiled
 from benchmarks.candidate import Entry
@@ -30,6 +29,7 @@ from benchmarks.tables import WIDTH, rich_table
 from benchmarks.timer_bench import TimerBench, run_timer_bench
 from benchmarks.timer_tables import tables
 from benchmarks.workload import Disagreement
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -91,14 +91,9 @@ def prepare() -> None:
 
 
 def run(scale: Scale, candidates: list[Entry], ids: Collection[str]) -> TimerBench:
-    """`run_timer_bench` with a bar on standard error."""
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def tell(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        return run_timer_bench(scale, candidates, ids, tell=tell)
+    """`run_timer_bench` with progress on standard error."""
+    with progress("playing the workloads", 1.0) as going:
+        return run_timer_bench(scale, candidates, ids, tell=going.tell)
 
 
 def show_guards(as_text: bool) -> None:
@@ -148,7 +143,8 @@ def measure_all(scale: Scale) -> Run:
     sizes = run(scale, wheel_sizes(), default_ids(True, False))
     steps = run(scale, steps_of_cost(), default_ids(False, True))
     purgatory_scale: PurgatoryScale = "quick" if scale == "quick" else "standard"
-    found = run_purgatory_bench(purgatory_scale, PURGATORY_IDS, lambda what: click.echo(what, err=True))
+    with progress("playing the purgatory's workloads", len(PURGATORY_IDS), "workloads") as going:
+        found = run_purgatory_bench(purgatory_scale, PURGATORY_IDS, going.tell)
     profiled = 2_000 if scale == "quick" else 5_000
     profiles = {entry.name: profile_purgatory(entry.name, "P4", profiled) for entry in purgatory_entries()}
     guarded = [check_guard(guard, ENTRIES) for guard in GUARDS]

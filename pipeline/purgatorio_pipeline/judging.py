@@ -4,7 +4,7 @@ process."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -127,8 +127,35 @@ class Focus:
         return replace(run, clauses=clauses, verdict=verdict)
 
 
-def judge_in_process(paths: Sequence[Path], operation: str | None = None, *, full: bool = False) -> Judged:
+@dataclass(slots=True)
+class Reading:
+    """How far a check in this process has read its files, for those who show progress."""
+
+    total_bytes: int = 0
+    _before: int = field(default=0, init=False)
+    _reader: TraceReader | None = field(default=None, init=False)
+
+    def next(self, reader: TraceReader) -> TraceReader:
+        """This file is read now, and the one before has been read."""
+        self._before += 0 if self._reader is None else self._reader.path.stat().st_size
+        self._reader = reader
+        return reader
+
+    def so_far(self) -> tuple[float, float]:
+        """Bytes read, of how many."""
+        return self._before + (0 if self._reader is None else self._reader.read_bytes), self.total_bytes
+
+
+def judge_in_process(
+    paths: Sequence[Path],
+    operation: str | None = None,
+    *,
+    full: bool = False,
+    reading: Reading | None = None,
+) -> Judged:
     """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
+    reading = Reading() if reading is None else reading
+    reading.total_bytes = sum(path.stat().st_size for path in paths)
     runs: list[RunResult] = []
     broken: list[BrokenLine] = []
     quarantined = 0
@@ -136,7 +163,7 @@ def judge_in_process(paths: Sequence[Path], operation: str | None = None, *, ful
     late: list[Lateness] = []
     gauges: list[GaugeSeries] = []
     for path in paths:
-        reader = TraceReader(path)
+        reader = reading.next(TraceReader(path))
         folded = fold_reader(reader, full=full, only=operation)
         absent = operation is not None and not folded.has(operation)
         if absent and folded.result.verdict is not Verdict.INVALID_TRACE:

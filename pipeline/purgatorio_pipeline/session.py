@@ -64,6 +64,19 @@ def start_session(
     return session
 
 
+def tasks_so_far() -> tuple[int, int | None]:
+    """Spark's tasks that are done, of how many, in the job that runs now; for those who show progress."""
+    context = SparkContext._active_spark_context
+    if context is None:
+        return 0, None
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    found = [stage for stage in stages if stage is not None]
+    tasks = sum(stage.numTasks for stage in found)
+    return sum(stage.numCompletedTasks for stage in found), tasks or None
+
+
 def under_submit() -> bool:
     """Whether spark-submit started the JVM, and then this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ

@@ -114,6 +114,7 @@ def record_runs(
         try:
             subject.run(planned(subject, seed, ops), path, progress or _silent)
         except SubjectFailed as failure:
+            (progress or _silent)(subject.name, ops, ops)
             return RunRecord(run, subject.name, None, failure)
         return RunRecord(run, subject.name, path)
 

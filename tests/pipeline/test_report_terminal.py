@@ -11,7 +11,7 @@ from rich.console import Console
 
 from golden import Golden
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
-from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_pipeline.report.terminal import print_check, under_headings
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
@@ -134,3 +134,37 @@ def test_the_summary_is_the_golden_one(golden: Golden) -> None:
     runs = (first.judge(), second.judge(), quiet.judge(), cut)
     text = printed(CheckResult(runs, 1, (broken,)), {**first.examples(), **second.examples()}, verbose=True)
     golden("pipeline/golden/terminal.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+
+
+def test_long_names_stand_under_what_they_share() -> None:
+    """`make verify` on 80 columns: one line a run, and the whole name can still be read."""
+    names = ["reference-tick1-wheel2-seed1", "reference-tick10-wheel20-seed1", "asyncio-seed1"]
+    assert under_headings(names, 80) == [("", name) for name in names]
+    assert under_headings(names, 20) == [
+        ("reference-*-seed1", "  tick1-wheel2"),
+        ("reference-*-seed1", "  tick10-wheel20"),
+        ("", "asyncio-seed1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "names", [["a-b", "a-b-c"], ["a", "a"], ["a-b-b", "a-b"], ["x--y", "x-y"], ["-", "--"]]
+)
+def test_nothing_of_a_name_is_lost_under_a_heading(names: list[str]) -> None:
+    """Heading and rest give the name again, whatever the names are."""
+    for name, (heading, rest) in zip(names, under_headings(names, 0), strict=True):
+        assert heading.replace("*", rest.strip()) == name if heading else rest == name
+
+
+def test_a_run_is_one_line() -> None:
+    """With names that would wrap."""
+    made = lost_with_a_flag()
+    (run,) = made.result().runs
+    long = "reference-pending-flag-tick10-intrusive256-shard"
+    runs = tuple(replace(run, run=f"{long}-{number}-seed1") for number in range(3))
+    lines = printed(CheckResult(runs), {}).splitlines()
+    assert lines[0].split() == ["run", "verdict", "events", "clauses"]
+    assert lines[1] == "reference-pending-flag-tick10-intrusive256-shard-*-seed1"
+    assert [line.split()[:2] for line in lines if line.startswith("  ") and "VIOLATED" in line] == [
+        [str(number), "VIOLATED"] for number in range(3)
+    ]

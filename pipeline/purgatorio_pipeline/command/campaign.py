@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes
+from purgatorio_pipeline.command.progress import progress
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.exploring import STRATEGIES
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -82,15 +81,16 @@ def command(
 
     jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
     spark = start_session(master, quick=True)
-    console = Console(stderr=True, quiet=as_json and not sys.stderr.isatty())
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("jobs", total=len(jobs))
+    with progress("running the campaign", len(jobs), "jobs", quiet=as_json) as going:
+        done = 0
 
         def tell(outcome: Outcome) -> None:
-            progress.advance(bar)
-            if outcome.broken or outcome.failure:
-                progress.console.print(escape(_line(outcome)))
+            nonlocal done
+            done += 1
+            going.tell(done)
+            if (outcome.broken or outcome.failure) and not as_json:
+                with going.aside():
+                    click.echo(visible(_line(outcome), TEXT_LIMIT), err=True)
 
         runner = Runner(out.resolve(), limit_s, first)
         with Lake(out).owned():

@@ -15,11 +15,12 @@ from purgatorio_pipeline.command.showing import (
     CheckOutput,
     engine_for,
     engine_options,
-    note,
+    reading_shown,
     show,
+    spark_shown,
 )
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Engine, Focus, judge_in_process
+from purgatorio_pipeline.judging import Engine, Focus, Reading, judge_in_process
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_pipeline.wire_check import apart, judge_wire, together
 from purgatorio_spec.clause.registry import CLAUSES
@@ -95,14 +96,15 @@ def command(
     if choice.engine is Engine.PROCESS:
         if uris:
             raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
-        with note(f"checking {_counted(paths)} {choice}", output):
-            judged = together(judge_in_process(others, operation, full=full), judge_wire(wire))
+        with reading_shown(f"checking {_counted(paths)} {choice}", reading := Reading(), quiet=output.json):
+            judged = judge_in_process(others, operation, full=full, reading=reading)
+            judged = together(judged, judge_wire(wire))
     else:
         # Not before Spark is wanted: this process must do without it.
         from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 
         what = _counted(paths) if paths or not uris else " ".join(uris)
-        with note(f"checking {what} {choice}", output):
+        with spark_shown(f"checking {what} {choice}", quiet=output.json):
             try:
                 judged = (
                     judge_on_spark(others, uris=uris, out=output.out, master=master, full=full, memory=memory)

@@ -6,29 +6,31 @@ import json
 import sys
 from collections.abc import Iterable
 
+import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.claim_result import ClaimResult, overall
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 _STYLE = {Verdict.PASS: "green", Verdict.VIOLATED: "red", Verdict.UNKNOWN: "yellow"}
 
 
-def collect(results: Iterable[ClaimResult], total: int, doing: str) -> list[ClaimResult]:
-    """Take the results as they come, with a bar on standard error; Ctrl-C keeps those that came."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+def collect(results: Iterable[ClaimResult], total: int, doing: str, *, quiet: bool) -> list[ClaimResult]:
+    """Take the results as they come, with progress on standard error; Ctrl-C keeps those that came."""
     taken: list[ClaimResult] = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(doing, total=total)
+    stopped = False
+    with progress(doing, total, "claims", quiet=quiet) as going:
         try:
             for result in results:
                 taken.append(result)
-                progress.update(bar, advance=1, description=f"{doing}: {result.id} {result.judged.value}")
+                going.tell(len(taken), f"{doing}: {result.id} {result.judged.value}")
         except KeyboardInterrupt:
-            progress.console.print("stopped; what follows is what was done until then")
+            stopped = True
+    if stopped:
+        click.echo("stopped; what follows is what was done until then", err=True)
     return taken
 
 

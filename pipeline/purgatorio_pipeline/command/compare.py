@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from purgatorio_pipeline.command.showing import CheckOutput, note
+from purgatorio_pipeline.command.showing import reading_shown, spark_shown
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
-from purgatorio_pipeline.judging import Engine, Judged, judge_in_process
+from purgatorio_pipeline.judging import Engine, Judged, Reading, judge_in_process
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_pipeline.whole_file import write_whole
@@ -69,19 +69,20 @@ def command(
     before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
 ) -> None:
     """Judge the traces of BEFORE and of AFTER, and say what is newly broken, what is mended, and how lateness moved."""
-    output = CheckOutput(json=as_json, verbose=False, out=None, report=None)
 
     def judge(place: str) -> Judged:
         try:
             paths = find_traces([place])
         except NoTraces as nothing:
             raise click.UsageError(str(nothing)) from None
-        with note(f"checking {len(paths)} trace(s) of {place}", output):
-            if Engine(engine) is Engine.PROCESS:
-                return judge_in_process(paths)
-            # Not before Spark is wanted: this process must do without it.
-            from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+        what = f"checking {len(paths)} trace{'' if len(paths) == 1 else 's'} of {place}"
+        if Engine(engine) is Engine.PROCESS:
+            with reading_shown(what, reading := Reading(), quiet=as_json):
+                return judge_in_process(paths, reading=reading)
+        # Not before Spark is wanted: this process must do without it.
+        from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 
+        with spark_shown(what, quiet=as_json):
             return judge_on_spark(paths, master=master)
 
     compared = compare(judge(before), judge(after))

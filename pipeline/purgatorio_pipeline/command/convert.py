@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 import orjson
-from rich.console import Console
 
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -37,16 +37,9 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
     purgatorio convert run.jsonl run.parquet
     purgatorio convert run.parquet run.jsonl.gz --force
     """
-    console = Console(stderr=True)
     try:
-        with console.status("reading ...") as status:
-            result = convert(
-                trace,
-                out,
-                force=force,
-                keep_going=keep_going,
-                progress=lambda events: status.update(f"{events:,} events"),
-            )
+        with progress(f"converting {trace}", unit="events", quiet=as_json) as going:
+            result = convert(trace, out, force=force, keep_going=keep_going, progress=going.tell)
     except (CannotConvert, OSError) as bad:
         raise click.UsageError(str(bad)) from None
     if as_json:

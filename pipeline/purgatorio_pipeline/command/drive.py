@@ -104,9 +104,15 @@ class Shown:
 
 
 def shortest_talks(
-    result: CheckResult, driven: Sequence[CommandSubject], seed: int, operations: int, folder: Path
+    result: CheckResult,
+    driven: Sequence[CommandSubject],
+    seed: int,
+    operations: int,
+    folder: Path,
+    tell: Callable[[float, str], None],
 ) -> list[Shown]:
-    """For each driven program, part and violated clause the shortest that was found, its trace in `folder`."""
+    """For each driven program, part and violated clause the shortest that was found, its trace in `folder`. `tell`
+    hears how many have been looked for, and which is next."""
     runs = {run.run: run for run in result.runs}
     shown: list[Shown] = []
     done: set[tuple[str, str, str]] = set()
@@ -118,6 +124,7 @@ def shortest_talks(
             key = (subject.label, subject.part, clause)
             if judged.verdict is not Verdict.VIOLATED or key in done or len(done) >= SHORTENED:
                 continue
+            tell(len(done), f"looking for the fewest calls that show {clause} in {run.run}")
             done.add(key)
             path = folder / f"{run.run}-shortest-{clause}.jsonl"
             if subject.mode.endswith("-gates"):

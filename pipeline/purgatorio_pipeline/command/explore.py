@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -11,6 +12,7 @@ import click
 
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
 from purgatorio_stress.drawn.act import BadProgram
 from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
@@ -116,15 +118,19 @@ def command(
         return
     limits = Limits(schedules, seconds, preemptions)
     explored: list[Explored] = []
-    for name, dialect in _chosen(scenarios):
-        one = explore(
-            name, dialect, limits, strategy=strategy, seed=seed, mutant=bug.number, patches=bug.patches
-        )
-        explored.append(one)
-        if not as_json:
-            _show(one)
-        if chrome is not None and one.run is not None:
-            chrome.write_text(json.dumps(chrome_trace(one.run)))
+    pairs = _chosen(scenarios)
+    with progress("exploring", len(pairs), "scenarios", quiet=as_json) as going:
+        for name, dialect in pairs:
+            going.tell(len(explored), f"exploring {name}/{dialect}")
+            one = explore(
+                name, dialect, limits, strategy=strategy, seed=seed, mutant=bug.number, patches=bug.patches
+            )
+            explored.append(one)
+            if not as_json:
+                with going.aside():
+                    _show(one)
+            if chrome is not None and one.run is not None:
+                chrome.write_text(json.dumps(chrome_trace(one.run)))
     verdict = worst(one.verdict for one in explored)
     if as_json:
         _echo_json(verdict, [one.as_json() for one in explored])
@@ -166,7 +172,12 @@ def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, as_jso
     unknown = [name for name in subjects if name not in VOCABULARIES]
     if unknown:
         raise click.UsageError(f"no subject {unknown[0]!r} to draw for; there are {', '.join(VOCABULARIES)}")
-    with bug.applied():
+    start_s = time.process_time()
+
+    def so_far() -> tuple[float, float]:
+        return time.process_time() - start_s, seconds
+
+    with bug.applied(), progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
         done = search_drawn(seconds, seed, subjects, mutant=bug.number, memory=bug.memory)
     if as_json:
         found = [] if done.found is None else [done.found.as_json()]

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.explorer.replay import BadToken, Token
 from purgatorio_stress.explorer.result import Limits
@@ -42,10 +43,11 @@ def run_foreign(
     if strategy not in (None, *STRATEGIES):
         raise click.UsageError(f"--package can be searched by {', '.join(STRATEGIES)}, not by {strategy}")
     try:
-        explored = explore_foreign(
-            packages, adapter, limits, strategy=strategy or "dpor", seed=seed, early=early,
-            races_count=races_count,
-        )  # fmt: skip
+        with progress(f"exploring {adapter}, for {limits.seconds:g} s at most", quiet=as_json):
+            explored = explore_foreign(
+                packages, adapter, limits, strategy=strategy or "dpor", seed=seed, early=early,
+                races_count=races_count,
+            )  # fmt: skip
     except CannotLoad as error:
         raise click.UsageError(str(error)) from None
     if as_json:

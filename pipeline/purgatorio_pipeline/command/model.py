@@ -34,6 +34,6 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
             f"no claim {unknown.args[0]!r}; there are: {', '.join(chosen(True))}"
         ) from None
     start = time.perf_counter()
-    results = collect(judge_claims(names, processes), len(names), "searching")
+    results = collect(judge_claims(names, processes), len(names), "searching", quiet=as_json)
     results.sort(key=lambda result: names.index(result.id))
     finish(results, len(names), as_json, stories, time.perf_counter() - start)

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_stress.kill_matrix.by_machine import Fate, fate_of, sampled
 from purgatorio_stress.kill_matrix.layers import LAYERS, QUICK
 from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
@@ -92,7 +93,21 @@ def command(
     if (write is not None or compare is not None) and (numbers or not every):
         raise click.UsageError("the page has all mutants in every layer: --all, and no number")
     layers = LAYERS if every else chosen or QUICK
-    rows = matrix(numbers or tuple(MUTANTS), layers, None if as_json_ else _tell, kept)
+    asked = numbers or tuple(MUTANTS)
+    with progress(
+        f"hunting {len(asked)} bugs in {', '.join(layers)}", len(asked), "bugs", quiet=as_json_
+    ) as going:
+        done = 0
+
+        def tell(row: MatrixRow) -> None:
+            nonlocal done
+            done += 1
+            going.tell(done, f"hunting: {row.mutant.number} {row.mutant.name} done")
+            if not as_json_:
+                with going.aside():
+                    _tell(row)
+
+        rows = matrix(asked, layers, tell, kept)
     if as_json_:
         click.echo(json.dumps(as_json(rows), ensure_ascii=False))
     else:
@@ -107,12 +122,17 @@ def command(
 
 def _by_machine(count: int, seed: int, seconds: float, as_json_: bool) -> None:
     fates: list[Fate] = []
-    for change in sampled(count, seed):
-        fate = fate_of(change, seconds, seed)
-        fates.append(fate)
-        if not as_json_:
-            said = fate.clause or "alive"
-            echo_line(f"{said:6} {change.name} {change.function}, line {change.line}: {change.what}", 7)
+    with progress("hunting changes made by a program", count, "changes", quiet=as_json_) as going:
+        for change in sampled(count, seed):
+            fate = fate_of(change, seconds, seed)
+            fates.append(fate)
+            going.tell(len(fates))
+            if not as_json_:
+                said = fate.clause or "alive"
+                with going.aside():
+                    echo_line(
+                        f"{said:6} {change.name} {change.function}, line {change.line}: {change.what}", 7
+                    )
     alive = sum(not fate.clause for fate in fates)
     if as_json_:
         shape = {"seed": seed, "changes": len(fates), "alive": alive, "of": [one.as_json() for one in fates]}

@@ -32,7 +32,7 @@ def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_
     budget = budget_s if budget_s is not None else (60.0 if deep else 10.0)
     start = time.perf_counter()
     try:
-        results = collect(prove_all(budget, workers), count_all(), "proving")
+        results = collect(prove_all(budget, workers), count_all(), "proving", quiet=as_json)
     except FileNotFoundError as missing:
         raise click.UsageError(f"the contracts stand beside the reference: {missing}") from None
     finish(results, count_all(), as_json, stories, time.perf_counter() - start)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
 import click
 from rich.console import Console
-from rich.text import Text
 
+from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Choice, Engine, Focus, Judged, NoTables, choose_engine
+from purgatorio_pipeline.judging import Choice, Engine, Focus, Judged, NoTables, Reading, choose_engine
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
@@ -121,15 +120,17 @@ def engine_for(
         raise click.UsageError(str(refused)) from None
 
 
-@contextmanager
-def note(what: str, output: CheckOutput) -> Iterator[None]:
-    """Says on standard error what is going on, while it goes on."""
-    console = Console(stderr=True, quiet=output.json and not sys.stderr.isatty())
-    if not console.is_terminal:
-        # Nothing moves in a log, so it gets the line itself.
-        console.print(Text(what))
-    with console.status(f"{what} ..."):
-        yield
+def reading_shown(what: str, reading: Reading, *, quiet: bool) -> AbstractContextManager[Progress]:
+    """The progress of a check in this process."""
+    return progress(what, unit="bytes", quiet=quiet, poll=reading.so_far)
+
+
+def spark_shown(what: str, *, quiet: bool) -> AbstractContextManager[Progress]:
+    """The progress of a check on Spark, of its job that runs at the time."""
+    # Spark is imported only where it is started: the process engine must do without it.
+    from purgatorio_pipeline.session import tasks_so_far
+
+    return progress(what, unit="tasks", quiet=quiet, poll=tasks_so_far)
 
 
 def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, object] | None = None) -> int:

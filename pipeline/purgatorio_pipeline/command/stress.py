@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.harness.campaign import (
@@ -103,7 +102,7 @@ def command(
     plan = StressPlan(
         pairs, rounds, minutes, threads, seed, YIELDS[yields], record_every, batch, traces, mutant, raced
     )
-    result = _run(plan, quiet=as_json and not sys.stderr.isatty())
+    result = _run(plan, quiet=as_json)
     if as_json:
         click.echo(json.dumps(result.as_json(), ensure_ascii=False))
     else:
@@ -123,14 +122,16 @@ def _list() -> None:
 
 
 def _run(plan: StressPlan, quiet: bool) -> StressResult:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True) as bar:
-        task = bar.add_task("stress", total=1.0)
+    with progress(f"racing {_counted(len(plan.scenarios), 'scenario')}", 1.0, quiet=quiet) as going:
 
         def tell(name: str, rounds: int, share: float) -> None:
-            bar.update(task, completed=share, description=f"{name}: {rounds:,} rounds")
+            going.tell(share, f"racing {name}: {rounds:,} rounds")
 
         return run_stress(plan, tell=tell)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def show_stress(result: StressResult, plan: StressPlan) -> None:

@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.report.subject_page import subject_page
 from purgatorio_pipeline.survey import Surveyed, survey
@@ -71,16 +70,16 @@ def command(
         return
     chosen = [subject for subjects in families.values() for subject in subjects]
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
-    console = Console(stderr=True, quiet=as_json and not sys.stderr.isatty())
+    shares = dict.fromkeys((subject.name for subject in chosen), 0.0)
     try:
-        with Progress(console=console, transient=True) as bars:
-            tasks = {subject.name: bars.add_task(subject.name, total=None) for subject in chosen}
+        with progress(f"driving {len(chosen)} subjects", len(chosen), "runs", quiet=as_json) as going:
 
-            def progress(run: str, settled: int, planned: int) -> None:
-                bars.update(tasks[run], completed=settled, total=planned)
+            def settled(run: str, done: int, planned: int) -> None:
+                shares[run] = done / planned if planned else 1.0
+                going.tell(sum(shares.values()))
 
             measured_on = machine() | _runtimes()
-            rows = survey(chosen, folder, seed, operations, progress)
+            rows = survey(chosen, folder, seed, operations, settled)
     finally:
         if traces is None:
             shutil.rmtree(folder, ignore_errors=True)

@@ -13,14 +13,16 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.drive import judge_records, shortest_talks, subjects_of_commands
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import (
     CheckOutput,
     engine_for,
     engine_options,
-    note,
+    reading_shown,
     show,
+    spark_shown,
 )
-from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process
+from purgatorio_pipeline.judging import Engine, Focus, Judged, Reading, judge_in_process
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import TimeChoice, not_looked_for
@@ -96,23 +98,32 @@ def command(
     kept = traces is not None
     try:
         named = [*names, *(subject.label for subject in driven)]
-        with note(f"recording {len(chosen)} runs of {', '.join(dict.fromkeys(named))}", output):
-            records = [*failed, *record_runs(chosen, folder, seed, operations, workers=RECORDERS)]
+        recording = f"recording {len(chosen)} runs of {', '.join(dict.fromkeys(named))}"
+        shares = dict.fromkeys((subject.name for subject in chosen), 0.0)
+        with progress(recording, len(chosen), "runs", quiet=output.json) as going:
+
+            def settled(run: str, done: int, planned: int) -> None:
+                shares[run] = done / planned if planned else 1.0
+                going.tell(sum(shares.values()))
+
+            records = [*failed, *record_runs(chosen, folder, seed, operations, settled, workers=RECORDERS)]
 
         def judge(paths: Sequence[Path]) -> Judged:
+            what = f"checking {len(records)} recorded runs"
             if engine_for(engine, paths, output, master=master).engine is Engine.PROCESS:
-                return judge_in_process(paths, full=full)
+                with reading_shown(what, reading := Reading(), quiet=output.json):
+                    return judge_in_process(paths, full=full, reading=reading)
             # Not before Spark is wanted: this process must do without it.
             from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 
-            return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
+            with spark_shown(what, quiet=output.json):
+                return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
 
-        with note(f"checking {len(records)} recorded runs", output):
-            judged = judge_records(records, judge)
+        judged = judge_records(records, judge)
         shown = []
         if driven and judged.result.verdict is Verdict.VIOLATED:
-            with note("looking for the fewest calls that show it", output):
-                shown = shortest_talks(judged.result, driven, seed, operations, folder)
+            with progress("looking for the fewest calls that show it", quiet=output.json) as going:
+                shown = shortest_talks(judged.result, driven, seed, operations, folder, going.tell)
         silent = not_looked_for(driven)
         more = {"shortest": [one.as_json() for one in shown], "not_looked_for": silent} if driven else {}
         status = show(judged, Focus(), output, more)

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import CheckOutput, output_options, show
 from purgatorio_pipeline.judging import Focus
 from purgatorio_pipeline.wire_check import judge_wire
@@ -112,14 +113,23 @@ def command(
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
 
-    def told(line: str) -> None:
-        if output.verbose:
-            click.echo(line, err=True)
-
     if not output.json:
-        click.echo(f"driving {broker}: {len(wanted)} scenes, trace in {path}", err=True)
+        click.echo(f"trace: {path}", err=True)
     try:
-        asyncio.run(record(asked, path, told))
+        with progress(f"driving {broker}", len(wanted), "scenes", quiet=output.json) as going:
+            over = 0
+
+            def played() -> None:
+                nonlocal over
+                over += 1
+                going.tell(over)
+
+            def told(line: str) -> None:
+                if output.verbose:
+                    with going.aside():
+                        click.echo(line, err=True)
+
+            asyncio.run(record(asked, path, told, played))
     except NoBroker as nobody:
         raise click.UsageError(
             f"{nobody}\nNothing there speaks the Kafka protocol in the clear: look at the address; for a listener "

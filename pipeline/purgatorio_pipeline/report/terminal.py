@@ -1,4 +1,4 @@
-"""A check in the terminal: one row a run, one counterexample a cause, then what to do about broken traces.
+"""A check in the terminal: one line a run, one counterexample a cause, then what to do about broken traces.
 
 Made for 80 columns and for logs without colour: every verdict is a word. Text out of traces is made visible and never
 read as rich's markup.
@@ -6,12 +6,13 @@ read as rich's markup.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice, takewhile
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped
@@ -24,6 +25,12 @@ from purgatorio_spec.verdict import Verdict
 RUNS_SHOWN: Final = 100
 GROUPS_SHOWN: Final = 10
 BROKEN_SHOWN: Final = 5
+CLAUSES_LEAST: Final = 10
+CLAUSES_WIDE: Final = 30
+"""Columns that a run's clauses are left, where its name would take them."""
+NAME_LEAST: Final = 20
+_GAP: Final = "  "
+_HARD: Final = "\N{NO-BREAK SPACE}"
 
 _STYLE: Final = {
     Verdict.PASS: "green",
@@ -48,7 +55,7 @@ _ROLE_STYLE: Final = {
 def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, verbose: bool = False) -> None:
     """Print a check. `verbose` adds what was skipped and why, and lifts the limits on runs, causes and lines."""
     groups = grouped(result, examples)
-    console.print(_runs(result, verbose))
+    _print_runs(console, result, verbose)
     _print_left_out(console, len(result.runs), RUNS_SHOWN, "runs", verbose)
     for group in groups if verbose else groups[:GROUPS_SHOWN]:
         _print_group(console, group)
@@ -62,43 +69,102 @@ def _print_left_out(console: Console, total: int, limit: int, noun: str, verbose
         _print(console, f"... {total - limit:,} more {noun}: use --verbose, or --json", "dim")
 
 
-def _runs(result: CheckResult, verbose: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("run", ratio=3, overflow="fold")
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("events", justify="right", no_wrap=True)
-    table.add_column("clauses", ratio=3, overflow="fold")
-    table.expand = True
-    for run in result.runs if verbose else result.runs[:RUNS_SHOWN]:
-        table.add_row(
-            Text(visible(run.run)),
-            Text(str(run.verdict), _STYLE[run.verdict]),
-            f"{run.events:,}",
-            Text("\n").join(_clauses(run, verbose)),
-        )
-    return table
+def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
+    """One line a run; what else there is to say of it stands below, indented."""
+    runs = result.runs if verbose else result.runs[:RUNS_SHOWN]
+    kept = [_kept(run) for run in runs]
+    verdict = max((len(run.verdict) for run in runs), default=0)
+    verdict = max(verdict, len("verdict"))
+    events = max([len("events"), *(len(f"{run.events:,}") for run in runs)])
+    last = min(max(map(len, kept), default=0), CLAUSES_WIDE)
+    room = max(console.width - verdict - events - last - 3 * len(_GAP), NAME_LEAST)
+    names = under_headings([visible(run.run) for run in runs], room)
+    wide = min(max((cell_len(name) for _, name in names), default=0), room)
+    _print(
+        console,
+        _GAP.join(("run".ljust(wide), "verdict".ljust(verdict), "events".rjust(events), "clauses")),
+        "bold",
+    )
+    left = wide + verdict + events + 3 * len(_GAP)
+    before = ""
+    for run, said, (heading, name) in zip(runs, kept, names, strict=True):
+        if heading != before and heading:
+            _print(console, heading)
+        before = heading
+        if cell_len(name) > wide:
+            _print(console, name)
+            name = ""
+        first, *more = [
+            one.replace(_HARD, " ")
+            for one in textwrap.wrap(said, max(console.width - left, CLAUSES_LEAST)) or [""]
+        ]
+        line = Text(name + " " * (wide - cell_len(name)) + _GAP)
+        line.append(str(run.verdict).ljust(verdict), _STYLE[run.verdict])
+        line.append(f"{_GAP}{run.events:>{events},}{_GAP}")
+        line.append(first, _STYLE[Verdict.VIOLATED] if run.verdict is Verdict.VIOLATED else "")
+        line.rstrip()
+        console.print(line, soft_wrap=True, highlight=False)
+        for one in more:
+            _print(console, " " * left + one, _STYLE[run.verdict])
+        for text, style in _besides(run, verbose):
+            for one in textwrap.wrap(text, console.width, initial_indent="    ", subsequent_indent="      "):
+                _print(console, one, style)
 
 
-def _clauses(run: RunResult, verbose: bool) -> Iterator[Text]:
-    """What there is to say of a run's clauses: those broken, those unknown, those that nothing could have broken."""
-    for clause in run.clauses.values():
-        if clause.verdict is Verdict.VIOLATED:
-            said = f"{clause.clause} {clause.violations:,} of {clause.occasions:,}"
-            yield Text(said, _STYLE[Verdict.VIOLATED])
+def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:
+    """For each name the heading that it stands under, and its own part. Where all fit into `room` there is none; else
+    runs in a row that begin alike stand under what they share: `reference-*-seed1`."""
+    if all(cell_len(name) <= room for name in names):
+        return [("", name) for name in names]
+    found: list[tuple[str, str]] = []
+    for _, group in groupby(names, key=lambda name: name.partition("-")[0]):
+        alike = list(group)
+        head = _common(alike)
+        head = head[: head.rfind("-") + 1]
+        tail = _common([name[len(head) :][::-1] for name in alike])[::-1]
+        tail = tail[tail.find("-") :] if "-" in tail else ""
+        if len(alike) == 1 or any(len(name) <= len(head) + len(tail) for name in alike):
+            found += [("", name) for name in alike]
+        else:
+            found += [(f"{head}*{tail}", f"  {name[len(head) : len(name) - len(tail)]}") for name in alike]
+    return found
+
+
+def _common(names: list[str]) -> str:
+    """What all begin with."""
+    first, last = min(names), max(names)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return "".join(one for one, _ in same)
+
+
+def _kept(run: RunResult) -> str:
+    """Clauses broken, each with how often; else how many were kept, and how often they could have been broken."""
+    broken = [one for one in run.clauses.values() if one.verdict is Verdict.VIOLATED]
+    if broken:
+        said = [f"{one.clause} {one.violations:,} of {one.occasions:,}" for one in broken]
+        return ", ".join(one.replace(" ", _HARD) for one in said)  # a line ends between two, not within one
+    kept = [one for one in run.clauses.values() if one.verdict is Verdict.PASS and one.occasions]
+    return f"{len(kept)} kept, {_counted(sum(one.occasions for one in kept), 'occasion')}" if kept else ""
+
+
+def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
+    """What else there is to say of a run's clauses: those unknown, those that nothing could have broken, and, if
+    `verbose`, those skipped."""
     unknown: dict[str, list[str]] = {}
     for clause in run.clauses.values():
         if clause.verdict is Verdict.UNKNOWN:
             unknown.setdefault(clause.reason, []).append(clause.clause)
     for reason, names in unknown.items():
-        said = f"{', '.join(names)} unknown: {visible(reason, TEXT_LIMIT)}"
-        yield Text(said, _STYLE[Verdict.UNKNOWN])
+        yield f"{', '.join(names)} unknown: {visible(reason, TEXT_LIMIT)}", _STYLE[Verdict.UNKNOWN]
     idle = [one for one in run.clauses.values() if one.verdict is Verdict.PASS and not one.occasions]
     if idle:
-        yield Text(f"occasions: 0 for {', '.join(one.clause for one in idle)}", "dim")
-    if verbose:
-        for clause in run.clauses.values():
-            if clause.verdict is Verdict.SKIPPED:
-                yield Text(f"{clause.clause} skipped: {visible(clause.reason, TEXT_LIMIT)}", "dim")
+        yield f"occasions: 0 for {', '.join(one.clause for one in idle)}", "dim"
+    skipped: dict[str, list[str]] = {}
+    for clause in run.clauses.values() if verbose else ():
+        if clause.verdict is Verdict.SKIPPED:
+            skipped.setdefault(clause.reason, []).append(clause.clause)
+    for reason, names in skipped.items():
+        yield f"{', '.join(names)} skipped: {visible(reason, TEXT_LIMIT)}", "dim"
 
 
 def _print_group(console: Console, group: Group) -> None:

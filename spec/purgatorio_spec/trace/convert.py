@@ -24,7 +24,8 @@ FORMS: Final[tuple[str, ...]] = (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst",
 """The suffixes that an output can have."""
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
 class CannotConvert(Exception):
     """The output cannot be written as asked: why, and what to do. Nothing was read or written."""
 

@@ -42,7 +42,8 @@ class Line:
     too_long: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
 class Cut(Exception):
     """The stream ended before its own end mark (a killed writer, a truncated copy)."""
 

@@ -43,7 +43,8 @@ Fields = dict[str, object]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: an exception's traceback and context are assigned to it on its way.
+@dataclass(eq=False)
 class Refusal(Exception):
     """Why a line is no record: the field (`$` for the whole line), what is wrong, and what to do about it."""
 

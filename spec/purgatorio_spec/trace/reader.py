@@ -57,6 +57,8 @@ class TraceReader:
     header_line: int = 0
     end: End | None = None
     events: int = 0
+    read_bytes: int = 0
+    """How far the file has been read, packed as it is; for those who show progress."""
     broken: list[BrokenLine] = field(default_factory=list)
     broken_count: int = 0
     cut: str | None = None
@@ -99,6 +101,7 @@ class TraceReader:
                         # One line without an end in sight: only line by line it is not held.
                         yield from self._by_line(split(chain((held,), pieces), number))
                         return
+                    self.read_bytes = raw.tell()
                     yield from self._lines(held[:end], number)
                     number += held.count(b"\n", 0, end)
                     held = held[end:]
@@ -257,6 +260,7 @@ class TraceReader:
             try:
                 # Group by group: Arrow does not read lists of dictionaries over several.
                 for group in range(0 if wrong else file.num_row_groups):
+                    self.read_bytes = self.path.stat().st_size * group // file.num_row_groups
                     for raw in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
                         if self._is_text(raw, number):
                             yield from self._rows(raw, number)

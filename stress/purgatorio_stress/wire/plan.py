@@ -202,13 +202,14 @@ async def _configs(broker: Broker, conn: Connection) -> None:
 
 @dataclass(slots=True)
 class Run:
-    """One run of a plan. `told` hears what goes on, a line at a time."""
+    """One run of a plan. `told` hears what goes on, a line at a time, and `played` of each scene that is over."""
 
     broker: Broker
     recorder: Recorder
     header: WireHeader
     seed: int
     told: Callable[[str], None] = lambda line: None
+    played: Callable[[], None] = lambda: None
     skipped: dict[str, str] = field(default_factory=dict)
     _played: dict[str, int] = field(default_factory=dict)
 
@@ -272,7 +273,8 @@ class Run:
                 if self._learnt(name):
                     left = min(left + 1, MOST_REPETITIONS - repetition)
                 elif not self._again(name, late, decided):
-                    return
+                    break
+            self.played()
 
     def _learnt(self, name: str) -> bool:
         """Whether the scene ended at versions that are offered and end the connection; they are not used again."""

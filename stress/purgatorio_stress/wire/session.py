@@ -35,8 +35,12 @@ class Asked:
     pid: int | None = None
 
 
-async def record(asked: Asked, path: Path, told: Callable[[str], None]) -> None:
+async def record(
+    asked: Asked, path: Path, told: Callable[[str], None], played: Callable[[], None] = lambda: None
+) -> None:
     """Play the scenes and leave the trace at `path`. NoBroker where nobody speaks the protocol there.
+
+    `told` and `played` as those of `Run`.
 
     A run that is stopped from outside leaves a trace without an end record: nothing of it is PASS.
     """
@@ -57,7 +61,7 @@ async def record(asked: Asked, path: Path, told: Callable[[str], None]) -> None:
     for event in first:
         out.write(event)
     writer[0] = out.write
-    playing = Run(broker, recorder, header, asked.seed, told)
+    playing = Run(broker, recorder, header, asked.seed, told, played)
     try:
         await playing.play(list(asked.scenes), asked.seconds)
     except BaseException:

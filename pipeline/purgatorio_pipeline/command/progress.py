@@ -1,0 +1,186 @@
+"""How every command says how far it is: what is done of how much, for how long, and about how long it will go on.
+
+On standard error. In a terminal it is a bar that is gone afterwards; in a log a line when it begins and one every
+`LOG_SECONDS`. What is left is told from the share that is done, so steps of unlike length make it a rough figure.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, TextColumn
+from rich.progress import Progress as Bars
+from rich.progress import Task as Bar
+from rich.table import Column
+from rich.text import Text
+
+__all__ = ["LOG_SECONDS", "Poll", "Progress", "progress"]
+
+Poll = Callable[[], tuple[float, float | None]]
+"""Asked how much is done, and of how much, whenever that is shown."""
+
+LOG_SECONDS: Final = 10.0
+_MEGABYTE: Final = 1_000_000
+_BAR: Final = 16
+
+
+class Progress:
+    """One piece of work under way. `tell` may be called by any thread."""
+
+    def __init__(
+        self,
+        doing: str,
+        total: float | None,
+        unit: str,
+        *,
+        poll: Poll | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.doing = doing
+        self._total = total
+        self._unit = unit
+        self._poll = poll
+        self._clock_s = clock_s
+        self._start_s = clock_s()
+        self._done = 0.0
+        self._bars: Bars | None = None
+
+    def so_far(self) -> tuple[float, float | None]:
+        """How much is done, and of how much; never more than the whole."""
+        done, total = (self._done, self._total) if self._poll is None else self._poll()
+        return (done if total is None else min(done, total)), total
+
+    def tell(self, done: float, doing: str = "") -> None:
+        """So much is done by now; `doing`: what is worked on from here."""
+        self._done = done
+        self.doing = doing or self.doing
+
+    def counted(self) -> str:
+        """`12 of 25 runs, 0:40, about 0:43 left`."""
+        (done, total), gone_s = self.so_far(), self._clock_s() - self._start_s
+        said = [self._amount(done, total), _minutes(gone_s)]
+        if total and 0 < done < total:
+            said.append(f"about {_minutes(gone_s * (total - done) / done)} left")
+        return ", ".join(filter(None, said))
+
+    def _amount(self, done: float, total: float | None) -> str:
+        if total is None:
+            return f"{done:,.0f} {self._unit}" if done and self._unit else ""
+        if self._unit == "bytes":
+            return f"{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB"
+        if not self._unit:
+            return f"{done / total:.0%}" if total else ""
+        return f"{done:,.0f} of {total:,.0f} {self._unit}"
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """For as long as something is printed to standard output: the bar makes room."""
+        if self._bars is None:
+            yield
+            return
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._bars.start()
+
+    @contextmanager
+    def _as_bar(self, console: Console) -> Iterator[None]:
+        columns = (
+            TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
+            BarColumn(_BAR),
+            _Counted(self),
+        )
+        # Not redirected: what a command prints to standard output must not come out of standard error.
+        bars = Bars(
+            *columns,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            expand=True,
+            refresh_per_second=4,
+        )
+        bars.add_task(self.doing, total=None)
+        with bars:
+            self._bars = bars
+            try:
+                yield
+            finally:
+                self._bars = None
+
+    @contextmanager
+    def _as_log(self, console: Console, wait: Callable[[threading.Event], bool]) -> Iterator[None]:
+        def line(text: str) -> None:
+            console.print(Text(text), highlight=False, soft_wrap=True)
+
+        def lines() -> None:
+            while not wait(over):
+                line(f"{self.doing}: {self.counted()}")
+
+        over = threading.Event()
+        line(self.doing)
+        teller = threading.Thread(target=lines, name="progress", daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            over.set()
+            teller.join()
+
+
+class _Counted(ProgressColumn):
+    """The figures beside the bar; it also keeps the bar itself up to date, at every refresh."""
+
+    def __init__(self, shown: Progress) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._shown = shown
+
+    def render(self, task: Bar) -> Text:
+        task.description = self._shown.doing
+        task.completed, task.total = self._shown.so_far()
+        return Text(self._shown.counted())
+
+
+def _waited(over: threading.Event) -> bool:
+    return over.wait(LOG_SECONDS)
+
+
+@contextmanager
+def progress(
+    doing: str,
+    total: float | None = None,
+    unit: str = "",
+    *,
+    quiet: bool = False,
+    poll: Poll | None = None,
+    console: Console | None = None,
+    wait: Callable[[threading.Event], bool] = _waited,
+) -> Iterator[Progress]:
+    """Show progress for as long as the block lasts.
+
+    `total`: in `unit`, which may be "bytes"; without a unit a share is shown as per cent; None: nobody knows. `poll`:
+    instead of `tell`. `quiet`: a log gets nothing, a terminal its bar.
+    """
+    console = Console(stderr=True) if console is None else console
+    shown = Progress(doing, total, unit, poll=poll)
+    if console.is_terminal:
+        with shown._as_bar(console):
+            yield shown
+    elif quiet:
+        yield shown
+    else:
+        with shown._as_log(console, wait):
+            yield shown
+
+
+def _minutes(seconds: float) -> str:
+    """`0:07`, `12:40`, `3:05:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
