@@ -63,7 +63,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "mutants": _command("mutants", "The kill matrix: every known bug against every layer."),
         "model": _command("model", "Search the models of the protocols and the wheel completely."),
         "prove": _command("prove", "Prove the wheel's arithmetic (z3), search its contracts (CrossHair)."),
-        "campaign": _command("campaign", "Many explorer and stress jobs over Spark, resumable."),
+        "campaign": _command("campaign", "Many explorer and stress jobs, resumable."),
         "broker": _command("broker", "Our own broker behind a socket, to test clients with."),
     },
 }

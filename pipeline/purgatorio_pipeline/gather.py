@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from purgatorio_pipeline.campaign.outcome import Outcome, outcome_from
-from purgatorio_pipeline.campaign.state import read_state
+from purgatorio_pipeline.campaign.run import left_of
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.results.checked import of_check, of_lake
@@ -147,7 +147,7 @@ class _Found:
                 self.tables += _tables_of(outcome_from(dict(shape_of(orjson.loads(file.read_bytes()), "it"))))
             except (AssertionError, KeyError, TypeError, ValueError) as wrong:
                 raise BadResults(f"{file}: no row of a campaign: {visible(str(wrong), 200)}") from None
-        left = read_state(place)
+        left = left_of(place)
         self.unfinished += [left] if left else []
 
 

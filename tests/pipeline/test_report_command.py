@@ -16,7 +16,7 @@ from pipeline.test_report_files import TRACE, parsed, suites
 from pipeline.test_report_page import alone
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import outcome_of
-from purgatorio_pipeline.campaign.state import write_state
+from purgatorio_pipeline.campaign.run import write_state
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.gold import write_gold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -76,9 +76,3 @@ def plan(
     if not jobs:
         raise NoJob("no jobs: name scenarios, strategies and a range of seeds that is not empty")
     return jobs
-
-
-def job_of(text: bytes) -> Job:
-    """The job that `asdict` wrote down."""
-    held = orjson.loads(text)
-    return Job(**{one.name: held[one.name] for one in fields(Job)})

@@ -1,8 +1,9 @@
-"""`purgatorio campaign`: many explorer and stress jobs over Spark's executors."""
+"""`purgatorio campaign`: many explorer and stress jobs, a process each."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -35,7 +36,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder of verdicts, traces and tables.",
+    help="Folder of verdicts and traces.",
 )
 @click.option(
     "--strategy", "strategies", multiple=True, type=click.Choice(STRATEGIES), help="Default: random; several."
@@ -55,7 +56,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
 @click.option("--budget", type=click.IntRange(1), help="End after so many schedules and rounds in all.")
 @click.option("--minutes", type=float, help="End after so long.")
 @click.option("--first", is_flag=True, help="End at the first violation.")
-@click.option("--master", help="Spark master; default local[*] or spark-submit's.")
+@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes at a time; default: one a core.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     scenarios: tuple[str, ...],
@@ -70,19 +71,18 @@ def command(
     budget: int | None,
     minutes: float | None,
     first: bool,
-    master: str | None,
+    workers: int | None,
     as_json: bool,
 ) -> None:
     """Explore and stress many scenarios with many seeds, resumably."""
-    from purgatorio_pipeline.campaign.fan import Budget, run_campaign
-    from purgatorio_pipeline.campaign.runner import Runner
+    from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
     from purgatorio_pipeline.lake import Lake
-    from purgatorio_pipeline.session import start_session
 
     jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
-    spark = start_session(master, quick=True)
+    runner = Runner(out.resolve(), limit_s)
+    done = sum(runner.done(job) is not None for job in jobs)
     with progress("running the campaign", len(jobs), "jobs", quiet=as_json) as going:
-        done = 0
+        going.tell(done)
 
         def tell(outcome: Outcome) -> None:
             nonlocal done
@@ -92,9 +92,14 @@ def command(
                 with going.aside():
                     click.echo(visible(_line(outcome), TEXT_LIMIT), err=True)
 
-        runner = Runner(out.resolve(), limit_s, first)
         with Lake(out).owned():
-            campaign = run_campaign(spark, jobs, runner, budget=Budget(budget, minutes, first), tell=tell)
+            campaign = run_campaign(
+                jobs,
+                runner,
+                budget=Budget(budget, minutes, first),
+                tell=tell,
+                workers=workers or os.cpu_count() or 1,
+            )
     if as_json:
         click.echo(json.dumps(campaign.as_json(), ensure_ascii=False))
     else:
@@ -106,7 +111,7 @@ def command(
             f"{runs:,} schedules and rounds, {sum(bool(one.failure) for one in campaign.outcomes):,} failed"
             + (f"; {campaign.left:,} left: {campaign.why}" if campaign.left else "")
         )
-        click.echo(f"tables: {out}")
+        click.echo(f"rows and traces: {out}; one page: purgatorio report {out}")
     sys.exit(EXIT_STATUS[campaign.verdict])
 
 

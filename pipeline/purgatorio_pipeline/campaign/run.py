@@ -1,0 +1,231 @@
+"""A campaign: jobs, a process each and several at a time, until all are done, a budget is spent, or something broke.
+
+A job is done when its row lies in `verdicts/`, a file of its own. The row is written beside its place and renamed, once
+the traces are in place, so a killed campaign leaves a job that is done or one that is not, and nothing in between.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from purgatorio_pipeline.campaign.job import Job
+from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_from, outcome_of
+from purgatorio_pipeline.whole_file import write_whole
+from purgatorio_spec.verdict import Verdict, worst
+
+MAX_PRINTED_BYTES: Final = 16 << 20
+_STATE: Final = "campaign.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Where a campaign ends although jobs are left: schedules and rounds in all, minutes, the first violation."""
+
+    runs: int | None = None
+    minutes: float | None = None
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What came of it. `left`: jobs that nothing was run of, and why."""
+
+    outcomes: tuple[Outcome, ...]
+    left: int
+    why: str = ""
+    resumed: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the jobs; with jobs left over nothing is PASS."""
+        return worst([one.verdict for one in self.outcomes] + [Verdict.UNKNOWN] * bool(self.left))
+
+    def as_json(self) -> dict[str, object]:
+        """Totals, failures and causes for machines; the rows are in the campaign's folder."""
+        return {
+            "verdict": str(self.verdict),
+            "jobs": len(self.outcomes),
+            "resumed": self.resumed,
+            "left": self.left,
+            "why": self.why,
+            "runs": sum(one.runs for one in self.outcomes),
+            "failures": [
+                {"job": asdict(one.job), "failure": one.failure} for one in self.outcomes if one.failure
+            ],
+            "violations": [{**asdict(one), "count": count} for one, count in causes(self.outcomes)],
+        }
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs jobs into the folder `out`. `limit_s`: time for one process; `program`: what gets the arguments of a job."""
+
+    out: Path
+    limit_s: float
+    program: tuple[str, ...] = (sys.executable, "-m", "purgatorio_pipeline")
+    _live: set[int] = field(default_factory=set)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def done(self, job: Job) -> Outcome | None:
+        """The committed row of a job."""
+        try:
+            return outcome_from(orjson.loads(self._place(job).read_bytes()))
+        except FileNotFoundError:
+            return None
+
+    def run(self, job: Job) -> Outcome | None:
+        """Run and commit a job; None, and nothing is committed, if the runner was stopped meanwhile."""
+        traces = self.out / "traces" / job.id
+        staged = self.out / "traces" / f".staged-{job.id}"
+        shutil.rmtree(staged, ignore_errors=True)
+        staged.mkdir(parents=True)
+        outcome = self._run(job, staged)
+        if outcome is None:
+            return None
+        if any(staged.iterdir()):
+            shutil.rmtree(traces, ignore_errors=True)
+            staged.replace(traces)
+        else:
+            staged.rmdir()
+        write_whole(self._place(job), orjson.dumps(outcome.row).decode())
+        return outcome
+
+    def stop(self) -> None:
+        """End the processes that run, and begin no other."""
+        with self._lock:
+            self._stopped.set()
+            for pid in self._live:
+                _kill(pid)
+
+    def _run(self, job: Job, traces: Path) -> Outcome | None:
+        start = time.monotonic()
+        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
+            # Under the lock: what is begun while `stop` looks through the live ones would be missed.
+            with self._lock:
+                if self._stopped.is_set():
+                    return None
+                # A session of its own: what it starts is stopped with it.
+                process = subprocess.Popen(
+                    [*self.program, *job.arguments(traces)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+                self._live.add(process.pid)
+            status: int | None = None
+            with suppress(subprocess.TimeoutExpired):
+                status = process.wait(self.limit_s)
+            with self._lock:
+                _kill(process.pid)
+                self._live.remove(process.pid)
+            process.wait()
+            if self._stopped.is_set():
+                return None
+            for file in (printed, errors):
+                file.seek(0)
+            seconds = time.monotonic() - start
+            return outcome_of(
+                job, printed.read(MAX_PRINTED_BYTES), errors.read(MAX_PRINTED_BYTES), status, seconds
+            )
+
+    def _place(self, job: Job) -> Path:
+        return self.out / "verdicts" / f"{job.id}.json"
+
+
+def run_campaign(
+    jobs: Sequence[Job],
+    runner: Runner,
+    *,
+    budget: Budget,
+    tell: Callable[[Outcome], None],
+    workers: int = 1,
+    clock: Callable[[], float] = time.monotonic,
+) -> Campaign:
+    """Run what is not done yet of `jobs`, `workers` at a time; `tell` hears of each as it ends.
+
+    Started again over the same folder, it runs only what was not committed. Raises OSError where the folder cannot be
+    written; the processes that ran then, or when it was interrupted, are ended and their jobs not done.
+    """
+    wanted = {job.id: job for job in jobs}
+    outcomes = {job.id: found for job in wanted.values() if (found := runner.done(job)) is not None}
+    resumed = len(outcomes)
+    waiting = iter([job for job in wanted.values() if job.id not in outcomes])
+    write_state(runner.out, len(wanted) - resumed, "it has not come to its end")
+    start = clock()
+    why = ""
+    with ThreadPoolExecutor(workers, "job") as pool:
+        running: set[Future[Outcome | None]] = set()
+        try:
+            while True:
+                why = why or _spent(outcomes, budget, clock() - start)
+                if not why:
+                    running |= {
+                        pool.submit(runner.run, job) for job in islice(waiting, workers - len(running))
+                    }
+                if not running:
+                    break
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for outcome in filter(None, (one.result() for one in ended)):
+                    outcomes[outcome.job.id] = outcome
+                    tell(outcome)
+        except BaseException:
+            runner.stop()
+            raise
+    left = len(wanted) - len(outcomes)
+    campaign = Campaign(
+        tuple(outcomes[one] for one in wanted if one in outcomes), left, why if left else "", resumed
+    )
+    write_state(runner.out, left, campaign.why)
+    return campaign
+
+
+def left_of(out: Path) -> str:
+    """In words what is left of the campaign in this folder, which the rows of its jobs do not say; nothing if nothing
+    is."""
+    try:
+        found = orjson.loads((out / _STATE).read_bytes())
+        left, why = int(found["left"]), str(found["why"])
+    except FileNotFoundError:
+        return f"{out} does not say whether its campaign came to its end"
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        return f"{out / _STATE} cannot be read: whether its campaign came to its end is not known"
+    return f"{left:,} jobs of the campaign in {out} are left: {why}" if left else ""
+
+
+def write_state(out: Path, left: int, why: str) -> None:
+    """Say how many jobs are left, and why."""
+    write_whole(out / _STATE, orjson.dumps({"left": left, "why": why}).decode())
+
+
+def _spent(outcomes: dict[str, Outcome], budget: Budget, seconds: float) -> str:
+    if budget.first and any(one.broken for one in outcomes.values()):
+        return "stopped at the first violation"
+    if budget.runs is not None and sum(one.runs for one in outcomes.values()) >= budget.runs:
+        return f"the budget of {budget.runs:,} schedules and rounds is spent"
+    if budget.minutes is not None and seconds >= 60 * budget.minutes:
+        return f"the budget of {budget.minutes:g} minutes is spent"
+    return ""
+
+
+def _kill(pid: int) -> None:
+    """A process that has not been waited for yet, with its session."""
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
