@@ -29,13 +29,11 @@ class Completable(TimerTask):
 
     __slots__ = ("completed", "faults", "lock", "sync", "try_complete_pending")
 
-    def __init__(self, delay_ms: int, lock: Lock | None, faults: FaultPolicy, sync: Sync) -> None:
-        super().__init__(delay_ms, sync=sync)
-        self.sync = sync
-        self.faults = faults
-        self.lock: Lock = sync.rlock("operation") if lock is None else lock
-        self.completed: AtomicFlag = sync.atomic_flag(False, "operation.completed")
-        self.try_complete_pending: AtomicFlag = sync.atomic_flag(False, "operation.pending")
+    sync: Sync
+    faults: FaultPolicy
+    lock: Lock
+    completed: AtomicFlag
+    try_complete_pending: AtomicFlag
 
     @abstractmethod
     def try_complete(self) -> bool:

@@ -51,8 +51,13 @@ class DelayedOperation(Completable):
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        super().__init__(delay_ms, lock, faults, sync)
+        super().__init__(delay_ms, sync=sync)
+        self.sync = sync
         self.dialect = dialect
+        self.faults = faults
+        self.lock = sync.rlock("operation") if lock is None else lock
+        self.completed = sync.atomic_flag(False, "operation.completed")
+        self.try_complete_pending = sync.atomic_flag(False, "operation.pending")
 
     def on_expiration(self) -> None:
         """Called once after `on_complete` when it was the time-out that completed it."""

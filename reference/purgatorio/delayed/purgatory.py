@@ -21,7 +21,7 @@ faithful to it.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Generic, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 from purgatorio.compiling import mypyc_attr
 from purgatorio.delayed.gauges import GaugeRegistry, PurgatoryGauges
@@ -42,6 +42,9 @@ DEFAULT_SHARDS = 512
 
 DEFAULT_PURGE_INTERVAL = 1000
 """Operations that may be garbage before a purge."""
+
+_TEXT: Final = (str, bytes)
+"""Made once: `str | bytes` would be made at every registration."""
 
 Op = TypeVar("Op", bound=DelayedOperation)
 
@@ -110,7 +113,7 @@ class Purgatory(Generic[Op]):
         """
         if not keys:
             raise ValueError("an operation needs a key to wait under")
-        if isinstance(keys, str | bytes):
+        if isinstance(keys, _TEXT):
             raise TypeError(
                 f"keys are a list: [{keys!r}], not {keys!r}, whose characters would each be a key"
             )
@@ -119,7 +122,10 @@ class Purgatory(Generic[Op]):
         if operation.dialect.register(operation, keys, self._watch, self._count_one):
             return True
         self._arm(operation)
-        return self._complete_late_comer(operation)
+        # [O5] What registers while the purgatory shuts down must not be left behind. Shutdown sets the flag, then
+        # completes what is watched. (1) A looks at the flag: open; (2) B sets it and sweeps; (3) A watches. So A looks
+        # *after* watching: either B's sweep came later and found the operation, or A sees the flag.
+        return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def check_and_complete(self, key: Hashable) -> int:
         """Something happened to `key`: try every operation that waits under it; returns how many this completed.
@@ -181,7 +187,7 @@ class Purgatory(Generic[Op]):
         """Stop the reaper and the timer; returns how many operations this call completed. Idempotent.
 
         With `complete_at_shutdown` every waiting operation is completed, on the caller, without `on_expiration`;
-        and one that is registering meanwhile is completed by its own registration (see `_complete_late_comer`).
+        and one that is registering meanwhile is completed by its own registration.
         """
         if self._closed.get_and_set(True):
             return 0
@@ -209,7 +215,9 @@ class Purgatory(Generic[Op]):
         return self._watcher_lists[hash(key) % len(self._watcher_lists)]
 
     def _watch(self, key: Hashable, operation: DelayedOperation) -> None:
-        self._watcher_list(key).watch(key, operation)
+        # `_watcher_list`, without the call.
+        lists = self._watcher_lists
+        lists[hash(key) % len(lists)].watch(key, operation)
 
     def _count_one(self) -> None:
         self._estimated_operations.add(1)
@@ -226,25 +234,13 @@ class Purgatory(Generic[Op]):
         if operation.is_completed():
             return
         if self._timer_enabled:
-            self._add_to_timer(operation)
+            try:
+                self._timer.add(operation)
+            except (ExecutorClosed, TimerClosed):
+                if not self._complete_at_shutdown:
+                    raise
         if operation.is_completed():
             operation.cancel()
-
-    def _add_to_timer(self, operation: DelayedOperation) -> None:
-        try:
-            self._timer.add(operation)
-        except (ExecutorClosed, TimerClosed):
-            if not self._complete_at_shutdown:
-                raise
-
-    def _complete_late_comer(self, operation: DelayedOperation) -> bool:
-        """An operation that registers while the purgatory shuts down must not be left behind.
-
-        Shutdown sets the flag, then completes what is watched. (1) A looks at the flag: open; (2) B sets it and
-        sweeps; (3) A watches. So A looks *after* watching: either B's sweep came later and found the operation, or
-        A sees the flag.
-        """
-        return self._complete_at_shutdown and self._closed.get() and operation.force_complete()
 
     def _complete_waiting(self) -> int:
         return sum(

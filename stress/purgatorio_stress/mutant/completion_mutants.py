@@ -223,7 +223,7 @@ def _purge_reversed(self: Purgatory[DelayedOperation]) -> int:
 
 def _arm_without_second_look(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
     if not operation.is_completed() and self._timer_enabled:
-        self._add_to_timer(operation)
+        self._timer.add(operation)
 
 
 def _complete_nobody(self: Purgatory[DelayedOperation]) -> int:

@@ -159,17 +159,17 @@ def _produce_times_out_well(self: DelayedProduce) -> None:
 # Time-outs.
 
 
-_ADD_TO_TIMER: Final = Purgatory._add_to_timer
+_ARM: Final = Purgatory._arm
 
 
-def _add_with(
+def _arm_with(
     change_ms: Callable[[int], int],
 ) -> Callable[[Purgatory[DelayedOperation], DelayedOperation], None]:
-    def add_to_timer(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
+    def arm(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
         operation.delay_ms = change_ms(operation.delay_ms)
-        _ADD_TO_TIMER(self, operation)
+        _ARM(self, operation)
 
-    return add_to_timer
+    return arm
 
 
 def _unarmed(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
@@ -588,13 +588,13 @@ _MUTANTS: Final = (
         "late-timer",
         "every time-out is a second late",
         "F2 P5 G1 G6 G7",
-        Patch(Purgatory, "_add_to_timer", _add_with(lambda delay_ms: delay_ms + _LATE_MS)),
+        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: delay_ms + _LATE_MS)),
     ),
     _one(
         "early-timer",
         "every time-out comes after half its time",
         "F1 P5 G1 G6 G7",
-        Patch(Purgatory, "_add_to_timer", _add_with(lambda delay_ms: delay_ms // 2)),
+        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: delay_ms // 2)),
     ),
     _one("never-armed", "no operation has a time-out", "F2 X1", Patch(Purgatory, "_arm", _unarmed)),
     _one(

@@ -188,17 +188,21 @@ class IntrusiveTimer:
         """See `Timer.add`. TimerClosed after `close`."""
         tick = (self._now_ms() + task.delay_ms) // self.tick_ms
         node = TaskNode(tick, task, self)
-        task.set_entry(node)
         lock = self._lock
         lock.acquire()
         try:
-            # (1) B cancels: takes `node` off the task, and finds it in no ring; (2) A links it: it runs. So A looks
-            # again, under the lock that B takes after its first step: A sees the cancel, or B finds the node linked.
-            if task.entry() is node:
-                self._wheel.link(node)
+            self._wheel.link(node)
+            # [T4] Under the lock: (1) A points the task at `node`; (2) B cancels: takes it off the task, and finds it in
+            # no ring; (3) A links it: it stays. B takes this lock after its first step, so it finds the node linked.
+            before = task._entry.get_and_set(node)
+            if before is not None and isinstance(before, TaskNode) and before._timer is self:
+                self._wheel.unlink(before)
+                before = None
             wake_tick = self._wake_tick
         finally:
             lock.release()
+        if before is not None:
+            before.remove()
         if wake_tick is not None and tick < wake_tick:
             self._alarm.ring()
 
