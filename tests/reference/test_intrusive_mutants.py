@@ -18,7 +18,6 @@ from purgatorio.timer.intrusive import wheel
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.timer import Alarm, TaskNode
 from purgatorio.timer.intrusive.wheel import HANDLE_BITS, Bucket, Calls, Due, Level, Wheel
-from purgatorio.timer.task import TaskEntry
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
 from purgatorio_stress.mutant.patch import Mutant, Patch
@@ -46,16 +45,19 @@ def _cancel_counts_twice(self: Wheel, node: Node) -> bool:
 _UNLINK: Final = Wheel.unlink
 
 
-def _add_without_a_second_look(self: IntrusiveTimer, task: TimerTask) -> None:
+def _add_pointing_before_it_locks(self: IntrusiveTimer, task: TimerTask) -> None:
     node = TaskNode((self._now_ms() + task.delay_ms) // self.tick_ms, task, self)
     task.set_entry(node)
     with self._lock:
         self._wheel.link(node)
 
 
-def _set_entry_in_two_steps(self: TimerTask, entry: TaskEntry) -> None:
-    before = self._entry.get()
-    self._entry.set(entry)
+def _add_exchanging_in_two_steps(self: IntrusiveTimer, task: TimerTask) -> None:
+    node = TaskNode((self._now_ms() + task.delay_ms) // self.tick_ms, task, self)
+    with self._lock:
+        self._wheel.link(node)
+    before = task._entry.get()
+    task._entry.set(node)
     if before is not None:
         before.remove()
 
@@ -219,10 +221,10 @@ CALLS: Final = (
 """Of functions under integer handles."""
 
 INTERLEAVED: Final = (
-    _one(0, "add-without-a-second-look", "intrusive-cancel-against-add", "T5",
-         Patch(IntrusiveTimer, "add", _add_without_a_second_look), threads=True),
+    _one(0, "pointed-at-before-the-lock", "intrusive-cancel-against-add", "T5",
+         Patch(IntrusiveTimer, "add", _add_pointing_before_it_locks), threads=True),
     _one(0, "entry-set-in-two-steps", "intrusive-moved-twice", "T3 T5",
-         Patch(TimerTask, "set_entry", _set_entry_in_two_steps), threads=True),
+         Patch(IntrusiveTimer, "add", _add_exchanging_in_two_steps), threads=True),
     _one(88, "re-arm-no-wake", "intrusive-earlier-against-sleep", "T2",
          Patch(Alarm, "ring", _ring_nobody), threads=True),
     _one(88, "handle-no-wake", "intrusive-call-against-sleep", "T2",
