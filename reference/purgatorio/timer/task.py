@@ -13,8 +13,8 @@ cannot be called back (netty and tokio do promise that, Kafka does not); exactly
 False after the task has run, or was dropped by a timer that was closed.
 
 Order rule: the pointer changes first, then the old entry leaves its timer; and who links an entry looks at the pointer
-again afterwards (`TimingWheel.add`), or links and points under the lock that leaving takes (`IntrusiveTimer.add`). So of
-a cancel and a linking that meet, one sees the other.
+again afterwards (`TimingWheel.add`), or links and points under the lock that leaving takes (`IntrusiveTimer.add`). So
+of a cancel and a linking that meet, one sees the other.
 Kafka unlinks first: (1) A moves the entry from bucket to bucket and looks: not cancelled; (2) B cancels: finds it in no
 bucket, clears the pointer; (3) A links it. It never runs, but `size()` counts it until its bucket is flushed.
 

@@ -192,8 +192,8 @@ class IntrusiveTimer:
         lock.acquire()
         try:
             self._wheel.link(node)
-            # [T4] Under the lock: (1) A points the task at `node`; (2) B cancels: takes it off the task, and finds it in
-            # no ring; (3) A links it: it stays. B takes this lock after its first step, so it finds the node linked.
+            # [T4] Under the lock: (1) A points the task at `node`; (2) B cancels: takes it off the task, finds it
+            # in no ring; (3) A links it: it stays. B takes this lock after its first step, so the node is linked.
             before = task._entry.get_and_set(node)
             if before is not None and isinstance(before, TaskNode) and before._timer is self:
                 self._wheel.unlink(before)
