@@ -11,6 +11,7 @@ With the argument `pending-flag` it is of that dialect, else of `locked`.
 import itertools
 import json
 import queue
+import random
 import sys
 import threading
 import time
@@ -50,11 +51,13 @@ class Gates:
     """The places where the threads of this run stop, and the queues of those that stand there."""
 
     def __init__(self):
-        self.places, self.numbers, self.held = (), itertools.count(), {}
+        self.places, self.numbers, self.held, self.dwells = (), itertools.count(), {}, False
 
     def stop(self, f, op):
         """Called at the place `f`: the thread makes the calls that it is told to, until it may go on."""
         if f not in self.places:
+            if not self.places and self.dwells and random.random() < 1 / 8:
+                time.sleep(random.uniform(0, 0.001))  # so that threads meet in here
             return
         hold, calls, outer = next(self.numbers), queue.SimpleQueue(), getattr(here, "call", None)
         self.held[hold] = calls
@@ -275,7 +278,7 @@ def main():
         elif call["m"] == "start":
             if runs:
                 runs[-1].purgatory.shutdown()
-            gates.places = call.get("gates", ())
+            gates.places, gates.dwells = call.get("gates", ()), call["time"] == "real"
             runs.append(Subject(call))
             say(m="answer", n=call["n"])
         elif call["m"] == "go":

@@ -16,6 +16,7 @@ from typing import Final, Literal
 from purgatorio_spec.trace.record import Header
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
+from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, Orders, PlayedOrder
 from purgatorio_stress.protocol.message import Describe, Description
@@ -44,13 +45,13 @@ __all__ = [
     "not_looked_for",
 ]
 
-Mode = Literal["virtual-steps", "virtual-jumps", "real", "virtual-gates", "real-gates"]
+Mode = Literal["virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"]
 TimeChoice = Literal["virtual", "real", "all"]
 
 _MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
     "virtual": ("virtual-steps", "virtual-jumps", "virtual-gates"),
-    "real": ("real", "real-gates"),
-    "all": ("virtual-steps", "virtual-jumps", "real", "virtual-gates", "real-gates"),
+    "real": ("real", "real-free", "real-gates"),
+    "all": ("virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"),
 }
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
@@ -83,16 +84,18 @@ def command_subjects(
         CommandSubject(tuple(command), description, part, mode, slug, limits, late_slack_ns, listener)
         for part in parts_of(description)
         for mode in _MODES[time]
-        if f"{mode.split('-')[0]}-time" in description.capabilities and _can_gate(description, part, mode)
+        if f"{mode.split('-')[0]}-time" in description.capabilities and _can_play(description, part, mode)
     ]
     if not found:
         raise SubjectFailed(_called(command), "unavailable", f"it does not know {time} time")
     return found
 
 
-def _can_gate(description: Description, part: Part, mode: Mode) -> bool:
-    """Whether any program of a mode with gates can be played; true of other modes."""
+def _can_play(description: Description, part: Part, mode: Mode) -> bool:
+    """Whether any of the small programs can be played; true of modes that play none."""
     virtual = mode.startswith("virtual")
+    if mode == "real-free":
+        return bool(free_programs(description, part))
     return not mode.endswith("-gates") or any(
         program.ruled_out(description, virtual=virtual) is None for program in gate_programs(part, 0, 0)
     )
@@ -110,7 +113,8 @@ class Account:
 
 
 def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
-    """A line for each program and part: the classes of bugs that nothing was done to find, and what was left out."""
+    """A line for each program and part: the classes of bugs that nothing was done to find, or that only luck could find
+    on free lanes, and what was left out."""
     found: list[str] = []
     for label, part in dict.fromkeys((subject.label, subject.part) for subject in subjects):
         ways = [subject for subject in subjects if (subject.label, subject.part) == (label, part)]
@@ -120,7 +124,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
         missing = [name for name in CLASSES[part] if name not in looked]
         if missing:
             why = "only some gates" if looked else "no gates"
-            found.append(f"{label} {part}: not looked for ({why}): {'; '.join(missing)}")
+            left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
+            found.append(f"{label} {part}: {left} ({why}): {'; '.join(missing)}")
         found += [f"{way.name}: left out: {way.account.left_out}" for way in ways if way.account.left_out]
     return found
 
@@ -209,6 +214,17 @@ class CommandSubject:
             self.account.orders = gated.drive(lambda _: None, self.account.only)
             talk.finish()
             return
+        if self.mode == "real-free":
+            drive_free(
+                talk,
+                self.description,
+                self.part,
+                plan.seed,
+                plan.timers,
+                lambda done: progress(self.name, done, plan.timers),
+            )
+            talk.finish()
+            return
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
         operations = plan.timers
         plan = fitted(plan, self.shape, self.part, one_lane)
@@ -240,6 +256,7 @@ class CommandSubject:
             "virtual-steps": 0,
             "virtual-jumps": longest_jump_ns(self.description),
             "real": self.late_slack_ns,
+            "real-free": self.late_slack_ns,
         }.get(self.mode, 0)
         # A thread that is held keeps others from their deadlines: nothing is late there.
         described = (
@@ -260,7 +277,7 @@ class CommandSubject:
     def _limits(self, plan: Plan) -> ChildLimits:
         if self.limits is not None:
             return self.limits
-        if self.mode.endswith("-gates"):
+        if self.mode.endswith(("-gates", "-free")):
             return ChildLimits(total_s=600.0)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(

@@ -68,14 +68,16 @@ class GateProgram:
         """The ids of what is let expire."""
         return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
 
-    def ruled_out(self, description: Description, *, virtual: bool) -> str | None:
-        """Why this subject cannot be put through it, or None."""
-        if not set(self.stops) & set(description.gates):
+    def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
+        """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
+        if free and any(isinstance(call, Inside) for call in self.calls()):
+            return "calls from inside callbacks"
+        if not free and not set(self.stops) & set(description.gates):
             return f"no gate at {' or '.join(self.stops)}"
         lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
         if description.lanes < lanes:
             return f"{description.lanes} lanes of {lanes}"
-        if self.expiring() and not virtual and "timer_fire" not in description.gates:
+        if self.expiring() and not (virtual or free) and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
         for call in self.calls():
             lacking = _NEEDED.get(type(call.call if isinstance(call, Inside) else call))

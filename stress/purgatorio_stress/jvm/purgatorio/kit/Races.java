@@ -240,6 +240,7 @@ final class Races {
         private final int number;
         private final AtomicInteger arrived = new AtomicInteger();
         private final ThreadLocal<Random> dice = new ThreadLocal<Random>();
+        private final Gate dwelling = new Dwelling();
         private volatile int phase;
         private volatile Scenario scenario;
         private long round;
@@ -267,7 +268,7 @@ final class Races {
                     return;
                 }
                 if (who < scenario.threads) {
-                    spin(own.nextInt(4) == 0 ? own.nextInt(200000) : own.nextInt(5000));
+                    Dwelling.turn(own.nextInt(4) == 0 ? own.nextInt(200000) : own.nextInt(5000));
                     scenario.act(this, who);
                 }
                 meet();
@@ -299,26 +300,8 @@ final class Races {
             }
         }
 
-        private void spin(long ns) {
-            long untilT = System.nanoTime() + ns;
-            while (System.nanoTime() < untilT) {
-                Thread.yield();
-            }
-        }
-
-        /** The dwelling of callbacks: mostly none. */
         public void pass(String f, String id) {
-            Random own = (Random) dice.get();
-            if (own == null) {
-                own = new Random(System.nanoTime());
-                dice.set(own);
-            }
-            int kind = own.nextInt(8);
-            if (kind == 0) {
-                LockSupport.parkNanos(own.nextInt((int) MS));
-            } else if (kind < 3) {
-                spin(own.nextInt(30000));
-            }
+            dwelling.pass(f, id);
         }
 
         // What scenarios are written with.

@@ -176,6 +176,7 @@ public final class Subject {
     private final class Run implements Recording, Gate {
         private final boolean virtual;
         private final Set<Object> gates = new HashSet<Object>();
+        private final Gate dwelling = new Dwelling();
         private final PurgatoryUnderTest<Object> purgatory;
         private final TimerUnderTest<Object> timer;
         private final Map<String, Object> handles = new ConcurrentHashMap<String, Object>();
@@ -494,6 +495,9 @@ public final class Subject {
 
         public void pass(String f, String id) {
             if (over || !gates.contains(f)) {
+                if (!over && !virtual && gates.isEmpty()) {
+                    dwelling.pass(f, id);
+                }
                 return;
             }
             Long hold = Long.valueOf(holds.getAndIncrement());

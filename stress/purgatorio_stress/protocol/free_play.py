@@ -1,0 +1,141 @@
+"""Races by luck: the small programs of `gate_program` on free lanes, for what has no gates, in real time.
+
+The calls of a program are made at moments that are drawn anew each time, as close together as the subject answers, so
+that what one lane does falls into the midst of what another does. Around an expiry they come about its deadline. What
+is found is true; what is not found was perhaps not met.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from purgatorio_stress.protocol.describe import Part
+from purgatorio_stress.protocol.gate_program import (
+    Expiry,
+    GateProgram,
+    Inside,
+    LaneCall,
+    gate_programs,
+    named_in,
+)
+from purgatorio_stress.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
+from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.subject.contract import LATE_SLACK_NS
+from purgatorio_stress.subject.plan import MS
+
+__all__ = ["drive_free", "free_programs"]
+
+_FAR_NS: Final = 5_000 * MS
+_ROUNDS_MOST: Final = 400
+_OPERATIONS_A_ROUND: Final = 10
+"""One round of every program for so many operations that were asked for."""
+
+_LOOK_S: Final = 0.05
+_EARLY_S: Final = 0.001
+"""Calls come so much before a deadline at the earliest, and as much after it."""
+
+
+def free_programs(description: Description, part: Part) -> tuple[GateProgram, ...]:
+    """Those that the subject can be put through without any gate."""
+    tick_ns = max(description.tick_ns or MS, description.unit_ns)
+    soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
+    far_ns = min(_FAR_NS, description.most_delay_ns)
+    unit_ns = description.unit_ns
+    programs = gate_programs(part, soon_ns - soon_ns % -unit_ns, far_ns - far_ns % unit_ns)
+    return tuple(
+        one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None
+    )
+
+
+def drive_free(
+    talk: Talk,
+    description: Description,
+    part: Part,
+    seed: int,
+    operations: int,
+    progress: Callable[[int], None],
+) -> None:
+    """Play every program so often, then wait until all is over. Raises SubjectFailed."""
+    talk.call(Start(part, "real"))
+    dice = random.Random(f"free/{seed}")
+    programs = free_programs(description, part)
+    rounds = max(1, min(_ROUNDS_MOST, operations // _OPERATIONS_A_ROUND))
+    number = 0
+    for program in programs:
+        for _ in range(rounds):
+            number += 1
+            _Round(talk, program, number, dice).play()
+        if "gauge" in description.capabilities:
+            talk.call(Gauge())
+        progress(number * operations // (rounds * len(programs)))
+    _come_to_rest(talk, min(_FAR_NS, description.most_delay_ns))
+    if not talk.conversation.settled.pending or description.late_ns is not None:
+        talk.call(Quiesce())
+
+
+class _Round:
+    """One program, once."""
+
+    def __init__(self, talk: Talk, program: GateProgram, number: int, dice: random.Random) -> None:
+        self._talk = talk
+        self._dice = dice
+        self._before = _plain(named_in(program.before, number))
+        self._after = _plain(named_in(program.after, number))
+        lanes = [named_in(lane, number) for lane in program.lanes]
+        self._lanes = [_plain(lane) for lane in lanes]
+        self._expiring = {call.id for lane in lanes for call in lane if isinstance(call, Expiry)}
+        calls = [*self._before, *(call for lane in self._lanes for call in lane)]
+        delays = [c.delay_ns for c in calls if isinstance(c, Add | Register) and c.id in self._expiring]
+        self._delay_s = min(delays, default=0) / 1e9
+        dice.shuffle(self._lanes)
+
+    def play(self) -> None:
+        """All calls of it; returns when all are answered."""
+        begun_s = time.monotonic()
+        for call in self._before:
+            begun_s = time.monotonic()
+            self._talk.call(call)
+        # As long as a call takes, or two: later the other lane has ended.
+        spread_s = 2 * (time.monotonic() - begun_s) if self._before else 0.000_3
+        from_s = time.monotonic()
+        if self._expiring:
+            from_s, spread_s = begun_s + self._delay_s - _EARLY_S, 2 * _EARLY_S
+        moments = [
+            from_s + self._dice.choice((0.0, self._dice.random(), self._dice.random())) * spread_s
+            for _ in self._lanes
+        ]
+        conversation = self._talk.conversation
+        while any(self._lanes):
+            now_s = time.monotonic()
+            asked = False
+            for lane, calls in enumerate(self._lanes):
+                if calls and now_s >= moments[lane] and conversation.free(lane):
+                    if not conversation.makes_sense(calls[0]):
+                        # Its registration is under way, and may not be answered at once.
+                        continue
+                    self._talk.ask(calls.pop(0), lane)
+                    asked = True
+            if not asked:
+                ahead_s = [moments[lane] - now_s for lane, calls in enumerate(self._lanes) if calls]
+                waits_s = min((wait_s for wait_s in ahead_s if wait_s > 0), default=_LOOK_S)
+                # Who polls for less than a millisecond sleeps for one.
+                self._talk.hear(max(0.0, waits_s - 0.001))
+        for lane in range(len(self._lanes)):
+            self._talk.wait_for_lane(lane)
+        for call in self._after:
+            self._talk.call(call)
+
+
+def _plain(calls: Sequence[LaneCall]) -> list[Call]:
+    """Without the expiries, which come by themselves."""
+    assert not any(isinstance(call, Inside) for call in calls), "nobody stands in a callback"
+    return [call for call in calls if not isinstance(call, Expiry | Inside)]
+
+
+def _come_to_rest(talk: Talk, far_ns: int) -> None:
+    until_s = time.monotonic() + (far_ns + LATE_SLACK_NS) / 1e9
+    while talk.conversation.settled.pending and time.monotonic() < until_s:
+        talk.hear(_LOOK_S)

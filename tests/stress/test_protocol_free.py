@@ -1,0 +1,52 @@
+"""Races by luck: the small programs on free lanes, and what that finds where there are no gates."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.protocol.free_play import free_programs
+from purgatorio_stress.subjects import record_runs
+
+TESTS = Path(__file__).resolve().parents[1]
+REFERENCE = (sys.executable, str(TESTS.parent / "examples" / "subjects" / "reference_purgatory.py"))
+GIVES_UP = (sys.executable, str(TESTS / "which_path.py"), "--serve", "11")
+
+
+def played(command: tuple[str, ...], folder: Path, rounds: int) -> RunResult:
+    """The run on free lanes, judged; so many rounds of every program."""
+    subjects = [one for one in command_subjects(command, time="real") if one.mode == "real-free"]
+    (record,) = record_runs(subjects, folder, suffix=".jsonl", ops=10 * rounds)
+    assert record.failure is None
+    assert record.path is not None
+    return check_files([record.path]).runs[0]
+
+
+def test_a_correct_purgatory_passes_and_was_looked_at(tmp_path: Path) -> None:
+    """Its operations met events, forces, expiries and cancels."""
+    run = played(REFERENCE, tmp_path, 3)
+    assert run.verdict is Verdict.PASS
+    assert min(run.clauses[clause].occasions for clause in ("O1", "O4", "O6", "T4")) > 10
+
+
+@pytest.mark.slow
+def test_giving_up_at_a_taken_lock_is_met_without_gates(tmp_path: Path) -> None:
+    """The twin: KAFKA-6653 in the reference, whose callbacks dwell."""
+    run = played(GIVES_UP, tmp_path, 100)
+    assert {name for name, clause in run.clauses.items() if clause.violations} == {"O4"}
+
+
+def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
+    """Programs of two lanes need two; those with calls from inside callbacks need a gate."""
+    description = command_subjects(REFERENCE)[0].description
+    programs = free_programs(description, "purgatory")
+    assert {"two-events", "expiry-event", "forces-at-once"} <= {one.name for one in programs}
+    assert not {"event-inside-registration", "sizes-inside-callbacks"} & {one.name for one in programs}
+    assert free_programs(replace(description, lanes=1), "purgatory") == ()
