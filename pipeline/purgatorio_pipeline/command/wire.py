@@ -19,7 +19,9 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import CheckOutput, output_options, show
 from purgatorio_pipeline.judging import Focus
 from purgatorio_pipeline.wire_check import judge_wire
+from purgatorio_spec.wire.record import DRAWN
 from purgatorio_stress.wire.connection import Address
+from purgatorio_stress.wire.drawn import parsed
 from purgatorio_stress.wire.plan import SCENES, NoBroker, chosen
 from purgatorio_stress.wire.play import Second
 from purgatorio_stress.wire.session import Asked, declared_of, record
@@ -32,6 +34,7 @@ deletes them, and judges what came back, and when, by the clauses of `purgatorio
   purgatorio wire localhost:9092
   purgatorio wire localhost:9092 --declare initial-delay=3000,late=100
   purgatorio wire localhost:9092 --only fetch,groups --junit wire.xml
+  purgatorio wire localhost:9092 --only drawn --drawn 60
   purgatorio wire localhost:9092 --second localhost:9093 --second-pid 4711
   purgatorio check wire.jsonl        # judges the trace again
 
@@ -49,6 +52,15 @@ Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
 @click.option(
     "--seed", type=click.IntRange(0), default=None, help="Of what is drawn; else another each time."
 )
+@click.option(
+    "--drawn",
+    type=click.FloatRange(min=0, max=3600),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long drawn programs are played, in the whole plan or with `--only drawn`.",
+)
+@click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), help="Where the trace is kept.")
 @click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for P4, P5, P6, F9.")
 @click.option(
@@ -72,6 +84,8 @@ def command(
     only: tuple[str, ...],
     seconds: float,
     seed: int | None,
+    drawn: float,
+    program: str | None,
     trace: Path | None,
     second: str | None,
     second_pid: int | None,
@@ -93,7 +107,11 @@ def command(
         raise click.UsageError("name a broker, as localhost:9092")
     try:
         declared = declared_of(declare)
-        wanted = chosen([word for part in only for word in part.split(",") if word])
+        words = [word for part in only for word in part.split(",") if word]
+        least = None if program is None else parsed(program)
+        with_drawn = least is None and (not words or DRAWN in words)
+        words = [word for word in words if word != DRAWN]
+        wanted = [] if not words and (only or least is not None) else chosen(words)
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from None
     except KeyError as unknown:
@@ -110,13 +128,17 @@ def command(
         seed=time.time_ns() % 1_000_000 if seed is None else seed,
         second=_second(second, second_pid, stop_command, continue_command, allow_remote, context),
         pid=pid,
+        drawn_seconds=drawn if with_drawn else 0.0,
+        program=least,
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
 
     if not output.json:
         click.echo(f"trace: {path}", err=True)
     try:
-        with progress(f"driving {broker}", len(wanted), "scenes", quiet=output.json) as going:
+        with progress(
+            f"driving {broker}{_drawn_words(asked)}", len(wanted), "scenes", quiet=output.json
+        ) as going:
             over = 0
 
             def played() -> None:
@@ -144,6 +166,12 @@ def command(
     if not output.json:
         click.echo(f"trace: {path}")
     sys.exit(status)
+
+
+def _drawn_words(asked: Asked) -> str:
+    if asked.program is not None:
+        return " and a program three times"
+    return f" and {asked.drawn_seconds:g} s of drawn programs" if asked.drawn_seconds else ""
 
 
 def _address(text: str, allow_remote: bool, context: ssl.SSLContext | None) -> Address:

@@ -46,8 +46,9 @@ class Timed:
     slack_ns: int
     made_of: str
     promised_t: int
-    far: bool
-    """Late by a quarter of the gap, as a broken broker is; less may be a thread that was not given the processor."""
+    gaps: float
+    """How late, in parts of the gap: a broken broker is late by all of it, a thread that was not given the processor by
+    any part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,5 +110,5 @@ class Bounds:
             held = Held.UNDECIDED
         else:
             held = Held.LATE
-        far = end_t - promised_t >= gap_ns // GAPS_IN_SLACK
-        return Timed(held, limit, slack, made_of, promised_t, far)
+        gaps = (end_t - promised_t) / max(gap_ns, 1)
+        return Timed(held, limit, slack, made_of, promised_t, gaps)

@@ -2,16 +2,17 @@
 
 Only fetches are judged of which everything is known: of partitions of the run's own topics that have been seen to work,
 at offsets where a batch begins, outside of fetch sessions. When a fetch is ready is known up to the interval between an
-append's sending and its acknowledgement.
+append's sending and its acknowledgement; whether it is ready for so many bytes is said by the table of waiting fetches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
+from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
+from purgatorio_spec.table.replica import Replica
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
 from purgatorio_spec.wire.log import Log, Part, Topics, fetched
@@ -42,10 +43,17 @@ class _Asked:
     """One partition of a fetch."""
 
     part: Part
-    offset: int
-    epoch: int
+    what: Body
     log: Log
     answer: Body | None
+
+    @property
+    def offset(self) -> int:
+        return integer(self.what, "fetch_offset")
+
+    @property
+    def epoch(self) -> int:
+        return integer(self.what, "current_leader_epoch", -1)
 
     @property
     def error(self) -> int:
@@ -54,6 +62,18 @@ class _Asked:
     @property
     def batches(self) -> Sequence[Body]:
         return () if self.answer is None else tuple(items(self.answer, "records"))
+
+    def adds(self, t: int, surely: bool) -> int | None:
+        """What the table of waiting fetches says of it at `t`: the bytes that it surely adds, or can add."""
+        here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
+        # Of what is too large for its room the first batch comes whole.
+        room = integer(self.what, "partition_max_bytes", 1 << 31) if surely else here
+        distance = Distance.SAME_SEGMENT if here else Distance.AT_END
+        epoch = Epoch.NOT_SAID if self.epoch < 0 else Epoch.CURRENT
+        situation = Fetched(
+            True, Replica.LEADS, False, epoch, distance, False, Divergence.NOT_ASKED, here, room
+        )
+        return FETCH.decide(situation).answer
 
     @property
     def end(self) -> int:
@@ -83,11 +103,7 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         if one.unread or one.throttled_ms or one.error or integer(one.body, "replica_id", -1) >= 0:
             continue
-        asked = [
-            _Asked(part, integer(what, "fetch_offset"), integer(what, "current_leader_epoch", -1),
-                   topics.logs[part], answer)
-            for part, what, answer in fetched(one)
-        ]  # fmt: skip
+        asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in fetched(one)]
         if asked:
             yield from _Judge(bounds, scene, topics, one, asked).rows(spans)
 
@@ -203,19 +219,22 @@ class _Judge:
 
     def _ready_from(self) -> int:
         """The earliest moment at which the fetch can be ready for data."""
-        return self._reached([a.log.most_times(a.offset) for a in self.asked])
+        return self._reached(False, [append.t for a in self.asked for append in a.log.appends])
 
     def _ready_by(self) -> int:
         """The moment at which it certainly is."""
-        return self._reached([a.log.least_times(a.offset) for a in self.asked])
+        return self._reached(
+            True, [x.ack_t for a in self.asked for x in a.log.surely(END_OF_TIME) if x.ack_t is not None]
+        )
 
-    def _reached(self, times: list[list[tuple[int, int]]]) -> int:
-        least = integer(self.one.body, "min_bytes")
-        if least <= 0:
-            return self.one.t
-        moments = sorted(moment for part in times for moment in part)
-        sums = accumulate(size for _, size in moments)
-        return next((t for (t, _), total in zip(moments, sums, strict=True) if total >= least), END_OF_TIME)
+    def _reached(self, surely: bool, moments: list[int]) -> int:
+        """The first of these moments at which the tables complete it, the request's own among them."""
+        least = min(integer(self.one.body, "min_bytes"), integer(self.one.body, "max_bytes", 1 << 31))
+        last_t = max(self.deadline, self.until)
+        for t in sorted({self.one.t, *(t for t in moments if self.one.t < t <= last_t)}):
+            if request_is_complete((a.adds(t, surely) for a in self.asked), least):
+                return t
+        return END_OF_TIME
 
     @property
     def _over_parts(self) -> bool:
@@ -321,7 +340,7 @@ class _Judge:
             yield kept(clause)
 
     def _rooms(self) -> list[int]:
-        return [integer(what, "partition_max_bytes", 1 << 31) for _, what, _ in fetched(self.one)]
+        return [integer(a.what, "partition_max_bytes", 1 << 31) for a in self.asked]
 
     def _placed(self) -> Rows:
         """P1: an acknowledged record is where its acknowledgement said."""

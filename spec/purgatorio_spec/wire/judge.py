@@ -28,23 +28,28 @@ from purgatorio_spec.wire.file import WireTrace, read_trace
 from purgatorio_spec.wire.group import groups
 from purgatorio_spec.wire.history import Scene, scenes
 from purgatorio_spec.wire.log import Topics
+from purgatorio_spec.wire.offset import offsets_listed
 from purgatorio_spec.wire.produce import produces
-from purgatorio_spec.wire.record import PROFILE, WireEvent, WireHeader
+from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_spec.wire.topic import deletes_records, topics_come_and_go
 
-__all__ = ["Tallied", "Wire", "judge_file", "judge_scene", "judge_trace", "repeats"]
+__all__ = ["LOST_GAPS", "Tallied", "Wire", "judge_file", "judge_scene", "judge_trace", "repeats"]
 
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
 """Rows that are late by little are no accident where one of so many is."""
+FAR_GAPS: Final = 0.25
+"""Late by so much of the gap is far."""
+LOST_GAPS: Final = 0.9
+"""What is forgotten is late by all of the gap. Of drawn scenes, which give thousands of rows, nothing less counts."""
 
 
 def counting(late: Iterable[Row], decided: int) -> list[Row]:
     """The late rows of one clause, cause and scene that count, of so many that were decided."""
     rows = list(late)
-    return [row for row in rows if row.far or len(rows) * ROWS_TO_A_NEAR_ONE >= decided]
+    return [row for row in rows if row.gaps >= FAR_GAPS or len(rows) * ROWS_TO_A_NEAR_ONE >= decided]
 
 
 def repeats(late: Iterable[Row], decided: int) -> bool:
@@ -67,13 +72,13 @@ class Wire:
     @classmethod
     def of(cls, header: WireHeader, events: Iterable[WireEvent]) -> Wire:
         """Gather it from a trace."""
-        held = list(events)
+        control = [one for one in events if one.ev == "control"]
         answered = {
             (one.api, one.version)
-            for one in held
+            for one in events
             if one.ev == "answer" and one.api is not None and one.version is not None
         }
-        return cls(Bounds.of(header.declared, held), header.versions, frozenset(answered))
+        return cls(Bounds.of(header.declared, control), header.versions, frozenset(answered))
 
 
 def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
@@ -88,6 +93,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *produces(bounds, scene, topics),
         *topics_come_and_go(bounds, scene, topics),
         *deletes_records(bounds, scene, topics),
+        *offsets_listed(bounds, scene, topics),
         *groups(bounds, scene),
         *cut_connections(bounds, scene),
     ]
@@ -106,8 +112,14 @@ class Tallied:
     open: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, scene: str, row: Row) -> None:
-        """Count one row of a scene, given by its name without the repetition."""
+        """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
+        nothing is open where they leave a row undecided."""
         self.occasions += 1
+        if scene == DRAWN and (
+            row.held is Held.UNDECIDED or (row.held is Held.LATE and row.gaps < LOST_GAPS)
+        ):
+            self.undecided += 1
+            return
         if row.held is Held.UNDECIDED:
             self.undecided += 1
             self.open.setdefault((scene, row.cause), row.seen)

@@ -85,22 +85,6 @@ class Log:
         """The low watermark that was acknowledged by `t`."""
         return max((low for ack_t, low in self.low if ack_t <= t), default=0)
 
-    def least_times(self, offset: int) -> list[tuple[int, int]]:
-        """The acknowledgements of bytes at or above `offset`, in order of time."""
-        return sorted(
-            (one.ack_t, one.bytes)
-            for one in self.surely(END_OF_TIME)
-            if one.ack_t is not None and one.base >= offset
-        )
-
-    def most_times(self, offset: int) -> list[tuple[int, int]]:
-        """The sendings of bytes that may come to lie at or above `offset`, in order of time."""
-        return sorted(
-            (one.t, one.bytes)
-            for one in self.appends
-            if one.error in MAY_BE_THERE and (one.base < 0 or one.base >= offset)
-        )
-
 
 @dataclass(slots=True)
 class Topic:

@@ -23,6 +23,9 @@ FORMAT: Final = "purgatorio-wire/1"
 PROFILE: Final = "wire"
 """What stands in the place of a profile in results: the promises of a broker to its clients."""
 
+DRAWN: Final = "drawn"
+"""The scenes that were drawn, each with a number: `drawn#17`."""
+
 Kind = Literal["open", "request", "answer", "close", "stimulus", "control"]
 KINDS: Final[tuple[Kind, ...]] = ("open", "request", "answer", "close", "stimulus", "control")
 MAX_EVENTS: Final = 2_000_000

@@ -76,6 +76,11 @@ WIRE_CLAUSES: Final[dict[str, WireClause]] = {
             "DeleteRecords says the low watermark; OFFSET_OUT_OF_RANGE (1) below it, and for an offset beyond the end",
             DOCUMENTED,
         ),
+        WireClause(
+            "L1",
+            "ListOffsets says where a partition begins, and that it ends behind what is acknowledged",
+            DOCUMENTED,
+        ),
         WireClause("G0", "a join without a member id is sent one at once (79)", "KIP-394"),
         WireClause(
             "G1", "the first generation of an empty group waits for the declared initial delay", DOCUMENTED

@@ -25,8 +25,8 @@ class Row:
     seen: str = ""
     late: tuple[int, int] = (0, 0)
     """Of a late row: from when it was promised until it was answered; where it never was, until its limit."""
-    far: bool = True
-    """Of a late row: late by enough to be told from a short pause."""
+    gaps: float = 1.0
+    """Of a late row: by how much, in parts of the time by which a broken broker would be."""
 
 
 Rows: TypeAlias = Iterator[Row]
@@ -60,7 +60,7 @@ def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: i
     if by.held is Held.UNDECIDED:
         return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause)
     row = broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
-    return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), far=by.far)
+    return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), gaps=by.gaps)
 
 
 def after(t: int, t0: int) -> str:

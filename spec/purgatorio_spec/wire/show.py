@@ -43,13 +43,23 @@ def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Countere
 
 
 def _again(trace: WireTrace, scene: str, file: str) -> tuple[str, ...]:
-    """The command that plays the scene alone; of a drawn scene with its seed."""
+    """The command that plays the scene alone; of a drawn one its program."""
     header = trace.header
     if header is None:
         return (f"purgatorio check {shell_word(file)}",)
     base = scene.partition("#")[0]
     words = [f"purgatorio wire {shell_word(str(header.broker.get('address', '')))}"]
-    if base:
+    program = next(
+        (
+            text(event.body, "text")
+            for event in trace.events
+            if event.scene == scene and event.ev == "stimulus" and text(event.body, "what") == "program"
+        ),
+        "",
+    )
+    if program:
+        words.append(f"--program {shell_word(program)}")
+    elif base:
         words.append(f"--only {shell_word(base)}")
     seed = header.params.get("seed")
     if isinstance(seed, int):
@@ -125,7 +135,7 @@ def words(event: WireEvent) -> str:
     if event.ev == "answer":
         return f"= {event.err}" if event.err else f"= {_answer_words(event.api or '', body)}"
     if event.ev == "stimulus":
-        return text(body, "what")
+        return f"{text(body, 'what')} {text(body, 'text')}".strip()
     return f"{event.ev} by {event.by}" if event.by else event.ev
 
 

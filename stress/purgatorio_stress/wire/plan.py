@@ -8,23 +8,25 @@ deleted at the end, whatever the end is.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_spec.wire.bound import MS, Held
+from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import scene_of
-from purgatorio_spec.wire.judge import Wire, judge_scene, repeats
-from purgatorio_spec.wire.record import Declared, WireHeader
+from purgatorio_spec.wire.judge import LOST_GAPS, Wire, judge_scene, repeats
+from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
 from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
+from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, made_small, play_program
 from purgatorio_stress.wire.message import API_NAMES
 from purgatorio_stress.wire.play import Broker, Made, Play, SceneSkipped, Second, codes, first_of, number_of
-from purgatorio_stress.wire.recorder import Recorder
+from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
 __all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
 
@@ -43,6 +45,18 @@ MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
 FIRST_SESSION_MS: Final = 2000
+DRAWERS: Final = 16
+"""Drawn programs at a time, of three to six connections each."""
+PROGRAM_SECONDS: Final = 20.0
+SMALL_TRIES: Final = 60
+SMALL_AT_A_TIME: Final = 8
+MOST_SMALL: Final = 6
+"""The first drawn failures, one a clause, are made small."""
+
+
+def _fails(row: Row) -> bool:
+    """Whether a row of a drawn scene is one to look after: broken, or late as what was forgotten is."""
+    return row.held is Held.BROKEN or (row.held is Held.LATE and row.gaps >= LOST_GAPS)
 
 
 class NoBroker(Exception):
@@ -210,6 +224,8 @@ class Run:
     seed: int
     told: Callable[[str], None] = lambda line: None
     played: Callable[[], None] = lambda: None
+    drawn_seconds: float = 0.0
+    program: Program | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     _played: dict[str, int] = field(default_factory=dict)
 
@@ -233,6 +249,10 @@ class Run:
                 for one in scenes:
                     if one.area in _ALONE:
                         await self._until_judged(one, rest, control)
+                if self.program is not None:
+                    await self.play_least(self.program)
+                if self.drawn_seconds > 0:
+                    await self._draw(self.drawn_seconds)
         except TimeoutError:
             for one in scenes:
                 if one.name not in self._played:
@@ -278,15 +298,12 @@ class Run:
 
     def _learnt(self, name: str) -> bool:
         """Whether the scene ended at versions that are offered and end the connection; they are not used again."""
-        answered = {
-            (event.api, event.version) for event in self.recorder.all_events() if event.ev == "answer"
-        }
         scene = scene_of(name, self.recorder.by_scene[name], self.recorder.now())
         broken = {
             (one.api, one.version)
             for one in scene.exchanges
             if one.owed and one.answer is None and one.closed is not None and one.closed.by == "peer"
-            and (one.api, one.version) not in answered and "versions" not in name
+            and (one.api, one.version) not in self.recorder.answered and "versions" not in name
         }  # fmt: skip
         self.broker.broken |= broken
         return bool(broken)
@@ -311,17 +328,78 @@ class Run:
         self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
     ) -> bool:
         """Whether a late row is alone so far, or no row of a clause could be judged: then the scene is asked again."""
-        wire = Wire.of(self.header, self.recorder.all_events())
-        rows = judge_scene(wire, scene_of(name, self.recorder.by_scene[name], self.recorder.now()))
-        for row in rows:
+        open_: set[tuple[str, str]] = set()
+        for row in self._rows(self.recorder, name):
             if row.held is Held.LATE:
                 late[row.clause, row.cause].append(row)
-            if row.held is not Held.UNDECIDED:
+            if row.held is Held.UNDECIDED:
+                open_.add((row.clause, row.cause))
+            else:
                 decided[row.clause, row.cause] += 1
         alone = any(not repeats(held, decided[key]) for key, held in late.items())
-        return alone or any(
-            row.held is Held.UNDECIDED and (row.clause, row.cause) not in decided for row in rows
-        )
+        return alone or bool(open_ - set(decided))
+
+    def _rows(self, recorder: Recorder, name: str) -> list[Row]:
+        """What one scene of a record gave; the bounds are the run's."""
+        bounds = Bounds.of(self.broker.declared, self.recorder.by_scene[CONTROL])
+        wire = Wire(bounds, self.broker.offered, frozenset(self.recorder.answered))
+        return judge_scene(wire, scene_of(name, recorder.by_scene[name], recorder.now()))
+
+    async def _draw(self, seconds: float) -> None:
+        """Play drawn programs, several at a time; the first that breaks each clause is made small and played again."""
+        loop = asyncio.get_running_loop()
+        ends, numbers = loop.time() + seconds, itertools.count()
+        played: dict[str, Program] = {}
+
+        async def worker() -> None:
+            while loop.time() < ends and self.recorder.events < MAX_EVENTS // 2:
+                name = f"{DRAWN}#{next(numbers)}"
+                played[name] = drawn(random.Random(f"{self.seed} {name}"))
+                if not await self._program(self.recorder, name, played[name]):
+                    return
+
+        self.told(f"playing drawn programs for {seconds:g} s")
+        await asyncio.gather(*(worker() for _ in range(DRAWERS)))
+        seen: set[str] = set()
+        for name, program in played.items():
+            for row in self._rows(self.recorder, name):
+                if _fails(row) and row.clause not in seen and len(seen) < MOST_SMALL:
+                    seen.add(row.clause)
+                    await self._make_small(program, row)
+
+    async def _program(self, recorder: Recorder, name: str, program: Program) -> bool:
+        """Play one; whether it could be."""
+        play = Play(self.broker, recorder, name, random.Random(name))
+        try:
+            async with asyncio.timeout(PROGRAM_SECONDS):
+                await play_program(play, program)
+        except (NoAnswer, SceneSkipped, TimeoutError) as why:
+            self.told(f"{name} broke off: {why}")
+            return False
+        finally:
+            play.close_all()
+        return True
+
+    async def _make_small(self, program: Program, row: Row) -> None:
+        """Leave out what the failing does not need, beside the record; then play what is left three times into it."""
+        tries = itertools.count()
+
+        async def fails(smaller: Program) -> bool:
+            silent, name = Recorder(clock=self.recorder.now), f"{LEAST_SCENE}-{next(tries)}#1"
+            await self._program(silent, name, smaller)
+            return any(
+                _fails(one) and (one.clause, one.cause) == (row.clause, row.cause)
+                for one in self._rows(silent, name)
+            )
+
+        least = await made_small(program, fails, SMALL_TRIES, SMALL_AT_A_TIME)
+        self.told(f"{row.clause} {row.cause} by {least.steps} of {program.steps} drawn steps: {least}")
+        await self.play_least(least, f"{LEAST_SCENE}-{row.clause}")
+
+    async def play_least(self, program: Program, name: str = LEAST_SCENE) -> None:
+        """Play a program three times."""
+        for repetition in range(1, REPETITIONS + 1):
+            await self._program(self.recorder, f"{name}#{repetition}", program)
 
     def _skip(self, spec: SceneSpec, why: str) -> None:
         for clause in spec.clauses:

@@ -205,12 +205,13 @@ class Play:
         max_wait_ms: int,
         min_bytes: int = 1,
         epoch: int = -1,
+        room: int = 1 << 20,
     ) -> Sent:
         """A fetch of partitions, given as topic, number and offset."""
         by_topic: dict[str, list[Mapping[str, object]]] = {}
         for topic, number, offset in parts:
             by_topic.setdefault(topic, []).append(
-                {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 20,
+                {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                  "current_leader_epoch": epoch}
             )  # fmt: skip
         topics = [{"topic": topic, "partitions": asked} for topic, asked in by_topic.items()]

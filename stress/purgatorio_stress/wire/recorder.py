@@ -12,7 +12,7 @@ from typing import Final
 
 from purgatorio_spec.wire.record import MAX_EVENTS, Kind, WireEvent
 
-__all__ = ["Recorder"]
+__all__ = ["CONTROL", "Recorder"]
 
 CONTROL: Final = ""
 """The scene of events that belong to none."""
@@ -29,6 +29,8 @@ class Recorder:
         self.now = clock
         self.dropped = 0
         self.open_connections = 0
+        self.answered: set[tuple[str, int]] = set()
+        """The APIs and versions that were ever answered."""
         self.by_scene: dict[str, list[WireEvent]] = defaultdict(list)
         self._write = write
         self._next_i = 0
@@ -68,9 +70,7 @@ class Recorder:
             t_from, late_ns, rtt_ns,
         )  # fmt: skip
         self.by_scene[scene].append(event)
+        if ev == "answer" and api is not None and version is not None:
+            self.answered.add((api, version))
         self._write(event)
         return i
-
-    def all_events(self) -> list[WireEvent]:
-        """Everything so far, in order."""
-        return sorted((event for events in self.by_scene.values() for event in events), key=lambda one: one.i)

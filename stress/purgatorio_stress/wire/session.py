@@ -13,6 +13,7 @@ from pathlib import Path
 from purgatorio_spec.wire.file import WireWriter
 from purgatorio_spec.wire.record import Declared, WireEvent, WireHeader
 from purgatorio_stress.wire.connection import Address
+from purgatorio_stress.wire.drawn import Program
 from purgatorio_stress.wire.plan import Run, SceneSpec, look_at
 from purgatorio_stress.wire.play import Second
 from purgatorio_stress.wire.recorder import Recorder
@@ -33,6 +34,10 @@ class Asked:
     seed: int = 0
     second: Second | None = None
     pid: int | None = None
+    drawn_seconds: float = 0.0
+    """How long drawn programs are played."""
+    program: Program | None = None
+    """One that is played three times."""
 
 
 async def record(
@@ -61,7 +66,7 @@ async def record(
     for event in first:
         out.write(event)
     writer[0] = out.write
-    playing = Run(broker, recorder, header, asked.seed, told, played)
+    playing = Run(broker, recorder, header, asked.seed, told, played, asked.drawn_seconds, asked.program)
     try:
         await playing.play(list(asked.scenes), asked.seconds)
     except BaseException:

@@ -1,0 +1,248 @@
+"""Drawn scenes: a few lanes that append, read, delete and look at a few partitions of a topic of their own.
+
+A program is drawn from a seed, written as one line of text, played, and judged by the clauses like any scene; what a
+partition adds to a waiting fetch is said by the spec's decision table. One that fails is made small by playing parts of
+it again. Lanes are apart by `;`, steps by spaces:
+
+    a0*2x100/-1          append to partition 0: 2 records of 100 bytes, acks -1
+    r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes
+    d0m                  delete the records of partition 0 before its middle
+    l0e                  look up the offset of its end, by ListOffsets
+    w25                  wait 25 ms
+
+Places: f offset 0, s start, m middle, e end (behind what was acknowledged), b far beyond the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from purgatorio_stress.wire.connection import Connection, Got, NoAnswer
+from purgatorio_stress.wire.play import Play, first_of, number_of
+
+__all__ = ["LEAST_SCENE", "Program", "ProgramBroken", "drawn", "made_small", "parsed", "play_program"]
+
+LEAST_SCENE: Final = "drawn-least"
+"""What a program is played as once it has been made small, or was given."""
+MOST_STEPS: Final = 1000
+MOST_PARTITION: Final = 9
+MOST_WAIT_MS: Final = 30_000
+MOST_BYTES: Final = 100_000
+PATIENCE_S: Final = 6.0
+BEYOND: Final = 1000
+LATEST, EARLIEST = -1, -2
+_STEP: Final = re.compile(
+    r"a(?P<into>\d)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
+    r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
+    r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})"
+)
+
+
+class ProgramBroken(ValueError):
+    """A text that is no program, and what is wrong with it."""
+
+
+Lane = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Lanes of steps, each step in its text."""
+
+    lanes: tuple[Lane, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(" ".join(lane) for lane in self.lanes)
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.lanes))
+
+    @property
+    def partitions(self) -> int:
+        """How many its topic needs."""
+        named = re.findall(r"(?<![\d*x/-])(?:[adlr]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
+        return max(map(int, named), default=0) + 1
+
+    def without(self, lane: int, first: int, last: int) -> Program:
+        """The program without these steps of a lane; an empty lane is left out."""
+        kept = (*self.lanes[lane][:first], *self.lanes[lane][last:])
+        return Program((*self.lanes[:lane], *((kept,) if kept else ()), *self.lanes[lane + 1 :]))
+
+
+def parsed(text: str) -> Program:
+    """The program of a text. ProgramBroken where it is none, or too long."""
+    lanes = tuple(tuple(lane.split()) for lane in text.split(";") if lane.strip())
+    program = Program(lanes)
+    for step in (step for lane in lanes for step in lane):
+        if _STEP.fullmatch(step) is None:
+            raise ProgramBroken(f"{step!r} is no step: see the steps in docs/wire.md")
+    if not lanes or program.steps > MOST_STEPS:
+        raise ProgramBroken(f"{program.steps} steps: write 1 to {MOST_STEPS}")
+    return program
+
+
+def drawn(rng: random.Random) -> Program:
+    """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
+    partitions = rng.randint(1, 3)
+    size = rng.choice((20, 100, 100, 1000))
+
+    def place() -> str:
+        return f"{rng.randrange(partitions)}{rng.choice('eeeeeefsmmb')}"
+
+    def read() -> str:
+        parts = {one[0]: one for one in (place() for _ in range(rng.choice((1, 1, 2, 2, partitions))))}
+        wait = rng.choice((0, 0, 50, 200, 1000, 1000))
+        least = rng.choice(
+            (0, 1, 1, size + 100, size + 100, 2 * (size + 60), 3 * size, 100_000 if wait <= 200 else 2 * size)
+        )
+        room = rng.choice((1 << 20, 1 << 20, 1 << 20, size + 50))
+        return f"r{'+'.join(parts.values())}/{wait}/{least}/{room}"
+
+    def step() -> str:
+        kind = rng.choices("arldw", (10, 8, 2, 1, 2))[0]
+        if kind == "a":
+            acks = rng.choice((1, 1, -1, -1, 0))
+            return f"a{rng.randrange(partitions)}*{rng.choice((1, 1, 1, 2, 5))}x{size}/{acks}"
+        if kind == "r":
+            return read()
+        if kind == "d":
+            return f"d{rng.randrange(partitions)}{rng.choice('smeb')}"
+        if kind == "l":
+            return f"l{rng.randrange(partitions)}{rng.choice('se')}"
+        return f"w{rng.choice((1, 5, 20, 100))}"
+
+    return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is acknowledged of one partition: where places are."""
+
+    bases: list[int] = field(default_factory=lambda: [0])
+    end: int = 0
+    low: int = 0
+
+    def at(self, place: str) -> int:
+        if place in "fs":
+            return self.low if place == "s" else 0
+        if place == "m":
+            above = [base for base in self.bases if base >= self.low] or [self.low]
+            return above[len(above) // 2]
+        return self.end + (BEYOND if place == "b" else 0)
+
+
+@dataclass(slots=True)
+class _Playing:
+    """One program on its topic."""
+
+    play: Play
+    topic: str
+    known: dict[int, _Known]
+
+    async def lane(self, steps: Lane) -> None:
+        conn = await self.play.open("lane")
+        for step in steps:
+            said = _STEP.fullmatch(step)
+            assert said is not None
+            try:
+                await self._step(conn, said)
+            except NoAnswer:
+                return
+
+    async def _step(self, conn: Connection, said: re.Match[str]) -> None:
+        if said["into"]:
+            await self._append(
+                conn, int(said["into"]), int(said["count"]), int(said["size"]), int(said["acks"])
+            )
+        elif said["parts"]:
+            parts = [(int(one[0]), self.known[int(one[0])].at(one[1])) for one in said["parts"].split("+")]
+            wait_ms = min(int(said["wait"]), MOST_WAIT_MS)
+            sent = self.play.fetch(
+                conn, [(self.topic, number, offset) for number, offset in parts], max_wait_ms=wait_ms,
+                min_bytes=int(said["least"]), room=int(said["room"]),
+            )  # fmt: skip
+            await sent.within(wait_ms / 1000 + PATIENCE_S)
+        elif said["cut"]:
+            await self._delete(conn, int(said["cut"]), said["before"])
+        elif said["asked"]:
+            if self.play.broker.version("list_offsets") is not None:
+                part = {
+                    "partition_index": int(said["asked"]), "current_leader_epoch": -1,
+                    "timestamp": EARLIEST if said["where"] == "s" else LATEST,
+                }  # fmt: skip
+                asked = {"replica_id": -1, "topics": [{"name": self.topic, "partitions": [part]}]}
+                await self.play.ask(conn, "list_offsets", asked, PATIENCE_S)
+        else:
+            await self.play.pause(min(int(said["rest"]), MOST_WAIT_MS))
+
+    async def _append(self, conn: Connection, number: int, count: int, size: int, acks: int) -> None:
+        size = min(size, MOST_BYTES // max(count, 1))
+        sent = self.play.produce(conn, self.topic, number, acks=acks, size=size, records=max(count, 1))
+        if acks == 0:
+            return
+        said = first_of(first_of((await sent.within(PATIENCE_S)).body, "responses"), "partition_responses")
+        base = number_of(said, "base_offset", -1)
+        if base >= 0 and not number_of(said, "error_code"):
+            known = self.known[number]
+            known.bases.append(base)
+            known.end = max(known.end, base + max(count, 1))
+
+    async def _delete(self, conn: Connection, number: int, place: str) -> None:
+        if self.play.broker.version("delete_records") is None:
+            return
+        known = self.known[number]
+        part = {"partition_index": number, "offset": known.at(place)}
+        asked = {"topics": [{"name": self.topic, "partitions": [part]}], "timeout_ms": 5000}
+        got: Got = await self.play.ask(conn, "delete_records", asked, PATIENCE_S)
+        said = first_of(first_of(got.body, "topics"), "partitions")
+        if not number_of(said, "error_code", -1):
+            known.low = max(known.low, number_of(said, "low_watermark"))
+
+
+async def play_program(play: Play, program: Program) -> None:
+    """Play a program on a new topic; what it was stands in the record."""
+    topic = await play.topic(partitions=program.partitions)
+    play.stimulus("program", text=str(program))
+    playing = _Playing(play, topic, {number: _Known() for number in range(MOST_PARTITION + 1)})
+    await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))
+
+
+async def made_small(
+    program: Program, fails: Callable[[Program], Awaitable[bool]], tries: int, at_a_time: int
+) -> Program:
+    """The smallest program found that still fails: lanes are left out, then halves of lanes, then steps."""
+    left = tries
+    while left > 0:
+        candidates = [one for one in _smaller(program) if one.lanes]
+        found: Program | None = None
+        for first in range(0, len(candidates), at_a_time):
+            some = candidates[first : first + min(at_a_time, left)]
+            if not some:
+                return program
+            left -= len(some)
+            failed = await asyncio.gather(*(fails(one) for one in some))
+            found = next((one for one, bad in zip(some, failed, strict=True) if bad), None)
+            if found is not None:
+                break
+        if found is None:
+            return program
+        program = found
+    return program
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    for number, lane in enumerate(program.lanes):
+        yield program.without(number, 0, len(lane))
+    for number, lane in enumerate(program.lanes):
+        size = len(lane) // 2
+        while size:
+            for first in range(0, len(lane), size):
+                yield program.without(number, first, first + size)
+            size //= 2

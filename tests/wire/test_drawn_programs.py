@@ -1,0 +1,90 @@
+"""Drawn programs: their text, how they are made small, and what they find in a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire.file import WireTrace
+from purgatorio_spec.wire.judge import judge_file
+from purgatorio_spec.wire.record import Declared
+from purgatorio_spec.wire.show import counterexamples
+from purgatorio_stress.mutant.patch import patched
+from purgatorio_stress.socket_broker.mutants import FELT
+from purgatorio_stress.socket_broker.running import Running
+from purgatorio_stress.socket_broker.settings import Settings
+from purgatorio_stress.wire.connection import Address
+from purgatorio_stress.wire.drawn import Program, ProgramBroken, drawn, made_small, parsed
+from purgatorio_stress.wire.session import Asked, record
+
+
+def driven(path: Path, seconds: float = 0.0, program: str = "") -> tuple[WireTrace, RunResult]:
+    """Play against our own broker, in this process, and judge."""
+    with Running(Settings(port=0)) as broker:
+        asked = Asked(
+            Address("127.0.0.1", broker.port), "here", (), Declared(), 120,
+            drawn_seconds=seconds, program=parsed(program) if program else None,
+        )  # fmt: skip
+        asyncio.run(record(asked, path, lambda line: None))
+    return judge_file(path)
+
+
+def test_a_program_is_its_text() -> None:
+    for seed in range(300):
+        program = drawn(random.Random(seed))
+        assert parsed(str(program)) == program
+        assert 1 <= program.partitions <= 3
+
+
+def test_the_partitions_of_a_program_are_those_that_it_names() -> None:
+    assert parsed("a2*5x100/-1; r0e+4s/1000/300/400; w25").partitions == 5
+    assert parsed("a0*1x20/1 r0e/10/1/100").partitions == 1
+    assert parsed("d3m; l1s").partitions == 4
+
+
+@pytest.mark.parametrize(
+    "text", ["", ";", "a0", "r0e/1/1", "x1", "a0*1x1/1 " * 1001, "r0q/1/1/1", "w-1", "w1e9"]
+)
+def test_what_is_no_program_is_refused(text: str) -> None:
+    with pytest.raises(ProgramBroken):
+        parsed(text)
+
+
+def test_a_program_is_made_small() -> None:
+    async def fails(program: Program) -> bool:
+        steps = [step for lane in program.lanes for step in lane]
+        return "d0m" in steps and "l0e" in steps
+
+    program = parsed("w1 w2 d0m w3; w4 w5 w6; w7 l0e w8 w9 w10")
+    assert str(asyncio.run(made_small(program, fails, 100, 4))) == "d0m; l0e"
+
+
+def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
+    _, result = driven(tmp_path / "wire.jsonl", 1.0)
+    assert result.verdict is Verdict.PASS, [
+        one for one in result.clauses.values() if one.causes or one.reason
+    ]
+    for clause in ("X1", "F1", "F4", "P1", "L1"):
+        assert result.clauses[clause].occasions, clause
+
+
+@pytest.mark.parametrize(
+    ("name", "clause"),
+    [("min-bytes-by-partition", "F7"), ("below-start-served", "D1"), ("fetch-never-waits", "F1")],
+)
+def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
+    name: str, clause: str, tmp_path: Path
+) -> None:
+    program = "a0*1x100/1 r0e+1e/1000/240/1048576; w60 a0*1x100/1 a1*1x100/1"
+    if clause == "D1":
+        program = "a0*1x100/1 a0*1x100/1 a0*1x100/1 d0m r0f/0/1/1000"
+    with patched(FELT[name].patches):
+        trace, result = driven(tmp_path / "wire.jsonl", program=program)
+    assert result.clauses[clause].verdict is Verdict.VIOLATED, result.clauses[clause]
+    (shown, *_) = [one for key, one in counterexamples(trace, result).items() if key.clause == clause]
+    assert "--program" in " ".join(shown.again)
