@@ -287,6 +287,32 @@ def d1_beyond(s: Story, bad: bool) -> None:
     delete_records(s, 20, 99, 99 if bad else -1, 0 if bad else 1)
 
 
+def listed(s: Story, t: float, which: int, offset: int, error: int = 0) -> None:
+    part = {"partition_index": 0, "timestamp": which, "current_leader_epoch": -1}
+    said = {"partition_index": 0, "offset": offset, "error_code": error}
+    s.ask(t, "list_offsets", {"topics": [{"name": "t", "partitions": [part]}]}, t + 1,
+          {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+
+
+def l1(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0)
+    listed(s, 20, -1, 0 if bad else 1)
+
+
+def l1_start(s: Story, bad: bool) -> None:
+    s.topic()
+    for offset in range(3):
+        s.produce(10 + offset, 10.5 + offset, offset)
+    delete_records(s, 20, 2, 2)
+    listed(s, 30, -2, 0 if bad else 2)
+
+
+def l1_refused(s: Story, bad: bool) -> None:
+    s.topic()
+    listed(s, 20, -1, 0, 3 if bad else 0)
+
+
 def g0(s: Story, bad: bool) -> None:
     s.join(10, 11, "", 1 if bad else -1, error=0 if bad else 79, leader="a", told="a", given="a")
 
@@ -466,7 +492,8 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
     "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed), "P3": (p3,), "P4": (p4,), "P5": (p5, p5_late),
-    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "D1": (d1, d1_below, d1_beyond), "G0": (g0,),
+    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "D1": (d1, d1_below, d1_beyond), "L1": (l1, l1_start, l1_refused),
+    "G0": (g0,),
     "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_told), "G4": (g4, g4_waits),
     "G5": (g5, g5_share, g5_late), "G6": (g6, g6_not_out, g6_late), "G7": (g7, g7_late, g7_long_join), "G8": (g8,),
     "G9": (g9, g9_unknown), "G10": (g10,), "C1": (c1, c1_files),
