@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from golden import Golden
@@ -29,3 +31,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compares a text with its golden file."""
     return Golden(bool(request.config.getoption("--refresh-golden")))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait, for a timer, a JVM or a child."""
+    return (os.cpu_count() or 1) + 1

@@ -36,8 +36,9 @@ from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import Coded, coded
 
-SEEDS: Final = (*range(1_200), 1_273, 2_074, 7_594)
-"""The last ones have what is rare: calls recorded as points, a time beyond the limit that makes a difference."""
+RARE: Final = (300, 318, 456, 500, 582, 666, 751, 854, 863, 888, 1_084, 1_095, 1_096, 1_273, 2_074, 7_594)
+"""What the first runs lack: for each rule and each odd operation a run or two that shows its loss (found by the twins
+below over 10,000 seeds; where the generator changes, they fail and others are to be looked for)."""
 ENDINGS: Final = (NOTHING_LOST, NOTHING_LOST, NOTHING_LOST, CUT, DROPPED)
 
 
@@ -117,9 +118,10 @@ Expecting = tuple[Played, Mapping[str, Expected]]
 
 
 @pytest.fixture(scope="module")
-def many() -> list[Expecting]:
-    """Runs that are the same each time, and what the clauses say of each operation."""
-    played = [Played.of(sampled(seed), seed) for seed in SEEDS]
+def many(request: pytest.FixtureRequest) -> list[Expecting]:
+    """Runs that are the same each time, and what the clauses say of each operation; 1,200 with --slow."""
+    first = range(1_200 if request.config.getoption("--slow") else 300)
+    played = [Played.of(sampled(seed), seed) for seed in dict.fromkeys((*first, *RARE))]
     some = [one for one in played if one.table.num_rows]
     for one in some:
         one.concluded()  # which closes what is open
@@ -156,7 +158,7 @@ def in_rows(one: Expected, table: pa.Table) -> Expected:
 def test_the_rules_never_say_less_than_the_clauses(many: list[Expecting]) -> None:
     """An operation that the rules pass over is never judged: a miss would be a false PASS."""
     assert not list(missed(many))
-    assert sum(len(expected) for _, expected in many) > 2_000
+    assert sum(len(expected) for _, expected in many) > 500
 
 
 @pytest.mark.parametrize("clause", RULES)
@@ -199,8 +201,8 @@ def test_checks_are_mostly_counted_by_columns(many: list[Expecting]) -> None:
     """The counting half has plenty that it is sure of, and some that it is not."""
     sure = sum(played.fold._thread_checks.sure for played, _ in many)
     doubtful = sum(len(part.c) for played, _ in many for part in played.fold._thread_checks.doubtful)
-    assert sure > 500
-    assert doubtful > 50
+    assert sure > 130
+    assert doubtful > 13
 
 
 def test_rows_are_the_same_in_64_bits() -> None:

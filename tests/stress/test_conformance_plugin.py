@@ -228,12 +228,12 @@ def verdicts(report: Path) -> dict[str, tuple[str, str]]:
 
 def test_many_processes_give_the_verdicts_of_one(toy: pytest.Pytester) -> None:
     """`-n 2` as `-n auto` does: the same tests by name, the same verdicts."""
-    some = ("-q", "--purgatorio-clause", "T1", "--purgatorio-clause", "T3")
+    some = ("-q", "--purgatorio-clause", "T1")
     toy.runpytest_inprocess(*some, "--junitxml=one.xml")
     many = toy.runpytest_subprocess(*some, "-n", "2", "--junitxml=many.xml")
     assert "failed" in many.parseoutcomes()
     one = verdicts(toy.path / "one.xml")
-    assert len(one) > 30
+    assert len(one) > 10
     assert verdicts(toy.path / "many.xml") == one
 
 
