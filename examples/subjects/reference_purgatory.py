@@ -4,18 +4,20 @@
 
 It shows how to wrap an implementation with threads: a worker for each lane; every event names the call it was made
 from (`during`) or else its thread (`th`); one lock, so that lines are whole and in the order in which things happened;
-gates, at which a thread waits for the word to go on, while the reader reads on.
+gates, at which a thread waits for the word to go on, while the reader reads on; steps, which in Python are lines.
 With the argument `pending-flag` it is of that dialect, else of `locked`.
 """
 
 import itertools
 import json
+import os
 import queue
 import random
 import sys
 import threading
 import time
 
+import purgatorio
 from purgatorio import (
     LOCKED,
     PENDING_FLAG,
@@ -44,7 +46,7 @@ def event(m, **fields):
     """An event, with where it was made."""
     call = getattr(here, "call", None)
     place = {"th": threading.current_thread().name} if call is None else {"during": call}
-    say(m=m, **fields, **place)
+    say(m=m, **{**place, **fields})
 
 
 class Gates:
@@ -53,7 +55,7 @@ class Gates:
     def __init__(self):
         self.places, self.numbers, self.held, self.dwells = (), itertools.count(), {}, False
 
-    def stop(self, f, op):
+    def stop(self, f, op, **place):
         """Called at the place `f`: the thread makes the calls that it is told to, until it may go on."""
         if f not in self.places:
             if not self.places and self.dwells and random.random() < 1 / 8:
@@ -61,7 +63,7 @@ class Gates:
             return
         hold, calls, outer = next(self.numbers), queue.SimpleQueue(), getattr(here, "call", None)
         self.held[hold] = calls
-        event("held", hold=hold, f=f, id=op)
+        event("held", hold=hold, f=f, id=op, **place)
         while (call := calls.get())["m"] != "go":
             answer(call)
         here.call = outer
@@ -75,6 +77,33 @@ class Gates:
 
 
 gates = Gates()
+
+
+class Steps:
+    """Counts the lines of the purgatory's code that a thread comes to, and stops it at the one that was asked for."""
+
+    CODE = os.path.dirname(purgatorio.__file__)
+
+    def __init__(self, call):
+        self.call, self.left = call["n"], call.get("step")
+
+    def __enter__(self):
+        if self.left is not None:
+            sys.settrace(self.function)
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def function(self, frame, event, arg):
+        return self.line if frame.f_code.co_filename.startswith(self.CODE) else None
+
+    def line(self, frame, event, arg):
+        if event == "line" and self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                gates.stop("step", None, during=self.call, th=None)
+        return self.line
 
 
 class Within:
@@ -245,6 +274,7 @@ DESCRIPTION = {
         "timer_add",
         "timer_cancel",
         "timer_fire",
+        "step",
     ],
 }
 runs = []
@@ -254,7 +284,8 @@ def answer(call):
     """Make the call on this thread, and answer it."""
     here.call = call["n"]
     try:
-        result = runs[-1].answer(call)
+        with Steps(call):
+            result = runs[-1].answer(call)
     except Exception as error:
         result = {"err": type(error).__name__}
     say(m="answer", n=call["n"], **result)

@@ -147,6 +147,21 @@ def test_a_held_thread_makes_calls_where_it_stands() -> None:
     ]
 
 
+def test_a_call_stops_at_a_step_once_and_only_if_it_was_asked_to() -> None:
+    """The step is nobody's function: the call has it on its thread, and goes on after it."""
+    scene = Scene(Start("purgatory", "virtual", gates=("step",)), *PURGATORY)
+    first = scene.talk.calls
+    assert b'"step":4' in scene.talk.ask(Check("k"), step=4)
+    scene.talk.ask(Check("k"), lane=1)
+    with pytest.raises(Misbehaved, match="in no call that was to stop"):
+        scene.hear("held", f'"hold":7,"f":"step","during":{first + 1}')
+    scene.hear("held", f'"hold":8,"f":"step","during":{first}')
+    assert scene.talk.loose() == {"caller-1"}
+    scene.talk.ask(Go((8,)))
+    with pytest.raises(Misbehaved, match="or again"):
+        scene.hear("held", f'"hold":9,"f":"step","during":{first}')
+
+
 def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> None:
     """`enter` and `leave` of `on_complete` are `completed` with time inside."""
     scene = Scene(*PURGATORY)

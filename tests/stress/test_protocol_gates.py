@@ -50,3 +50,22 @@ def test_a_task_is_held_in_javascript_while_others_are_called(tmp_path: Path) ->
     run = gated((NODE or "node", str(EXAMPLES / "toy_wheel.js")), tmp_path)
     assert run.verdict is Verdict.PASS
     assert run.clauses["T3"].occasions > 20
+
+
+WHICH_PATH = Path(__file__).resolve().parents[1] / "which_path.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mutant", "clause"), [(0, ""), (3, "O4"), (4, "O4"), (19, "O1"), (51, "T4"), (52, "T5")]
+)
+def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: str, tmp_path: Path) -> None:
+    """No callback is near, and no luck needed: each call of the reference is stopped at each of its lines."""
+    reference = (sys.executable, str(EXAMPLES / "reference_purgatory.py"))
+    served = (sys.executable, str(WHICH_PATH), "--serve", str(mutant))
+    subjects = command_subjects(served if mutant else reference, time="virtual")
+    (record,) = record_runs([one for one in subjects if one.mode == "virtual-gates"], tmp_path)
+    assert record.path is not None, record.failure
+    (run,) = check_files([record.path]).runs
+    broken = {name for name, found in run.clauses.items() if found.violations}
+    assert clause in broken if clause else run.verdict is Verdict.PASS

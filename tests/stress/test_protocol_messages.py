@@ -120,10 +120,12 @@ def test_the_page_names_every_kind_of_misbehaviour() -> None:
 
 
 @pytest.mark.parametrize("call", EVERY_CALL, ids=lambda call: type(call).__name__)
-@pytest.mark.parametrize(("lane", "hold"), [(0, None), (3, None), (0, 5)])
-def test_every_call_is_as_the_schema_says(call: Call, lane: int, hold: int | None) -> None:
+@pytest.mark.parametrize(
+    ("lane", "hold", "step"), [(0, None, None), (3, None, None), (0, 5, None), (2, None, 0)]
+)
+def test_every_call_is_as_the_schema_says(call: Call, lane: int, hold: int | None, step: int | None) -> None:
     """What the driver writes, it writes as published; its line fits a pipe's atomic write."""
-    line = call_line(12, call, lane, hold)
+    line = call_line(12, call, lane, hold, step)
     VALIDATOR.validate(json.loads(line))
     assert len(line) < 4096
 

@@ -10,7 +10,8 @@ thread of the trace, `caller-0` for lane 0; any other is on the thread that it n
 made from within the one call under way in virtual time, and on the thread `subject` in real time.
 
 Gates: a thread that is `held` does nothing until it is let go but make the calls that are asked of it (`hold`); those
-are recorded on its thread, inside the callback in which it stands.
+are recorded on its thread, inside the callback in which it stands. A call may ask for one stop at a step of the
+subject's own code (`step`); there the thread has no callback around it, and is asked for nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, State
 from purgatorio_stress.protocol.message import (
     SPOKEN,
+    STEP,
     Add,
     Advance,
     Answer,
@@ -89,6 +91,8 @@ class _OpenCall:
     log: ThreadLog
     ticket: int
     asked_t: int
+    stops: bool = False
+    """Whether it was asked to stop at a step, and has not yet."""
 
 
 @dataclass(slots=True)
@@ -193,6 +197,10 @@ class Conversation:
         """The threads that stand at gates and can be let go: those that make no call there."""
         return [hold for hold in self._holds.values() if hold.making is None]
 
+    def under_add(self, task: str) -> bool:
+        """Whether the `add` of this task is under way."""
+        return any(isinstance(one.call, Add) and one.call.id == task for one in self._open.values())
+
     def makes_sense(self, call: Call) -> bool:
         """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
         if isinstance(call, Go):
@@ -205,11 +213,12 @@ class Conversation:
         lane: int = 0,
         *,
         hold: int | None = None,
+        step: int | None = None,
         before_sending: Callable[[], None] | None = None,
     ) -> bytes:
         """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record.
 
-        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither.
+        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither. `step`: where it stops.
         """
         number, self._next = self._next, self._next + 1
         of_lane = None if hold is not None or isinstance(call, Go) else lane
@@ -231,10 +240,11 @@ class Conversation:
                 assert self._holds[gone].making is None, "it has a call under way"
                 del self._holds[gone]
         asked_t = self._earliest_t()
-        self._open[number] = _OpenCall(call, of_lane, log, self._begin(log, call, asked_t), asked_t)
+        ticket = self._begin(log, call, asked_t)
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, step is not None)
         if before_sending is not None:
             before_sending()
-        return call_line(number, call, lane, hold)
+        return call_line(number, call, lane, hold, step)
 
     def _earliest_t(self) -> int:
         """The earliest that the subject can take for now: under an `advance` without an answer the time before it."""
@@ -294,6 +304,11 @@ class Conversation:
                 "wrong-id", f"held at {said.f} of {said.id!r}, which was never added or registered"
             )
         thread, _ = self._thread(said)
+        if said.f == STEP:
+            asked = None if said.during is None else self._open[said.during]
+            if asked is None or not asked.stops:
+                raise Misbehaved("rubbish", "it stops at a step in no call that was to stop at one, or again")
+            asked.stops = False
         if len(self._holds) >= _MAX_THREADS:
             raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
         self._held_before.add(said.hold)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.protocol.conversation import Misbehaved
-from purgatorio_stress.protocol.message import PROTOCOL, REPORTABLE, Description
+from purgatorio_stress.protocol.message import PROTOCOL, REPORTABLE, STEP, Description
 
 __all__ = ["Part", "check_description", "header_of", "parts_of", "profile_of", "reported"]
 
@@ -54,7 +54,8 @@ def check_description(description: Description) -> None:
     newer = [*description.gates, *_SINCE_1_1.intersection(description.capabilities)]
     if newer and description.protocol == PROTOCOL:
         raise Misbehaved("rubbish", f"{PROTOCOL} does not know {newer[0]}: it came with {PROTOCOL}.1")
-    own = [place for place in description.gates if place not in REPORTABLE and not place.startswith("x_")]
+    known = (*REPORTABLE, STEP)
+    own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:
         raise Misbehaved("rubbish", f"a gate at {own[0]!r}: a place of its own is called x_...")
     declared = "cancel-barrier" in description.capabilities

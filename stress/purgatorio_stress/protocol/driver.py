@@ -17,9 +17,9 @@ from purgatorio_spec.trace.record import Header
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
-from purgatorio_stress.protocol.gate_program import CLASSES, gate_programs
+from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, Orders, PlayedOrder
-from purgatorio_stress.protocol.message import Describe, Description
+from purgatorio_stress.protocol.message import STEP, Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
@@ -97,7 +97,9 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     if mode == "real-free":
         return bool(free_programs(description, part))
     return not mode.endswith("-gates") or any(
-        program.ruled_out(description, virtual=virtual) is None for program in gate_programs(part, 0, 0)
+        program.ruled_out(description, virtual=virtual) is None
+        or (STEP in description.gates and program.steps(description, virtual=virtual) is None)
+        for program in gate_programs(part, delays_for(description, 0))
     )
 
 

@@ -18,6 +18,8 @@ from purgatorio_stress.protocol.gate_program import (
     GateProgram,
     Inside,
     LaneCall,
+    Until,
+    delays_for,
     gate_programs,
     named_in,
 )
@@ -40,11 +42,7 @@ _EARLY_S: Final = 0.001
 
 def free_programs(description: Description, part: Part) -> tuple[GateProgram, ...]:
     """Those that the subject can be put through without any gate."""
-    tick_ns = max(description.tick_ns or MS, description.unit_ns)
-    soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
-    far_ns = min(_FAR_NS, description.most_delay_ns)
-    unit_ns = description.unit_ns
-    programs = gate_programs(part, soon_ns - soon_ns % -unit_ns, far_ns - far_ns % unit_ns)
+    programs = gate_programs(part, delays_for(description, _FAR_NS))
     return tuple(
         one for one in programs if len(one.lanes) > 1 and one.ruled_out(description, free=True) is None
     )
@@ -131,8 +129,8 @@ class _Round:
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
     """Without the expiries, which come by themselves."""
-    assert not any(isinstance(call, Inside) for call in calls), "nobody stands in a callback"
-    return [call for call in calls if not isinstance(call, Expiry | Inside)]
+    assert not any(isinstance(call, Inside | Until) for call in calls), "nobody stands in a callback"
+    return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 
 
 def _come_to_rest(talk: Talk, far_ns: int) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.message import (
+    STEP,
     Add,
     Call,
     Cancel,
@@ -24,8 +25,19 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
+from purgatorio_stress.subject.plan import MS
 
-__all__ = ["CLASSES", "Expiry", "GateProgram", "Inside", "gate_programs", "named_in"]
+__all__ = [
+    "CLASSES",
+    "Delays",
+    "Expiry",
+    "GateProgram",
+    "Inside",
+    "Until",
+    "delays_for",
+    "gate_programs",
+    "named_in",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +56,23 @@ class Inside:
     call: Call
 
 
-LaneCall = Call | Expiry | Inside
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Virtual time goes on to `before_ns` before the time-out of this operation, or the deadline of this task: a timer
+    with levels moves it to finer ones on the way."""
+
+    id: str
+    before_ns: int
+
+
+LaneCall = Call | Expiry | Inside | Until
 
 
 @dataclass(frozen=True, slots=True)
 class GateProgram:
     """`before` and `after` the calls of the lanes nobody is stopped. A lane that calls only from `Inside` callbacks is
-    none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs."""
+    none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs. One without
+    `stops` is played step by step only. `fresh`: each play has a subject that was started anew."""
 
     name: str
     looks_for: str
@@ -59,6 +81,7 @@ class GateProgram:
     before: tuple[Call, ...] = ()
     after: tuple[Call, ...] = ()
     volley: int = 0
+    fresh: bool = False
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
@@ -72,13 +95,30 @@ class GateProgram:
         """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
         if free and any(isinstance(call, Inside) for call in self.calls()):
             return "calls from inside callbacks"
+        if not self.stops and free:
+            return "it is played step by step"
         if not free and not set(self.stops) & set(description.gates):
-            return f"no gate at {' or '.join(self.stops)}"
+            return f"no gate at {' or '.join(self.stops or (STEP,))}"
         lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
         if description.lanes < lanes:
             return f"{description.lanes} lanes of {lanes}"
         if self.expiring() and not (virtual or free) and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
+        return self._lacking(description)
+
+    def steps(self, description: Description, *, virtual: bool) -> str | None:
+        """Why the calls of its lanes cannot be stopped at their steps, or None."""
+        if self.volley or any(isinstance(call, Inside) for call in self.calls()):
+            return "no calls of lanes alone"
+        if description.lanes < len(self.lanes):
+            return f"{description.lanes} lanes of {len(self.lanes)}"
+        if not virtual and (self.fresh or any(isinstance(call, Until) for call in self.calls())):
+            return "no virtual time"
+        if self.expiring() and not virtual and "timer_fire" not in description.gates:
+            return "no gate at timer_fire"
+        return self._lacking(description)
+
+    def _lacking(self, description: Description) -> str | None:
         for call in self.calls():
             lacking = _NEEDED.get(type(call.call if isinstance(call, Inside) else call))
             if lacking is not None and lacking not in description.capabilities:
@@ -106,22 +146,54 @@ _CALLBACK: Final = "calls from inside callbacks"
 _SLOW: Final = "a callback that holds up others"
 _TIMER: Final = "timer tasks beside adds and cancels"
 _LEVEL: Final = "adds that need the same new level at once"
+_MOVED: Final = "a timer task that moves between levels"
 
 CLASSES: Final[dict[Part, tuple[str, ...]]] = {
-    "purgatory": (_RECHECK, _GIVE_UP, _CLAIM, _EXPIRY, _ARMING, _LISTS, _CALLBACK, _SLOW),
-    "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL),
+    "purgatory": (_RECHECK, _GIVE_UP, _CLAIM, _EXPIRY, _ARMING, _LISTS, _CALLBACK, _SLOW, _MOVED, _LEVEL),
+    "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL, _MOVED),
 }
 """The classes of bugs that are looked for with gates, by part."""
 
 _VOLLEYS: Final = 100
 
 
-def gate_programs(part: Part, soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
-    """The programs for a part. `soon_ns`: the delay of what expires in them; `far_ns`: of what does not."""
-    return _of_purgatory(soon_ns, far_ns) if part == "purgatory" else _of_timer(soon_ns, far_ns)
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Of what expires in a program (`soon_ns`), of what does not (`far_ns`), and two that a wheel keeps in one bucket
+    of its second level, with the time (`before_ns`) by which it has moved them to the first."""
+
+    soon_ns: int
+    far_ns: int
+    level_ns: int
+    later_ns: int
+    before_ns: int
 
 
-def _of_purgatory(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
+def delays_for(description: Description, far_ns: int) -> Delays:
+    """As the subject takes them; what does not expire, does not for `far_ns`."""
+    unit_ns = description.unit_ns
+    tick_ns = max(description.tick_ns or MS, unit_ns)
+    turn_ns = tick_ns * (description.wheel_size or 20)
+    soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
+    far_ns = min(far_ns, description.most_delay_ns)
+    level_ns, later_ns = min(2 * turn_ns + turn_ns // 4, far_ns), min(2 * turn_ns + turn_ns // 2, far_ns)
+    return Delays(
+        soon_ns - soon_ns % -unit_ns,
+        far_ns - far_ns % unit_ns,
+        level_ns - level_ns % unit_ns,
+        later_ns - later_ns % unit_ns,
+        tick_ns - tick_ns % -unit_ns,
+    )
+
+
+def gate_programs(part: Part, delays: Delays) -> tuple[GateProgram, ...]:
+    """The programs for a part."""
+    return _of_purgatory(delays) if part == "purgatory" else _of_timer(delays)
+
+
+def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
+    soon_ns, far_ns, level_ns = delays.soon_ns, delays.far_ns, delays.level_ns
+
     def inside(operation: str, *calls: Call) -> tuple[LaneCall, ...]:
         return tuple(Inside(operation, call) for call in calls)
 
@@ -169,10 +241,18 @@ def _of_purgatory(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
                     (_TRY, _DONE), (waits("ab"), Ready("op"))),
         GateProgram("registration-inside-completion", _CALLBACK, ((Check("a"),), inside("op", waits("a", "next"))),
                     (_DONE,), (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
+        GateProgram("move-force", _MOVED, ((Until("op", delays.before_ns),), forces[0]), (),
+                    (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns))),
+        GateProgram("move-registration", _MOVED, ((Until("op", delays.before_ns),), (waits("b", "next", level_ns),)),
+                    (), (waits("a", delay_ns=level_ns), waits("c", "other", delays.later_ns))),
+        GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
+                    (), fresh=True),
     )  # fmt: skip
 
 
-def _of_timer(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
+def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
+    soon_ns, far_ns = delays.soon_ns, delays.far_ns
+    level, later = Add("t", delays.level_ns), Add("u", delays.later_ns)
     fires = (Expiry("t"),)
     soon, other = Add("t", soon_ns), Add("u", soon_ns)
     adds = tuple((Add(name, far_ns),) for name in "tuvw")
@@ -185,6 +265,13 @@ def _of_timer(soon_ns: int, far_ns: int) -> tuple[GateProgram, ...]:
         GateProgram("cancel-inside-its-task", _CALLBACK, (fires, (Inside("t", Cancel("t")),)), (_FIRE,), (soon,)),
         GateProgram("size-inside-task", _CALLBACK, (fires, (Inside("t", Gauge()),)), (_FIRE,), (soon,)),
         GateProgram("adds-at-once", _LEVEL, adds, (_ARM,), volley=_VOLLEYS),
+        GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
+        GateProgram("cancels-beside", _TIMER, ((Cancel("t"),), (Cancel("u"),), (Add("v", delays.far_ns),)), (),
+                    (Add("t", far_ns), Add("u", far_ns))),
+        GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
+        GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
+                    (level, later)),
+        GateProgram("new-level", _LEVEL, ((level,), (later,)), (), fresh=True),
     )  # fmt: skip
 
 
@@ -196,12 +283,12 @@ def named_in(calls: Sequence[LaneCall], play: int) -> list[LaneCall]:
 def _named(call: LaneCall, mark: str) -> LaneCall:
     if isinstance(call, Inside):
         made = _named(call.call, mark)
-        assert not isinstance(made, Expiry | Inside), "a call stays one"
+        assert not isinstance(made, Expiry | Inside | Until), "a call stays one"
         return Inside(mark + call.id, made)
     if isinstance(call, Register):
         return replace(call, id=mark + call.id, keys=tuple(mark + key for key in call.keys))
     if isinstance(call, Check | CancelKey):
         return replace(call, key=mark + call.key)
-    if isinstance(call, Expiry | Ready | Force | Add | Cancel):
+    if isinstance(call, Expiry | Until | Ready | Force | Add | Cancel):
         return replace(call, id=mark + call.id)
     return call

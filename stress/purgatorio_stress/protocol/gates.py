@@ -3,7 +3,8 @@
 The driver knows three things of a thread of the subject: its call *returned*, it stands *at a gate*, or it is *quiet*:
 it runs, or waits for what another thread has. As long as some thread is quiet it listens for a moment more. What it
 does next is one of few things: let a thread go on, or make a lane's next call; all their orders are played, depth
-first, each play from operations and keys of its own.
+first, each play from operations and keys of its own. Then, where the subject counts the steps of its own code, each
+call of each lane is stopped at each of its steps while the other lanes make theirs: one preemption, at every place.
 
 No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
 which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
@@ -24,18 +25,23 @@ from purgatorio_stress.protocol.gate_program import (
     GateProgram,
     Inside,
     LaneCall,
+    Until,
+    delays_for,
     gate_programs,
     named_in,
 )
 from purgatorio_stress.protocol.message import (
+    STEP,
     Add,
     Advance,
     Call,
+    Cancel,
     Description,
     Force,
     Gauge,
     Go,
     Quiesce,
+    Ready,
     Register,
     Start,
 )
@@ -51,6 +57,7 @@ _FAR_REAL_NS: Final = 5_000 * MS
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _EXPIRY_LATE_S: Final = 1.0
+_STEPS_MOST: Final = 2_000
 _STOPS_MOST: Final = 500
 """So often a play is stopped at most; a subject that comes to its gates more often goes in circles."""
 
@@ -66,11 +73,22 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """A lane, the place of a call in it, and the step of that call at which its thread is stopped."""
+
+    lane: int
+    place: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlayedOrder:
-    """One play: the program, and which of the things that could be done was done each time."""
+    """One play: the program, and which of the things that could be done was done each time; or where one call was
+    stopped."""
 
     program: str
     choices: tuple[int, ...]
+    stop: Stop | None = None
 
 
 def play_of(operation: str) -> int | None:
@@ -91,7 +109,8 @@ Act = Callable[[], None]
 
 
 class GatedRun:
-    """One run with gates. `clock`: the driver's, in virtual time; None in real time. `plays_most`: of each program."""
+    """One run with gates. `clock`: the driver's, in virtual time; None in real time. `plays_most`: of each program.
+    `program_s`: for the steps of one."""
 
     def __init__(
         self,
@@ -101,8 +120,10 @@ class GatedRun:
         clock: VirtualClock | None,
         *,
         plays_most: int = 1_000,
+        program_s: float = 10.0,
         until_s: float = float("inf"),
     ) -> None:
+        self._program_s = program_s
         self._talk = talk
         self._description = description
         self._part = part
@@ -110,12 +131,10 @@ class GatedRun:
         self._plays_most = plays_most
         self._until_s = until_s
         tick_ns = max(description.tick_ns or MS, description.unit_ns)
-        soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
-        far_ns = min(_FAR_NS if clock is not None else _FAR_REAL_NS, description.most_delay_ns)
-        unit_ns = description.unit_ns
-        self._soon_ns, self._far_ns = soon_ns - soon_ns % -unit_ns, far_ns - far_ns % unit_ns
+        self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
         self._late_ns = (description.late_ns or 0) + 2 * tick_ns
         self._slowest_s = 0.0
+        self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
         self._played = 0
@@ -123,7 +142,7 @@ class GatedRun:
     def drive(self, progress: Callable[[int], None], only: PlayedOrder | None = None) -> list[Orders]:
         """Play all programs that the subject can be put through, or one order of one only, then wait until all is over.
         Raises SubjectFailed."""
-        programs = gate_programs(self._part, self._soon_ns, self._far_ns)
+        programs = gate_programs(self._part, self._delays)
         if only is not None:
             programs = tuple(one for one in programs if one.name == only.program)
         fit = {
@@ -132,14 +151,14 @@ class GatedRun:
         stops = {stop for one in programs if fit[one.name] is None for stop in one.stops}
         if any(one.expiring() for one in programs if fit[one.name] is None):
             stops.add("timer_fire")
-        gates = tuple(place for place in self._description.gates if place in stops)
-        now_ns = None if self._clock is None else self._clock.now_ns
-        self._talk.call(Start(self._part, "real" if now_ns is None else "virtual", now_ns, gates))
+        self._start(tuple(place for place in self._description.gates if place in stops))
         found: list[Orders] = []
         for program in programs:
             why = fit[program.name]
             if why is not None:
                 found.append(Orders(program, skipped=why))
+            elif only is not None and only.stop is not None:
+                continue
             elif only is not None and not program.volley:
                 self._play(program, [_Choice(taken, taken + 1) for taken in only.choices])
             else:
@@ -148,7 +167,78 @@ class GatedRun:
                 self._play_to_the_end([Gauge()])
             progress(self._played)
         self._come_to_rest()
+        if STEP in self._description.gates:
+            found += self._all_steps(programs, only)
         return found
+
+    def _start(self, gates: tuple[str, ...]) -> None:
+        now_ns = None if self._clock is None else self._clock.now_ns
+        self._talk.call(Start(self._part, "real" if now_ns is None else "virtual", now_ns, gates))
+
+    def _all_steps(self, programs: Sequence[GateProgram], only: PlayedOrder | None) -> list[Orders]:
+        """Each call of the programs without volleys stopped at each of its steps."""
+        found: list[Orders] = []
+        self._start((STEP,) if self._clock is not None else (STEP, "timer_fire"))
+        for program in programs:
+            if program.steps(self._description, virtual=self._clock is not None) is not None:
+                continue
+            if only is not None:
+                if only.stop is not None:
+                    self._stopped_at(program, only.stop)
+                continue
+            found.append(self._steps_of(program))
+            if "gauge" in self._description.capabilities:
+                self._play_to_the_end([Gauge()])
+        self._come_to_rest()
+        return found
+
+    def _steps_of(self, program: GateProgram) -> Orders:
+        plays, until_s = 0, min(self._until_s, time.monotonic() + self._program_s)
+        for lane, calls in enumerate(program.lanes):
+            for place, call in enumerate(calls):
+                step = 0
+                while not isinstance(call, Ready | Gauge) and self._stopped_at(
+                    program, Stop(lane, place, step)
+                ):
+                    plays, step = plays + 1, step + 1
+                    if time.monotonic() > until_s or step > _STEPS_MOST:
+                        return Orders(program, plays, complete=False)
+        return Orders(program, plays)
+
+    def _stopped_at(self, program: GateProgram, stop: Stop) -> bool:
+        """One play; whether the call had so many steps."""
+        if program.fresh:
+            self._come_to_rest()
+            self._start((STEP,))
+        self._played += 1
+        self._begun_ns = 0 if self._clock is None else self._clock.now_ns
+        play = _Play(self, program, self._played)
+        self._play_to_the_end(play.before)
+        for place in range(stop.place + 1):
+            while not play.can_call(stop.lane) and self._talk.conversation.loose():
+                self._talk.hear_on()
+            if play.can_call(stop.lane):
+                play.make(stop.lane, stop.step if place == stop.place else None)
+            self.settle(play)
+        others = [lane for lane in range(len(play.lanes)) if lane != stop.lane]
+        for lane in others:
+            while play.can_call(lane):
+                play.make(lane)
+                self.settle(play)
+        play.passes = True
+        while True:
+            self.settle(play)
+            waiting = [lane for lane in range(len(play.lanes)) if play.can_call(lane)]
+            if waiting:
+                play.make(waiting[0])
+            elif self._talk.conversation.loose():
+                self._talk.hear_on()
+            else:
+                break
+        self.plays.append(PlayedOrder(program.name, (), stop))
+        play.over = True
+        self._play_to_the_end(play.after)
+        return play.stopped
 
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
@@ -171,6 +261,7 @@ class GatedRun:
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
         self._played += 1
+        self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         play = _Play(self, program, self._played)
         self._play_to_the_end(play.before)
         made: list[_Choice] = []
@@ -198,7 +289,7 @@ class GatedRun:
         """Let all threads go on until they have returned; then make the calls one by one, stopping nobody."""
         self._drain()
         for call in calls:
-            assert not isinstance(call, Expiry | Inside), "those are the lanes'"
+            assert not isinstance(call, Expiry | Inside | Until), "those are the lanes'"
             if self._talk.conversation.makes_sense(call):
                 self.ask(call)
             self._drain()
@@ -241,10 +332,10 @@ class GatedRun:
         """How long a thread is listened for: several times what the slowest answer took of late."""
         return min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
 
-    def ask(self, call: Call, lane: int = 0, hold: int | None = None) -> None:
+    def ask(self, call: Call, lane: int = 0, hold: int | None = None, step: int | None = None) -> None:
         """Make a call and do not wait."""
         moves = self._clock.to(call.now_ns) if self._clock is not None and isinstance(call, Advance) else None
-        self._talk.ask(call, lane, moves, hold=hold)
+        self._talk.ask(call, lane, moves, hold=hold, step=step)
 
     def go(self, holds: Sequence[Hold]) -> None:
         """Let the threads go on, together; heard once the subject has taken note."""
@@ -252,10 +343,17 @@ class GatedRun:
         while self._talk.conversation.is_open(number):
             self._talk.hear_on()
 
-    def expire(self, operation: str, lane: int, delay_ns: int, begun_s: float) -> None:
+    def wait_until(self, call: Until, lane: int, delay_ns: int, step: int | None) -> None:
+        """Let virtual time come near the deadline of an operation or task."""
+        assert self._clock is not None, "a program for virtual time"
+        self.ask(
+            Advance(max(self._clock.now_ns, self._begun_ns + delay_ns - call.before_ns)), lane, step=step
+        )
+
+    def expire(self, operation: str, lane: int, delay_ns: int, begun_s: float, step: int | None) -> None:
         """Let the time of an operation or task come."""
         if self._clock is not None:
-            self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane)
+            self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane, step=step)
             return
         until_s = begun_s + (delay_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
         talked = self._talk.conversation
@@ -278,12 +376,12 @@ class GatedRun:
         """Past the last time-out, so that nothing can hide behind one that has not come."""
         if self._clock is not None:
             for _ in range(3):
-                step_ns = self._far_ns + self._late_ns
+                step_ns = self._delays.far_ns + self._late_ns
                 self._play_to_the_end(
                     [Advance(self._clock.now_ns + step_ns + -step_ns % self._description.unit_ns)]
                 )
         else:
-            until_s = time.monotonic() + (self._far_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
+            until_s = time.monotonic() + (self._delays.far_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
             while time.monotonic() < until_s and self._talk.conversation.settled.pending:
                 if self._talk.hear(min(0.05, until_s - time.monotonic())) is not None:
                     # As long as something comes the rest may come too: a slow machine has lost nothing.
@@ -307,7 +405,10 @@ class _Play:
     held_back: set[str] = field(default_factory=set)
     delays: dict[str, int] = field(default_factory=dict)
     begun_s: float = field(default_factory=time.monotonic)
-    gathered: bool = False
+    stopped: bool = False
+    """Whether a thread came to its step."""
+    passes: bool = False
+    """Whether that one goes on."""
 
     def __post_init__(self) -> None:
         self.before = named_in(self.program.before, self.number)
@@ -321,6 +422,9 @@ class _Play:
         """Whether a thread that stands there stays: at the program's places, and before an expiry that is to come."""
         if self.over:
             return False
+        if hold.f == STEP:
+            self.stopped = True
+            return not self.passes
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
         return mine and (hold.f in self.program.stops or self._early(hold))
 
@@ -331,7 +435,7 @@ class _Play:
         """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
         talked = self.run.talk.conversation
         standing = [hold for hold in talked.standing() if not self._early(hold)]
-        calls = [self._call(lane) for lane in range(len(self.lanes)) if self._can_call(lane)]
+        calls = [self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)]
         if self.program.volley:
             if calls:
                 return calls[:1]
@@ -342,11 +446,15 @@ class _Play:
     def _go(self, hold: Hold) -> Act:
         return lambda: self.run.go([hold])
 
-    def _can_call(self, lane: int) -> bool:
+    def can_call(self, lane: int) -> bool:
+        """Whether the lane's next call can be made."""
         if not self.lanes[lane]:
             return False
         talked = self.run.talk.conversation
         call = self.lanes[lane][0]
+        if isinstance(call, Cancel) and not talked.makes_sense(call):
+            # A task may be cancelled while it is added.
+            return talked.under_add(call.id) and talked.free(lane)
         if isinstance(call, Force) and not talked.makes_sense(call):
             # Its registration has not returned: it is there if it stands at a gate, or never will be.
             begun = any(hold.id == call.id for hold in talked.holds.values())
@@ -362,16 +470,19 @@ class _Play:
         return next((hold for hold in reversed(standing) if hold.id == call.id), None)
 
     def _call(self, lane: int) -> Act:
-        def make() -> None:
-            call = self.lanes[lane].pop(0)
-            if isinstance(call, Expiry):
-                self.run.expire(call.id, lane, self.delays[call.id], self.begun_s)
-                self.held_back.discard(call.id)
-            elif isinstance(call, Inside):
-                place = self._place(call)
-                assert place is not None, "it could be made"
-                self.run.ask(call.call, hold=place.number)
-            else:
-                self.run.ask(call, lane)
+        return lambda: self.make(lane)
 
-        return make
+    def make(self, lane: int, step: int | None = None) -> None:
+        """The lane's next call, which stops at its so-many-th step."""
+        call = self.lanes[lane].pop(0)
+        if isinstance(call, Expiry):
+            self.run.expire(call.id, lane, self.delays[call.id], self.begun_s, step)
+            self.held_back.discard(call.id)
+        elif isinstance(call, Until):
+            self.run.wait_until(call, lane, self.delays[call.id], step)
+        elif isinstance(call, Inside):
+            place = self._place(call)
+            assert place is not None, "it could be made"
+            self.run.ask(call.call, hold=place.number)
+        else:
+            self.run.ask(call, lane, step=step)

@@ -23,6 +23,7 @@ __all__ = [
     "REPORTABLE",
     "SAID",
     "SPOKEN",
+    "STEP",
     "Add",
     "Advance",
     "Answer",
@@ -87,6 +88,9 @@ REPORTABLE: Final = (
     "timer_fire",
 )
 """The functions of the trace format that a subject may report; what it does not declare counts as not recorded."""
+
+STEP: Final = "step"
+"""The place of a thread that was asked, with its call, to stop at a step of its own code."""
 
 _PLACES: Final = Items(Text(100), most=16)
 
@@ -374,14 +378,18 @@ SAID: Final[Mapping[str, type[Said]]] = {
 """What the subject says, by `m`."""
 
 
-def call_line(number: int, call: Call, lane: int = 0, hold: int | None = None) -> bytes:
+def call_line(
+    number: int, call: Call, lane: int = 0, hold: int | None = None, step: int | None = None
+) -> bytes:
     """The line of a call, without its end. `lane` is written only where it is not 0, `hold` where a held thread makes
-    the call."""
+    the call, `step` where the thread is to stop on its way."""
     fields: dict[str, object] = {"m": _NAME_OF[type(call)], "n": number}
     if hold is not None:
         fields["hold"] = hold
     elif lane:
         fields["lane"] = lane
+    if step is not None:
+        fields["step"] = step
     return orjson.dumps(fields | written(call))
 
 

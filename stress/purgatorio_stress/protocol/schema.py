@@ -44,7 +44,8 @@ def _message(name: str, record: type[object], *, of_driver: bool) -> Json:
     if of_driver:
         properties |= {"n": {"type": "integer", "minimum": 0}, "lane": {"type": "integer", "minimum": 1}}
         properties |= {
-            "hold": {"description": "of the thread that makes the call", "type": "integer", "minimum": 0}
+            "hold": {"description": "of the thread that makes the call", "type": "integer", "minimum": 0},
+            "step": {"description": "of its own code, where it stops", "type": "integer", "minimum": 0},
         }
         needed.append("n")
     properties |= {rule.name: _field(rule) for rule in rules}

@@ -61,12 +61,13 @@ class Talk:
         before_sending: Callable[[], None] | None = None,
         *,
         hold: int | None = None,
+        step: int | None = None,
     ) -> int:
         """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
         number = self.conversation.calls
         if self.conversation.owed() is None:
             self._quiet_since_s = time.monotonic()
-        line = self.conversation.ask(call, lane, hold=hold, before_sending=before_sending)
+        line = self.conversation.ask(call, lane, hold=hold, step=step, before_sending=before_sending)
         self._note(">", line)
         self._child.say(line)
         return number
