@@ -75,8 +75,8 @@ class Lake:
                 for left in (self.root / "*" / f"{prefix}*").matches():
                     left.remove()
             else:
-                for folder in self.root.glob(f"*/{prefix}*"):
-                    shutil.rmtree(folder, ignore_errors=True)
+                for left_here in self.root.glob(f"*/{prefix}*"):
+                    _remove(left_here)
 
     def write(self, table: str, frame: DataFrame, *partitions: str) -> Place:
         """Write a Spark table."""

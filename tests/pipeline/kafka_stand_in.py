@@ -73,7 +73,7 @@ def main(folder: Path, out: Path) -> None:
     from purgatorio_pipeline.watch.stream import start_stream
 
     spark = start_session("local[2]", quick=True, memory="1g")
-    watcher = Watcher(spark, out, lambda news: None, arrived=messages_arrived)
+    watcher = Watcher(spark, out, lambda news: None, arrived=messages_arrived, allow_idle=True)
     start_stream(stand_in(spark, folder), watcher).awaitTermination()
     print(json.dumps(list(load_before(out / "state", sys.maxsize).all_runs())))
 

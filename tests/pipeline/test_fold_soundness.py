@@ -186,7 +186,7 @@ def test_a_fold_that_forgets_who_waits_is_caught(monkeypatch: pytest.MonkeyPatch
 
     def forgetful(self: Fold, batch: Coded) -> None:
         feed(self, batch)
-        self._first_checks = FirstChecks()
+        self.first_checks = FirstChecks()
 
     monkeypatch.setattr(Fold, "feed", forgetful)
 
@@ -199,8 +199,8 @@ def test_a_fold_that_forgets_who_waits_is_caught(monkeypatch: pytest.MonkeyPatch
 
 def test_checks_are_mostly_counted_by_columns(many: list[Expecting]) -> None:
     """The counting half has plenty that it is sure of, and some that it is not."""
-    sure = sum(played.fold._thread_checks.sure for played, _ in many)
-    doubtful = sum(len(part.c) for played, _ in many for part in played.fold._thread_checks.doubtful)
+    sure = sum(played.fold.thread_checks.sure for played, _ in many)
+    doubtful = sum(len(part.c) for played, _ in many for part in played.fold.thread_checks.doubtful)
     assert sure > 130
     assert doubtful > 13
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.incremental import Measured, wrong
@@ -340,3 +341,18 @@ def test_an_empty_check_is_whole() -> None:
     """Of nothing comes nothing, and no limit is in its way."""
     assert assemble([]).result.runs == ()
     assert load(dump([]).encode()) == list[Kept]()
+
+
+def test_gold_knows_what_was_idle(tmp_path: Path) -> None:
+    """A clause without an occasion is UNKNOWN in the tables too, unless that is meant; neither judges anything again."""
+    paths = [run(tmp_path, "a.jsonl")]
+    said = {}
+    for idle in (True, False, True):
+        reader = ProcessReader()
+        judged = check_lake(Lake(tmp_path / "lake"), paths, reader, CHECKER, allow_idle=idle)
+        assert len(reader.read) == (idle not in said and idle)
+        assert reader.published == 1
+        (row,) = pq.read_table(tmp_path / "lake" / "gold" / "runs").to_pylist()
+        said[idle] = row["verdict"]
+        assert judged.result.verdict == row["verdict"]
+    assert said == {True: "PASS", False: "UNKNOWN"}

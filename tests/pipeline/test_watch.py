@@ -59,7 +59,7 @@ def watch(spark: SparkSession, place: Path, files: int = 64) -> list[News]:
     query = start_watch(
         spark,
         place / "in",
-        Watcher(spark, place / "lake", heard.append, place / "m.prom"),
+        Watcher(spark, place / "lake", heard.append, place / "m.prom", allow_idle=True),
         files_per_batch=files,
     )
     query.awaitTermination()
@@ -190,10 +190,10 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
     assert run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 0)
     assert not run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 1)
     for batch in range(3):
-        WatchState(
-            batch, -1, {"r": run}, [{"run": "old", "verdict": "PASS", "clauses": {}, "events": 3}]
-        ).save(tmp_path)
-    assert load_before(tmp_path, 3) == WatchState(2, -1, {"r": run}, load_before(tmp_path, 3).closed)
+        WatchState(batch, {"r": run}, [{"run": "old", "verdict": "PASS", "clauses": {}, "events": 3}]).save(
+            tmp_path
+        )
+    assert load_before(tmp_path, 3) == WatchState(2, {"r": run}, load_before(tmp_path, 3).closed)
     assert load_before(tmp_path, 2).batch == 1
     forget_before(tmp_path, 2)
     assert load_before(tmp_path, 2) == WatchState()
@@ -203,7 +203,7 @@ def test_metrics_escape_what_comes_from_a_trace() -> None:
     """A run's name is the producer's."""
     run = OpenRun('a"b\\c\nd', HEADER, "f.jsonl", 0)
     run.add(Violation("O1", "op-1", "completed-twice", (1,), "once", "twice"), 0)
-    text = metrics_text(WatchState(7, -1, {run.run: run}))
+    text = metrics_text(WatchState(7, {run.run: run}))
     assert 'purgatorio_violations{run="a\\"b\\\\c\\nd",clause="O1"} 1\n' in text
     assert 'purgatorio_runs{verdict="VIOLATED",open="true"} 1\n' in text
     assert text.endswith("purgatorio_batch 7\n")

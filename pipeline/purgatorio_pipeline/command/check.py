@@ -107,7 +107,15 @@ def command(
         with spark_shown(f"checking {what} {choice}", quiet=output.json):
             try:
                 judged = (
-                    judge_on_spark(others, uris=uris, out=output.out, master=master, full=full, memory=memory)
+                    judge_on_spark(
+                        others,
+                        uris=uris,
+                        out=output.out,
+                        master=master,
+                        full=full,
+                        memory=memory,
+                        allow_idle=allow_idle,
+                    )
                     if others or uris
                     else judge_in_process([])
                 )

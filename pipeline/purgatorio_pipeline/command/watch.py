@@ -87,6 +87,7 @@ class OptionParam(click.ParamType):  # type: ignore[type-arg]  # generic in newe
 @click.option(
     "--metrics", type=click.Path(path_type=Path), help="Keep this file of Prometheus text up to date."
 )
+@click.option("--allow-idle", is_flag=True, help="A clause of a closed run that had no occasion passes.")
 @click.option("--master", help="Spark master; default local[*] or spark-submit's.")
 @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
 @click.option(
@@ -105,6 +106,7 @@ def command(
     packages: str | None,
     jars: str | None,
     metrics: Path | None,
+    allow_idle: bool,
     master: str | None,
     memory: str | None,
     as_json: bool,
@@ -119,7 +121,7 @@ def command(
         raise click.UsageError("--kafka and --topic go together")
     spark = _session(master, memory, {"spark.jars.packages": packages, "spark.jars": jars})
     console = Console(stderr=as_json)
-    watcher = Watcher(spark, out, lambda news: _tell(console, news), metrics)
+    watcher = Watcher(spark, out, lambda news: _tell(console, news), metrics, allow_idle=allow_idle)
     every = None if once else every_s
     # What is missing for Kafka is told before a folder is made.
     arriving = None if kafka is None else _kafka(spark, kafka, topics, dict(kafka_options), messages)

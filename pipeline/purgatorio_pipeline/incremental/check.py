@@ -24,6 +24,7 @@ from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dum
 from purgatorio_pipeline.incremental.ledger import BATCHES, Known, Ledger, load_ledger
 from purgatorio_pipeline.judging import FileCounts, Judged
 from purgatorio_pipeline.lake import Lake
+from purgatorio_spec.judge.result import without_silent_pass
 
 KEPT: Final = "kept.json"
 _MARK: Final = "gold/_of"
@@ -51,8 +52,13 @@ class Reader(Protocol):
         ...
 
 
-def check_lake(lake: Lake, places: Sequence[Place], reader: Reader, checker: str) -> Judged:
-    """Judge files, reading only those that the lake does not know from the same `checker`. Raises OSError."""
+def check_lake(
+    lake: Lake, places: Sequence[Place], reader: Reader, checker: str, *, allow_idle: bool = True
+) -> Judged:
+    """Judge files, reading only those that the lake does not know from the same `checker`. Raises OSError.
+
+    `allow_idle`: a clause without an occasion passes, else it is UNKNOWN. What is kept of the files knows neither.
+    """
     lake.sweep()
     ledger = load_ledger(lake)
     ledger.sweep(lake)
@@ -69,7 +75,9 @@ def check_lake(lake: Lake, places: Sequence[Place], reader: Reader, checker: str
     counts = _counts(ledger, states, read, checker)
     ledger = _commit(lake, ledger, Ledger(checker, number, _committed(ordered), ledger.number))
     judged = replace(assemble([one.kept for one in ordered]), files=counts)
-    _publish(lake, ordered, judged, reader, checker)
+    if not allow_idle:
+        judged = replace(judged, result=without_silent_pass(judged.result))
+    _publish(lake, ordered, judged, reader, f"{checker} allow_idle={allow_idle}")
     ledger.sweep(lake)
     return judged
 

@@ -24,10 +24,12 @@ def judge_on_spark(
     master: str | None = None,
     full: bool = False,
     memory: str | None = None,
+    allow_idle: bool = True,
 ) -> Judged:
     """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None). Files that a check with the
     same `out` has read before, and that have not changed, are not read again.
 
+    Unless `allow_idle`, a clause without an occasion is UNKNOWN in the tables of a lake, too.
     `uris` are traces on Hadoop's file systems, and `out` may be a URI, too. Raises `NoTraces` and OSError for those.
     """
     reader = SparkReader(master, memory, full, keep_tables=out is not None)
@@ -38,4 +40,4 @@ def judge_on_spark(
     root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
     lake = Lake(root)
     with lake.owned():
-        return check_lake(lake, places, reader, checker_fingerprint(full))
+        return check_lake(lake, places, reader, checker_fingerprint(full), allow_idle=allow_idle)

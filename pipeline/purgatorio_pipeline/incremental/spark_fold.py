@@ -22,13 +22,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from purgatorio_pipeline.hadoop import HadoopPath, Place
 from purgatorio_pipeline.incremental.kept import Kept, dump, kept_of, load, result_of
 from purgatorio_pipeline.placed import with_run_keys
-from purgatorio_spec.fold.fold import Fold
-from purgatorio_spec.judge.process import fold_reader, outer_of
-from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.process import fold_reader
+from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
-from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.trace.coded import coded
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, Fields
+from purgatorio_spec.trace.columns import Fields
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
 
@@ -140,65 +137,6 @@ def kept_rows(found: DataFrame) -> dict[int, Kept]:
     """By run key what is kept of each run."""
     rows = found.where("kept IS NOT NULL").select("run_key", "kept").collect()
     return {int(row["run_key"]): load(row["kept"])[0] for row in rows}
-
-
-def judge_runs(events: DataFrame, facts: Mapping[int, TraceFacts], *, every: bool = False) -> DataFrame:
-    """The rows of runs whose events (`run_key` and `EVENT_SCHEMA`, in any order) are in a table, by run key what their
-    files told. A run is sorted and judged by one task, in memory."""
-    ordered = events.select("run_key", *EVENT_SCHEMA.names).repartition("run_key")
-    task = _of_events(dict(facts), every)
-    return ordered.sortWithinPartitions("run_key", "i").mapInArrow(task, from_arrow_schema(FOUND_SCHEMA))
-
-
-def _of_events(facts: Mapping[int, TraceFacts], every: bool) -> Task:
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        current, fold = -1, None
-        for batch in batches:
-            keys = batch.column("run_key")
-            for key in keys.unique().to_pylist():
-                run_key = int(str(key))
-                if run_key != current:
-                    yield from _concluded(current, fold, facts, every)
-                    current, fold = run_key, _fold_of(facts.get(run_key))
-                if fold is not None:
-                    mine = batch.filter(pa.compute.equal(keys, pa.scalar(run_key, pa.int32())))
-                    fold.feed(coded(mine.select(EVENT_SCHEMA.names)))
-        yield from _concluded(current, fold, facts, every)
-
-    return task
-
-
-def _fold_of(facts: TraceFacts | None) -> Fold | None:
-    if facts is None or facts.header is None or facts.header.profile not in PROFILES:
-        return None
-    return Fold(facts.header, held_bytes=None)
-
-
-def _concluded(
-    run_key: int, fold: Fold | None, facts: Mapping[int, TraceFacts], every: bool
-) -> Iterator[pa.RecordBatch]:
-    if fold is None:
-        return
-    rows = _Rows(run_key)
-    tally = RunTally(told=rows.violation if every else None)
-    rows.kept(Kept(_result(facts[run_key], fold, tally)))
-    yield from rows.batches()
-
-
-def _result(facts: TraceFacts, fold: Fold | None, tally: RunTally) -> RunResult:
-    if fold is None:
-        return conclude(facts, None, tally)
-    outer = outer_of(facts)
-    return conclude(facts, fold.run(outer), fold.conclude(outer, tuple, tally))
-
-
-def results_of(found: DataFrame, facts: Mapping[int, TraceFacts]) -> list[RunResult]:
-    """The results of `judge_runs` in the order of their keys, those of runs without an event too."""
-    kept = kept_rows(found)
-    return [
-        kept[key].run if key in kept else _result(one, _fold_of(one), RunTally())
-        for key, one in sorted(facts.items())
-    ]
 
 
 def check_files(spark: SparkSession, places: Sequence[Place], *, full: bool = False) -> CheckResult:

@@ -1,7 +1,8 @@
 """One batch of a watch: take in the new segments, judge the runs that they close, look into those that go on.
 
-A closed run is judged by the batch checker over all its segments, so its verdict is the one that `check` gives. In an
-open run the clauses of operations look at what is carried and what is new; what they find stands, nothing passes yet.
+Each run that the batch touched is a task that takes up its fold where the last batch left it (`follow`). A run that is
+closed has the verdict that `check` gives; in an open one the clauses look at operations that are new or went on, what
+they find stands, nothing passes yet.
 """
 
 from __future__ import annotations
@@ -9,29 +10,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
 
 from pyspark.sql import DataFrame, SparkSession
 
-from purgatorio_pipeline.gold import VIOLATION_COLUMNS
-from purgatorio_pipeline.incremental.spark_fold import judge_runs, results_of
+from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.watch.carry import Carry
+from purgatorio_pipeline.watch.follow import Task, carry_place, follow
 from purgatorio_pipeline.watch.metrics import write_metrics
-from purgatorio_pipeline.watch.segments import Segment, events_of, events_table, file_rows, read_segments
+from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
-from purgatorio_spec.clause.declaration import READING
-from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.judge.result import Json, TraceFacts, conclude
+from purgatorio_spec.judge.result import Json, RunResult, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.judge.tally import RunTally
-from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.verdict import Violation
-
-MAX_FOUND: Final = 20_000
-"""Violations of open runs that one batch takes in; more of them come to light when their runs are closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +50,15 @@ def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> D
 @dataclass(frozen=True, slots=True)
 class Watcher:
     """Judges batches of segments. `tell` hears of each batch once it is committed; `metrics` is written then too.
-    `arrived` makes segments of what the stream gives: the files of a folder, or messages."""
+    `arrived` makes segments of what the stream gives: the files of a folder, or messages. `allow_idle`: a clause
+    without an occasion passes."""
 
     spark: SparkSession
     out: Path
     tell: Callable[[News], None]
     metrics: Path | None = None
     arrived: Arrived = files_arrived
+    allow_idle: bool = False
 
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
@@ -76,88 +71,52 @@ class Watcher:
         if rows is not None:
             segments = read_segments(self.spark, lake, number, rows)
             news.closed.extend(_take(state, segments, number))
-            news.closed.extend(self._close(lake, state))
-            touched = sorted({one.run for one in segments} & state.runs.keys())
-            if touched:
-                news.found.extend(self._look(lake, state, touched))
+            self._follow(lake, news, sorted({one.run for one in segments} & state.runs.keys()))
         state.closed.extend(news.closed)
         state.save(self.out / "state")
-        self._forget(lake, state)
+        self._forget(state)
         if self.metrics is not None:
             write_metrics(state, self.metrics)
         self.tell(news)
 
-    def _close(self, lake: Lake, state: WatchState) -> list[Json]:
-        closing = [run for run in state.runs.values() if run.closed]
-        if not closing:
-            return []
-        keys = {run.run: key for key, run in enumerate(closing)}
-        tables = range(min(run.first_batch for run in closing), state.batch + 1)
-        parts = [
-            events_of(self.spark, lake, number, keys)
-            for number in tables
-            if lake.path(events_table(number)).exists()
+    def _follow(self, lake: Lake, news: News, touched: Sequence[str]) -> None:
+        """Take the runs up where they were left; those whose end has come are closed."""
+        state = news.state
+        silver = self.out / "silver"
+        tasks = [
+            Task(name, header, state.batch, silver, run.followed, _facts(run) if run.closed else None)
+            for name in touched
+            if (header := (run := state.runs[name]).header) is not None
         ]
-        facts = {key: _facts(run) for key, run in enumerate(closing)}
-        results = results_of(judge_runs(reduce(DataFrame.unionByName, parts), facts), facts)
-        for run in closing:
-            del state.runs[run.run]
-        return [
-            {
-                **result.as_json(),
-                "open": False,
-                "problems": [*result.problems, *([run.odd] if run.odd else [])],
-            }
-            for run, result in zip(closing, results, strict=True)
-        ]
+        context = self.spark.sparkContext
+        slices = min(len(tasks), TASKS_A_SLOT * context.defaultParallelism)
+        told = context.parallelize(tasks, slices).map(follow).collect() if tasks else []
+        for task, one in zip(tasks, told, strict=True):
+            run = state.runs[task.run]
+            run.followed = one.followed
+            if one.result is not None:
+                news.closed.append(self._closed(run, one.result))
+                del state.runs[task.run]
+            news.found.extend((task.run, broken) for broken in one.found if run.add(broken, state.batch))
 
-    def _look(self, lake: Lake, state: WatchState, touched: Sequence[str]) -> list[tuple[str, Violation]]:
-        keys = {run: key for key, run in enumerate(touched)}
-        carry = Carry(self.spark, lake)
-        fresh = events_of(self.spark, lake, state.batch, keys)
-        lake.write("silver/part", carry.part(state.carried, fresh, keys))
-        part = lake.read(self.spark, "silver/part")
-        judged = {
-            key: TraceFacts(run, header, 0, broken=state.runs[run].broken, has_end=False)
-            for run, key in keys.items()
-            if (header := state.runs[run].header) is not None and header.profile in PROFILES
-        }
-        found = _violations(judge_runs(part, judged, every=True)) if judged else []
-        news = [(touched[key], one) for key, one in found if state.runs[touched[key]].add(one, state.batch)]
-        clocks = {key: state.runs[run].last_t for run, key in keys.items()}
-        carry.over(state.batch, state.carried, part, keys, clocks, list(state.runs))
-        state.carried = state.batch
-        return news
+    def _closed(self, run: OpenRun, result: RunResult) -> Json:
+        judged = result if self.allow_idle else no_silent_pass(result)
+        problems = [*result.problems, *([run.odd] if run.odd else [])]
+        return {**judged.as_json(), "open": False, "problems": problems}
 
-    def _forget(self, lake: Lake, state: WatchState) -> None:
+    def _forget(self, state: WatchState) -> None:
         """Remove what neither this state nor the one before it, which a killed batch goes back to, refers to."""
         before = load_before(self.out / "state", state.batch)
-        needed = {state.carried, before.carried}
-        oldest = min(
-            (run.first_batch for run in (*state.runs.values(), *before.runs.values())), default=state.batch
-        )
+        runs = [*state.runs.values(), *before.runs.values()]
+        oldest = min((run.first_batch for run in runs), default=state.batch)
+        carried = {carry_place(Path(), run.followed.carried, run.run).name for run in runs}
         for place in (self.out / "silver").glob("*-*"):
-            name, _, number = place.name.rpartition("-")
-            if not number.isdigit():
-                continue
-            kept = int(number) >= oldest if name == "events" else int(number) in needed
-            if not kept:
+            kind, _, rest = place.name.partition("-")
+            if kind == "events" and rest.isdigit() and int(rest) < oldest:
                 shutil.rmtree(place, ignore_errors=True)
+            elif kind == "carry" and place.name not in carried:
+                place.unlink(missing_ok=True)
         forget_before(self.out / "state", before.batch)
-
-
-def _violations(found: DataFrame) -> list[tuple[int, Violation]]:
-    """What the clauses of operations found in open runs. Counts of checks and readings need all operations."""
-    told = found.where("kept IS NULL AND cause <> 'check-miscounted'").limit(MAX_FOUND).collect()
-    violations = [
-        (row["run_key"], Violation(**{**{n: row[n] for n in _TOLD}, "events": tuple(row["events"])}))
-        for row in told
-        if READING not in CLAUSES[row["clause"]].judges
-    ]
-    return sorted(violations, key=lambda one: (one[0], one[1].events[-1], one[1].clause))
-
-
-_TOLD: Final = tuple(name for name in VIOLATION_COLUMNS if name != "run_key")
 
 
 def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Json]:

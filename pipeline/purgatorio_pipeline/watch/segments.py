@@ -81,15 +81,9 @@ def events_table(number: int) -> str:
     return f"silver/events-{number:09d}"
 
 
-def events_of(spark: SparkSession, lake: Lake, number: int, runs: dict[str, int]) -> DataFrame:
-    """The events of some runs out of those of a batch, with the run key that each is given."""
-    keys = spark.createDataFrame(list(runs.items()) or [("", -1)], "run string, run_key int")
-    return (
-        _rows_of(spark, lake, number)
-        .where("kind = 'event'")
-        .join(fn.broadcast(keys), "run")
-        .select("run_key", *(fn.col(name) for name in EVENT_SCHEMA.names))
-    )
+def events_folder(silver: Path, number: int) -> Path:
+    """Where of these the events lie; there is no such folder if there are none."""
+    return silver / f"events-{number:09d}" / "kind=event"
 
 
 def _rows_of(spark: SparkSession, lake: Lake, number: int) -> DataFrame:

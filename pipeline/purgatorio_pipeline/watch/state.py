@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
+from purgatorio_pipeline.watch.follow import Followed, Part
 from purgatorio_pipeline.watch.segments import Segment, header_of
 from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.clause.registry import CLAUSES
@@ -48,6 +49,7 @@ class OpenRun:
     """By partition of Kafka, `i` of the last event: what comes next is above it."""
     found: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     shown: dict[str, list[str]] = field(default_factory=dict)
+    followed: Followed = field(default_factory=Followed)
 
     def take(self, segment: Segment) -> None:
         """One more of its files."""
@@ -114,8 +116,6 @@ class WatchState:
     """After batch `batch` (-1: before the first): open runs by name, and what the closed ones came to, in order."""
 
     batch: int = -1
-    carried: int = -1
-    """The batch whose tables hold the events carried over; -1: there are none."""
     runs: dict[str, OpenRun] = field(default_factory=dict)
     closed: list[Json] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class WatchState:
             asdict(run) | {"header": None if run.header is None else fields_of(run.header)}
             for run in self.runs.values()
         ]
-        state = {"batch": self.batch, "carried": self.carried, "runs": runs, "closed": self.closed}
+        state = {"batch": self.batch, "runs": runs, "closed": self.closed}
         state["offsets"] = self.offsets
         write_whole(_place(folder, self.batch), orjson.dumps(state).decode())
 
@@ -143,8 +143,15 @@ def load_before(folder: Path, batch: int) -> WatchState:
     if not earlier:
         return WatchState()
     held = orjson.loads(_place(folder, max(earlier)).read_bytes())
-    runs = {one["run"]: OpenRun(**{**one, "header": header_of(one["header"])}) for one in held["runs"]}
-    return WatchState(held["batch"], held["carried"], runs, held["closed"], held.get("offsets", {}))
+    runs = {one["run"]: _open_run(one) for one in held["runs"]}
+    return WatchState(held["batch"], runs, held["closed"], held["offsets"])
+
+
+def _open_run(fields: dict[str, Any]) -> OpenRun:
+    followed = fields["followed"]
+    parts = [Part(**part) for part in followed["parts"]]
+    more = {"header": header_of(fields["header"]), "followed": Followed(**{**followed, "parts": parts})}
+    return OpenRun(**{**fields, **more})
 
 
 def forget_before(folder: Path, batch: int) -> None:

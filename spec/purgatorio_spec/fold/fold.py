@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,11 +14,11 @@ from purgatorio_spec.fold.calls import OpenCalls
 from purgatorio_spec.fold.key_checks import FirstChecks, Keys
 from purgatorio_spec.fold.look import SecondLook, Stretches, Wanted
 from purgatorio_spec.fold.numbered import Numbered
-from purgatorio_spec.fold.operations import Operations
+from purgatorio_spec.fold.operations import LIMIT, Operations
 from purgatorio_spec.fold.readings import READING_RULES, ReadingsSoFar, Truths
 from purgatorio_spec.fold.rules import Block, marks, summaries
 from purgatorio_spec.fold.texts import Texts
-from purgatorio_spec.fold.thread_checks import ThreadChecks
+from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
 from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.judge.context import unsettled_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
@@ -38,6 +38,8 @@ _CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "ph", "c
 
 Again = Callable[[], Iterable[Coded]]
 """The batches of a run once more, the same as they were fed."""
+AgainFrom = Callable[[int], Iterable[tuple[int, Coded]]]
+"""The same from the batch on in which the operation of a number came first, each with its first row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Fold:
     """One run. Feed its batches in order, then `conclude` once.
 
     Memory: about `Operations.bytes_each` bytes an operation and 100 for its name, and what is open. Batches are held up
-    to `held_bytes` (None: all of them, where they cannot be read again).
+    to `held_bytes` (None: all of them, where they cannot be read again; 0: none).
     """
 
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
@@ -60,16 +62,17 @@ class Fold:
         self._may_hold = held_bytes
         names = {clause.id for clause in judged_clauses(run_of(header, RunFacts(), whole=False))}
         self.events = 0
-        self._names, self._threads, self._key_names = Texts(), Texts(), Texts()
-        self._open = OpenCalls()
+        self.last_i = -1
+        self.names, self.threads, self.key_names = Texts(), Texts(), Texts()
+        self.open_calls = OpenCalls()
         self.operations = Operations()
-        self._keys = Keys() if "O4" in names else None
-        self._first_checks = FirstChecks()
-        self._thread_checks = ThreadChecks()
+        self.keys = Keys() if "O4" in names else None
+        self.first_checks = FirstChecks()
+        self.thread_checks = ThreadChecks()
         self._counts_checks = "O7" in names
-        self._cancels: list[dict[str, Any]] = []
+        self.cancels: list[dict[str, Any]] = []
         self.readings = ReadingsSoFar()
-        self._held: list[tuple[Numbered, Ints]] | None = []
+        self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
         self._held_bytes = 0
         self.start_t: int | None = None
         self.end_t: int | None = None
@@ -81,23 +84,24 @@ class Fold:
             return
         some, keys = self._number(batch, self.events)
         self.events += len(batch)
-        self.operations.make_room(len(self._names))
-        call_row, unpaired = self._open.pair(some)
+        self.last_i = int(batch.i[-1])
+        self.operations.make_room(len(self.names))
+        call_row, unpaired = self.open_calls.pair(some)
         self.operations.add(some, call_row)
         self.operations.set_flag("unpaired", unpaired)
-        if self._keys is not None:
+        if self.keys is not None:
             self._add_keys(some, keys)
         if self._counts_checks:
-            self._thread_checks.feed(some, len(self._threads))
+            self.thread_checks.feed(some, len(self.threads))
         self.readings.feed(some)
         self._add_times(some)
         self._add_cancels(some)
         self._hold(some, keys)
 
     def _number(self, batch: Coded, first: int) -> tuple[Numbered, Ints]:
-        operations = self._names.numbers(batch.id_texts)
-        threads = self._threads.numbers(batch.th_texts)
-        keys = self._key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
+        operations = self.names.numbers(batch.id_texts)
+        threads = self.threads.numbers(batch.th_texts)
+        keys = self.key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
         return Numbered.of(batch, first, operations, threads), keys
 
     def _add_times(self, some: Numbered) -> None:
@@ -113,25 +117,25 @@ class Fold:
         rows = some.rows.of("cancel_for_key", CALL, RET)
         if len(rows):
             told = some.batch.rows.select(["i", "ph", "c", "keys", "err"]).take(rows)
-            self._cancels += plain(told, _CANCELS).to_pylist()
+            self.cancels += plain(told, _CANCELS).to_pylist()
 
     def _add_keys(self, some: Numbered, keys: Ints) -> None:
         """O4: who registered tells its keys; who is ready waits for a check of one of them."""
-        assert self._keys is not None
+        assert self.keys is not None
         of, ops = some.operation, self.operations
-        self._keys.make_room(ops.count)
+        self.keys.make_room(ops.count)
         calls = some.rows.of("try_complete_else_watch", CALL)
         calls = calls[ops.column("reg_call")[of[calls]] == some.first + calls]
         counts = np.diff(some.batch.key_from)[calls]
         _, at = some.keys(calls)
-        self._keys.add(of[calls].astype(np.int64), counts.astype(np.int64), keys[at])
+        self.keys.add(of[calls].astype(np.int64), counts.astype(np.int64), keys[at])
         ready = some.rows.of("ready", AT)
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
         became = of[ready].astype(np.int64)
         known = became[ops.column("reg_call")[became] >= 0]
-        place, key = self._keys.of(known)
-        self._first_checks.wait(known[place], key, ops.column("ready")[known][place].astype(np.int64))
-        found = self._first_checks.feed(some, keys)
+        place, key = self.keys.of(known)
+        self.first_checks.wait(known[place], key, ops.column("ready")[known][place].astype(np.int64))
+        found = self.first_checks.feed(some, keys)
         self._settle(found.operation, found.check.ret)
 
     def _settle(self, operations: Ints, returns: Ints) -> None:
@@ -157,8 +161,8 @@ class Fold:
             start_t=self.start_t or 0,
             end_t=self.end_t or 0,
             rest_t=self.rest_t,
-            threads=max(len(self._threads) - 1, 1),
-            unsettled=unsettled_cancels(self._cancels, "cancelled" in self._header.recorded),
+            threads=max(len(self.threads) - 1, 1),
+            unsettled=unsettled_cancels(self.cancels, "cancelled" in self._header.recorded),
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
 
@@ -173,22 +177,60 @@ class Fold:
         truths = Truths(run, readings) if readings is not None and len(readings) else None
         wanted = self._mark(run, tally, truths)
         if wanted.chosen.any() or len(wanted.doubtful.thread) or wanted.everything:
-            look = SecondLook(
-                run, clauses, tally, self.operations, self._keys, self._names.names(), self._key_names.names(),
-                len(self._threads), wanted, truths,
-            )  # fmt: skip
-            for some, keys in self._batches(again):
-                look.feed(some, keys)
-            look.finish()
+            self._look(run, tally, wanted, truths, self._batches(again))
         if self._counts_checks and not wanted.everything:
-            _count(tally, "O7", self._thread_checks.sure)
+            _count(tally, "O7", self.thread_checks.sure)
         if truths is not None:
             self._judge_readings(run, tally, truths)
         return tally
 
+    def _look(
+        self,
+        run: Run,
+        tally: RunTally,
+        wanted: Wanted,
+        truths: Truths | None,
+        batches: Iterable[tuple[Numbered, Ints]],
+    ) -> None:
+        look = SecondLook(
+            run, judged_clauses(run), tally, self.operations, self.keys, self.names.names(), self.key_names.names(),
+            len(self.threads), wanted, truths,
+        )  # fmt: skip
+        for some, keys in batches:
+            look.feed(some, keys)
+        look.finish()
+
+    def look_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
+        """What the clauses say so far of the operations that have events from row `since` on; more batches may follow.
+
+        Looked at are those that the rules mark and of which no call is open. Nothing is due yet: that more has not come
+        is held against none.
+        """
+        run = self.run(Outer(whole=False))
+        touched = np.flatnonzero(self.operations.column("last") >= since)
+        touched = np.setdiff1d(touched, np.append(self.open_calls.operation, 0))
+        begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))
+        found = marks(self.block(begun, touched))
+        marked = touched[found.marked]
+        if not len(marked):
+            return
+        chosen, retried = (np.zeros(self.operations.count, bool) for _ in range(2))
+        chosen[marked], retried[marked] = True, found.retried[found.marked]
+        none = Doubtful.joined(())
+        wanted = Wanted(
+            chosen, retried, Stretches(none.thread, none.c, none.ret_i), frozenset(),
+            self._inside(touched[found.marked & found.inside]), follows=self._gave_back(),
+        )  # fmt: skip
+        batches = (self._number(batch, first) for first, batch in again_from(int(marked[0])))
+        self._look(run, tally, wanted, None, batches)
+
+    def _gave_back(self) -> bool:
+        """Whether a key gave any operation back."""
+        return bool(self.operations.column("cut_n")[1:].any())
+
     def _close_calls(self) -> None:
         """A call that never returned makes its operation odd."""
-        self.operations.set_flag("unpaired", self._open.operation)
+        self.operations.set_flag("unpaired", self.open_calls.operation)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
         if self._held is not None:
@@ -216,19 +258,18 @@ class Fold:
                     parts[at].append(plain(batch.rows.take(places), EVENT_SCHEMA))
         return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
 
-    def block(self, run: Run, of: slice) -> Block:
+    def block(self, run: Run, of: slice | Ints) -> Block:
         """The columns of some operations, by number."""
         return Block(run, self.operations, of)
 
     def number(self, operation: str) -> int:
         """The number of an operation, 0 if there are no events of it."""
-        return self._names.get(operation)
+        return self.names.get(operation)
 
     def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
         """Look at all operations by the rules; count the occasions and the summaries of those that are passed over."""
         count = self.operations.count
         chosen, retried, inside = (np.zeros(count, bool) for _ in range(3))
-        given_back = self.operations.column("cut_n")[1:].any()
         for start in range(1, count, BLOCK):
             stop = min(start + BLOCK, count)
             block = self.block(run, slice(start, stop))
@@ -241,21 +282,11 @@ class Fold:
                 _count(tally, name, int((occasions & ~look).sum()))
             if truths is not None:
                 truths.add(summaries(block)[~look])
-        doubtful = self._doubtful()
+        doubtful = Doubtful.joined(self.thread_checks.doubtful)
         return Wanted(
-            chosen, retried, Stretches(doubtful[0], doubtful[1], doubtful[2]), frozenset(doubtful[2].tolist()),
-            self._inside(np.flatnonzero(inside)), everything=run.dropped, follows=bool(given_back),
+            chosen, retried, Stretches(doubtful.thread, doubtful.c, doubtful.ret_i), frozenset(doubtful.ret_i.tolist()),
+            self._inside(np.flatnonzero(inside)), everything=run.dropped, follows=self._gave_back(),
         )  # fmt: skip
-
-    def _doubtful(self) -> tuple[Ints, Ints, Ints]:
-        parts = self._thread_checks.doubtful
-        if not parts:
-            return (np.zeros(0, np.int64),) * 3
-        return (
-            np.concatenate([part.thread for part in parts]),
-            np.concatenate([part.c for part in parts]),
-            np.concatenate([part.ret_i for part in parts]),
-        )
 
     def _inside(self, of: Ints) -> Stretches:
         """Where a check may have been made from within a registration: its call, or all that its operation lived."""
@@ -266,8 +297,8 @@ class Fold:
         call = ops.column("reg_call")[of].astype(np.int64)
         thread = ops.column("reg_th")[of].astype(np.int64)
         end = np.where(ret >= 0, ret, last)
-        often = np.repeat(np.flatnonzero(~once), len(self._threads))
-        every = np.tile(np.arange(len(self._threads)), int((~once).sum()))
+        often = np.repeat(np.flatnonzero(~once), len(self.threads))
+        every = np.tile(np.arange(len(self.threads)), int((~once).sum()))
         return Stretches(
             np.concatenate((thread[once], every)),
             np.concatenate((call[once], call[often])),

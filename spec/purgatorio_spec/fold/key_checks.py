@@ -7,12 +7,14 @@ registered operations, the checks that are open, and the operations that wait.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from purgatorio_spec.fold.numbered import Numbered
-from purgatorio_spec.trace.coded import CALL, RET, Flags, Ints, given
+from purgatorio_spec.trace.coded import CALL, RET, Codes, Flags, Ints, given
 
 
 def _none() -> Ints:
@@ -28,6 +30,20 @@ class Keys:
         self._keys = np.zeros(1024, np.int32)
         self._used = 0
 
+    def columns(self) -> Mapping[str, Ints | Codes]:
+        """What it holds."""
+        return {"first": self._from, "count": self._count, "keys": self._keys[: self._used]}
+
+    @classmethod
+    def restored(cls, columns: Mapping[str, npt.NDArray[np.generic]]) -> Keys:
+        """From what `columns` gave."""
+        keys = cls()
+        keys._from = columns["first"].astype(np.int64, copy=False)
+        keys._count = columns["count"].astype(np.int32, copy=False)
+        keys._keys = columns["keys"].astype(np.int32, copy=False)
+        keys._used = len(keys._keys)
+        return keys
+
     def make_room(self, operations: int) -> None:
         """Room for operations up to this number, excluded."""
         more = operations - len(self._from)
@@ -38,8 +54,10 @@ class Keys:
 
     def add(self, operations: Ints, counts: Ints, keys: Ints) -> None:
         """Keys of operations that had none, one operation after the other."""
-        while self._used + len(keys) > len(self._keys):
-            self._keys = np.concatenate((self._keys, np.zeros_like(self._keys)))
+        lacking = self._used + len(keys) - len(self._keys)
+        if lacking > 0:
+            more = np.zeros(max(lacking, len(self._keys)), np.int32)
+            self._keys = np.concatenate((self._keys, more))
         self._keys[self._used : self._used + len(keys)] = keys
         self._from[operations] = self._used + np.cumsum(counts) - counts
         self._count[operations] = counts

@@ -6,6 +6,7 @@ carries by the same. Rows of the run stand for positions: 32 bits each, until a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 import numpy as np
@@ -71,6 +72,18 @@ class Operations:
             grown = np.full(self._room, self._empty[name], self._empty[name].dtype)
             grown[: len(column)] = column
             self._columns[name] = grown
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Of all columns."""
+        return self._columns.keys()
+
+    def restore(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take columns (each as `column` gave it) for its own."""
+        if columns["last"].dtype == np.int64:
+            self.widen()
+        self._columns = dict(columns)
+        self.count = self._room = len(columns["last"])
 
     def widen(self) -> None:
         """From 32 bits a row to 64."""

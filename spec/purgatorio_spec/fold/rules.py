@@ -37,7 +37,7 @@ class Block:
     """Some operations of a run, by column: `block.win_call` is the column of that name as `Numbers`, times within
     `LIMIT`."""
 
-    def __init__(self, run: Run, operations: Operations, of: slice) -> None:
+    def __init__(self, run: Run, operations: Operations, of: slice | Ints) -> None:
         self.run = run
         self._operations, self._of = operations, of
         self.size = len(operations.column("last")[of])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,6 +17,13 @@ class Texts:
         self._known: dict[str, int] = {}
         self._last: pa.StringArray | None = None
         self._mapped: Codes = np.zeros(1, np.int32)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Texts:
+        """With numbers for these texts, in their order."""
+        texts = cls()
+        texts._known = {name: at for at, name in enumerate(names, 1)}
+        return texts
 
     def __len__(self) -> int:
         """One more than the highest number."""

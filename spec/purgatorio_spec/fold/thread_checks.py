@@ -8,8 +8,9 @@ since.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -57,11 +58,21 @@ class Doubtful:
     c: Ints
     ret_i: Ints
 
+    @classmethod
+    def joined(cls, parts: Sequence[Doubtful]) -> Doubtful:
+        """All of them."""
+        none = np.zeros(0, np.int64)
+        return cls(
+            *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
+        )
+
 
 @dataclass(slots=True)
 class ThreadChecks:
     """By thread: the last check event (`i`, and whether it was a call), whether anything odd came since, how many tries
     answered true since, and the call of a try that is the very last event (-1: none)."""
+
+    CARRIED: ClassVar[tuple[str, ...]] = ("_i", "_call", "_odd", "_trues", "_try")
 
     sure: int = 0
     doubtful: list[Doubtful] = field(default_factory=list)

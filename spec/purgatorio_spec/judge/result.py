@@ -127,10 +127,11 @@ NO_OCCASION: Final = (
 
 def without_silent_pass(result: CheckResult) -> CheckResult:
     """The check where a clause that is promised and recorded, and had no occasion, is UNKNOWN and not PASS."""
-    return replace(result, runs=tuple(_without_silent_pass(run) for run in result.runs))
+    return replace(result, runs=tuple(no_silent_pass(run) for run in result.runs))
 
 
-def _without_silent_pass(run: RunResult) -> RunResult:
+def no_silent_pass(run: RunResult) -> RunResult:
+    """The same of one run."""
     clauses = {
         name: replace(one, verdict=Verdict.UNKNOWN, reason=NO_OCCASION)
         if one.verdict is Verdict.PASS and not one.occasions
@@ -203,7 +204,9 @@ def _clause(name: str, run: Run, tally: Tally) -> ClauseResult:
     if skipped is not None:
         return ClauseResult(name, Verdict.SKIPPED, reason=skipped)
     if tally.causes:
-        return ClauseResult(name, Verdict.VIOLATED, tally.occasions, tally.causes)
+        # Engines meet them in orders of their own.
+        causes = sorted(tally.causes.items(), key=lambda one: (one[1].examples[0].events[-1], one[0]))
+        return ClauseResult(name, Verdict.VIOLATED, tally.occasions, dict(causes))
     if clause.needs_whole and not run.whole:
         return ClauseResult(name, Verdict.UNKNOWN, tally.occasions, reason="the trace is not whole")
     if tally.beyond:

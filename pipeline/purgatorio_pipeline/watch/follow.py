@@ -1,0 +1,167 @@
+"""What a task does for one run of a batch: take up its fold, feed it what is new, and say what it came to.
+
+The fold's carry is a file of its own a run and batch, written beside its place and renamed. The events of an open run
+lie in the tables of its batches; they are read again for what the rules mark. Where a batch brings events from before
+those that came earlier, a run is folded anew over all its tables, in memory, and from then on with every batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from purgatorio_pipeline.watch.segments import SEGMENT_SCHEMA, events_folder
+from purgatorio_spec.fold.carry import read_carry, write_carry
+from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.judge.process import outer_of
+from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.tally import RunTally
+from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.coded import Coded, coded
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Violation
+
+MAX_FOUND: Final = 20_000
+"""Violations of an open run that one batch takes in; more of them come to light when the run is closed."""
+_ROWS: Final = 1 << 17
+_SCHEMA: Final = pa.schema([field for field in SEGMENT_SCHEMA if field.name != "kind"])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A batch that brought events of a run: the row and the number of an operation that came first in it."""
+
+    batch: int
+    row: int
+    operation: int
+
+
+@dataclass(slots=True)
+class Followed:
+    """What is known of the events of an open run. `carried`: the batch that left its carry, -1 if none did. `mixed`:
+    they came out of order, so that nothing is carried. `repeated`: how many came with an `i` that was there before."""
+
+    parts: list[Part] = field(default_factory=list)
+    carried: int = -1
+    mixed: bool = False
+    repeated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run that a batch touched. `closing`: what its files told, if its end has come."""
+
+    run: str
+    header: Header
+    batch: int
+    silver: Path
+    followed: Followed
+    closing: TraceFacts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of it: the result of a closed run, or what an open one broke so far."""
+
+    followed: Followed
+    result: RunResult | None = None
+    found: Sequence[Violation] = ()
+
+
+def follow(task: Task) -> Told:
+    """Carry it out. Done again, it comes to the same and leaves the same."""
+    if task.header.profile not in PROFILES:
+        result = None if task.closing is None else conclude(task.closing, None, RunTally())
+        return Told(task.followed, result)
+    known = task.followed
+    fold = Fold(task.header, held_bytes=0)
+    if known.carried >= 0:
+        fold = read_carry(task.header, carry_place(task.silver, known.carried, task.run))
+    batches = [*(part.batch for part in known.parts), task.batch]
+    fresh, repeated = _events(task, batches if known.mixed else batches[-1:])
+    mixed = known.mixed or bool(fresh.num_rows and fresh.column("i")[0].as_py() <= fold.last_i)
+    if mixed:
+        fold = Fold(task.header, held_bytes=0)
+        fresh, repeated = _events(task, batches)
+    parts = [*known.parts, Part(task.batch, fold.events, fold.operations.count)]
+    for batch in _coded(fresh):
+        fold.feed(batch)
+
+    def stored(operation: int) -> Iterator[tuple[int, Coded]]:
+        if mixed:
+            yield from _numbered(fresh, 0)
+            return
+        for part, end in zip(parts, [*(part.operation for part in parts[1:]), None], strict=True):
+            if end is None or end > operation:
+                yield from _numbered(_events(task, [part.batch])[0], part.row)
+
+    followed = Followed(parts, -1, mixed, repeated if mixed else known.repeated + repeated)
+    if task.closing is not None:
+        facts = _with_repeats(task.closing, followed.repeated)
+        outer = outer_of(facts)
+        run, found = fold.run(outer), fold.conclude(outer, lambda: (batch for _, batch in stored(0)))
+        return Told(followed, conclude(facts, run, found))
+    broken: list[Violation] = []
+    fold.look_early(parts[-1].row, stored, RunTally(told=broken.append))
+    if not mixed:
+        followed.carried = task.batch
+        place = carry_place(task.silver, task.batch, task.run)
+        staged = place.with_name(f".staged-{place.name}")
+        write_carry(fold, staged)
+        staged.replace(place)
+    broken.sort(key=lambda one: (one.events[-1], one.clause))
+    return Told(followed, None, broken[:MAX_FOUND])
+
+
+def carry_place(silver: Path, batch: int, run: str) -> Path:
+    """Where the carry lies that a batch left of a run."""
+    return silver / f"carry-{batch:09d}-{hashlib.sha256(run.encode()).hexdigest()[:32]}"
+
+
+def _with_repeats(facts: TraceFacts, repeated: int) -> TraceFacts:
+    first = f"{facts.file}: {repeated} event(s) with an i that an earlier one has: write each i once"
+    return replace(
+        facts,
+        broken=facts.broken + repeated,
+        first_broken=facts.first_broken or (first if repeated else ""),
+    )
+
+
+def _events(task: Task, batches: Sequence[int]) -> tuple[pa.Table, int]:
+    """The events of the run in these batches, in order, of those with the same `i` one; how many others there were."""
+    mine = ds.field("run") == task.run
+    folders = (events_folder(task.silver, number) for number in batches)
+    tables = [
+        ds.dataset(folder, _SCHEMA, format="parquet").to_table(EVENT_SCHEMA.names, filter=mine)
+        for folder in folders
+        if folder.exists()
+    ]
+    table = pa.concat_tables([EVENT_SCHEMA.empty_table(), *tables])
+    i = table.column("i").to_numpy()
+    if (i[1:] > i[:-1]).all():
+        return table, 0
+    table = table.sort_by("i")
+    i = table.column("i").to_numpy()
+    first = np.ones(len(i), bool)
+    first[1:] = i[1:] > i[:-1]
+    repeated = len(i) - int(first.sum())
+    return table.filter(pa.array(first)), repeated
+
+
+def _coded(events: pa.Table) -> Iterator[Coded]:
+    for batch in events.combine_chunks().to_batches(_ROWS):
+        yield coded(batch)
+
+
+def _numbered(events: pa.Table, row: int) -> Iterator[tuple[int, Coded]]:
+    for batch in _coded(events):
+        yield row, batch
+        row += len(batch)

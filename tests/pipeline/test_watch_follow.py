@@ -1,0 +1,222 @@
+"""The fold's carry in a watch: a run in pieces comes to what it comes to at once, whatever the pieces are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from figures import TRACES
+from purgatorio_pipeline.watch.follow import Followed, Task, Told, carry_place, follow
+from purgatorio_pipeline.watch.segments import event_rows, events_folder
+from purgatorio_spec.fold.carry import read_carry
+from purgatorio_spec.fold.fold import Fold
+from purgatorio_spec.fold.key_checks import FirstChecks
+from purgatorio_spec.history.run import run_of
+from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.judge.process import fold_reader
+from purgatorio_spec.judge.result import Json, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.rowwise import judge_run
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Violation
+from spec.drawn_history import FAULTS, draw
+
+
+@dataclass
+class Watched:
+    """A run that comes in batches into a folder."""
+
+    silver: Path
+    header: Header
+    followed: Followed
+    batch: int = 0
+
+    def bring(self, events: pa.Table, closing: TraceFacts | None = None) -> Told:
+        """One more batch."""
+        self.silver.mkdir(exist_ok=True)
+        folder = events_folder(self.silver, self.batch)
+        if events.num_rows:
+            folder.mkdir(parents=True)
+            rows = pa.Table.from_batches([event_rows(self.header.run, one) for one in events.to_batches()])
+            pq.write_table(rows.drop_columns(["kind"]), folder / "part-0.parquet")
+        task = Task(self.header.run, self.header, self.batch, self.silver, self.followed, closing)
+        told = follow(task)
+        self.followed = told.followed
+        self.batch += 1
+        return told
+
+
+@dataclass
+class Seen:
+    """What a watch said of a run: at its end, and before."""
+
+    result: RunResult
+    early: list[Violation]
+    followed: Followed
+
+
+def watched(folder: Path, facts: TraceFacts, events: pa.Table, cuts: Sequence[int]) -> Seen:
+    """The run cut at these rows; its end comes in a batch of its own."""
+    assert facts.header is not None
+    watch = Watched(folder, facts.header, Followed())
+    early: list[Violation] = []
+    for start, end in zip([0, *cuts], [*cuts, events.num_rows], strict=True):
+        early += watch.bring(events.slice(start, end - start)).found
+    closed = watch.bring(events.slice(0, 0), facts)
+    assert closed.result is not None
+    return Seen(closed.result, early, closed.followed)
+
+
+def drawn_cuts(random: Random, rows: int) -> list[int]:
+    """None, some, or one after each of the first events."""
+    return sorted(random.sample(range(rows), min(random.choice((0, 1, 3, 8)), rows)))
+
+
+def drawn(seed: int) -> tuple[TraceFacts, pa.Table, RunResult]:
+    """A drawn run, with a fault or without, and what the clauses say of it row by row."""
+    random = Random(seed)
+    fault = random.choice(("", *FAULTS))
+    played = draw(seed, fault, FAULTS[fault][1] if fault else None)
+    batches = [event_batch((event.i + 2, event) for event in played.events)] if played.events else []
+    events = pa.Table.from_batches(batches, EVENT_SCHEMA)
+    facts = TraceFacts("drawn", played.header, events.num_rows, dropped=played.dropped, has_end=played.whole)
+    run = run_of(
+        played.header,
+        run_facts(events, played.header.recorded),
+        whole=played.whole and not played.dropped,
+        dropped=played.dropped > 0,
+    )
+    return facts, events, conclude(facts, run, judge_run(run, events))
+
+
+def broken_by(result: RunResult) -> set[tuple[str, str]]:
+    """Clauses and the causes in which they are broken."""
+    return {(name, cause) for name, one in result.clauses.items() for cause in one.causes}
+
+
+def same_in_pieces(seeds: Iterable[int], folder: Path) -> tuple[int, list[str]]:
+    """How many violations were told early, and what differs."""
+    early, different = 0, []
+    for seed in seeds:
+        facts, events, expected = drawn(seed)
+        cuts = drawn_cuts(Random(seed), events.num_rows)
+        seen = watched(folder / str(seed), facts, events, cuts)
+        if seen.result.as_json() != expected.as_json():
+            different.append(f"seed {seed}")
+        wrong = {(one.clause, one.cause) for one in seen.early} - broken_by(expected)
+        different += [f"seed {seed}, early: {one}" for one in sorted(wrong)]
+        early += len(seen.early)
+    return early, different
+
+
+def test_drawn_runs_in_drawn_pieces_come_to_what_the_clauses_say(tmp_path: Path) -> None:
+    """And what is told of an open run stands when it is closed."""
+    early, different = same_in_pieces(range(20), tmp_path)
+    assert different == []
+    assert early > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(4))
+def test_a_thousand_drawn_runs_in_drawn_pieces(block: int, tmp_path: Path) -> None:
+    """The same with more of them."""
+    assert same_in_pieces(range(1_000 + 250 * block, 1_250 + 250 * block), tmp_path)[1] == []
+
+
+def test_a_carry_that_forgets_who_waits_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: what is read back lacks one thing."""
+
+    def forgetful(header: Header, place: Path) -> Fold:
+        fold = read_carry(header, place)
+        fold.first_checks = FirstChecks()
+        return fold
+
+    monkeypatch.setattr("purgatorio_pipeline.watch.follow.read_carry", forgetful)
+    assert same_in_pieces(range(7), tmp_path)[1] != []
+
+
+RECORDED = sorted(
+    path for path in TRACES.iterdir() if path.suffix in (".parquet", ".jsonl") and "README" not in path.name
+)
+
+
+def at_once(path: Path, *, full: bool = False) -> Json:
+    """What `check` says of a file."""
+    return fold_reader(TraceReader(path), full=full).result.as_json()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+def test_recorded_runs_of_kafka_in_drawn_pieces(path: Path, tmp_path: Path) -> None:
+    """Real ones, clean and broken."""
+    reader = TraceReader(path)
+    events = pa.Table.from_batches(reader.batches(), EVENT_SCHEMA)
+    facts = TraceFacts(reader.name, reader.header, events.num_rows)
+    cuts = sorted(Random(path.name).sample(range(events.num_rows), 3))
+    seen = watched(tmp_path, facts, events, cuts)
+    expected = at_once(path)
+    assert seen.result.as_json() == expected
+    assert {one.clause for one in seen.early} <= {name for name, _ in broken_by(seen.result)}
+    if seen.result.verdict == "VIOLATED":
+        assert seen.early, "what is broken shows before the end"
+
+
+def test_a_batch_that_is_done_again_comes_to_the_same(tmp_path: Path) -> None:
+    """As after a kill: from the state before it, over what the killed one left."""
+    facts, events, expected = drawn(7)
+    watch = Watched(tmp_path, expected.header or pytest.fail("no header"), Followed())
+    watch.bring(events.slice(0, 30))
+    before = replace(watch.followed, parts=list(watch.followed.parts))
+    first = watch.bring(events.slice(30, 30))
+    again = follow(Task(expected.run, watch.header, 1, tmp_path, before))
+    assert again == first
+    watch.bring(events.slice(60))
+    told = watch.bring(events.slice(0, 0), facts)
+    assert told.result is not None
+    assert told.result.as_json() == expected.as_json()
+
+
+def test_pieces_in_any_order_come_to_the_same(tmp_path: Path) -> None:
+    """Nothing can be carried then: the run is folded anew."""
+    facts, events, expected = drawn(7)
+    third = events.num_rows // 3
+    pieces = [events.slice(0, third), events.slice(third, third), events.slice(2 * third)]
+    watch = Watched(tmp_path, expected.header or pytest.fail("no header"), Followed())
+    for at in (0, 2, 1):
+        watch.bring(pieces[at])
+    assert watch.followed.mixed
+    assert not carry_place(tmp_path, 2, expected.run).exists()
+    told = watch.bring(events.slice(0, 0), facts)
+    assert told.result is not None
+    assert told.result.as_json() == expected.as_json()
+
+
+@pytest.mark.parametrize("cuts", [(), (3,)], ids=["in one batch", "in two"])
+def test_an_event_that_comes_twice_makes_the_run_invalid(tmp_path: Path, cuts: Sequence[int]) -> None:
+    """As in a file."""
+    facts, events, expected = drawn(7)
+    twice = pa.concat_tables([events.slice(0, 5), events.slice(2)])
+    seen = watched(tmp_path, replace(facts, events=twice.num_rows), twice, cuts)
+    assert expected.verdict != "INVALID_TRACE"
+    assert seen.result.verdict == "INVALID_TRACE"
+    assert "3 broken line(s), first drawn: 3 event(s) with an i that an earlier one has" in str(
+        seen.result.problems
+    )
+    assert seen.followed.repeated == 3
+
+
+def test_a_profile_that_nobody_knows_is_invalid(tmp_path: Path) -> None:
+    """Nothing is folded, nothing is carried."""
+    facts, events, _ = drawn(7)
+    assert facts.header is not None
+    facts = replace(facts, header=replace(facts.header, profile="none"))
+    seen = watched(tmp_path, facts, events, [4])
+    assert seen.result.verdict == "INVALID_TRACE"
+    assert "profile 'none' is not known" in str(seen.result.problems)
