@@ -344,7 +344,7 @@ def test_an_empty_check_is_whole() -> None:
 
 
 def test_gold_knows_what_was_idle(tmp_path: Path) -> None:
-    """A clause without an occasion is UNKNOWN in the tables too, unless that is meant; neither judges anything again."""
+    """A clause without an occasion is UNKNOWN in the tables too, unless that is meant; nothing is judged again."""
     paths = [run(tmp_path, "a.jsonl")]
     said = {}
     for idle in (True, False, True):
