@@ -18,14 +18,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from purgatorio_pipeline.shipping import ARCHIVE, is_shipped, write_archive
-from purgatorio_stress.java_home import find_java
+from purgatorio_stress.java_home import find_java, home_for_spark
 
 DRIVER_MEMORY: Final = "2g"
 SHUFFLE_PARTITIONS: Final = 8
+_started: SparkSession | None = None
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
 
@@ -43,7 +45,7 @@ def start_session(
     Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java.
     """
     java = find_java()
-    os.environ["JAVA_HOME"] = str(java.path)
+    os.environ["JAVA_HOME"] = str(home_for_spark(java))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     submitted = under_submit()
     local = not submitted and (master is None or master.startswith("local"))
@@ -61,17 +63,23 @@ def start_session(
     session.sparkContext.setLogLevel("ERROR")
     if not local and not is_shipped():
         _ship(session)
+    global _started
+    _started = session
     return session
 
 
 def tasks_so_far() -> tuple[int, int | None]:
-    """Spark's tasks that are done, of how many, in the job that runs now; for those who show progress."""
-    context = SparkContext._active_spark_context
+    """Spark's tasks that are done, of how many, in the job that runs now; for those who show progress, from any thread.
+    Nothing, of nobody knows how many, while Spark starts and when it has stopped."""
+    context = None if _started is None else _started.sparkContext
     if context is None:
         return 0, None
-    tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    try:
+        tracker = context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    except (Py4JError, OSError, AttributeError):
+        return 0, None
     found = [stage for stage in stages if stage is not None]
     tasks = sum(stage.numTasks for stage in found)
     return sum(stage.numCompletedTasks for stage in found), tasks or None

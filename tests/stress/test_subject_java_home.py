@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_stress.cache_dir import user_cache_dir, write_atomically
-from purgatorio_stress.java_home import JavaNotFound, find_java
+from purgatorio_stress.java_home import JavaNotFound, find_java, home_for_spark
 
 
 def fake_java(home: Path, version: str, modules: str | None = None) -> Path:
@@ -78,6 +78,23 @@ def test_runtime_with_the_module_is_used_as_it_is(tmp_path: Path) -> None:
     """The twin: where Spark can start the runtime there is nothing between."""
     home = fake_java(tmp_path / "home", "21.0.8", modules="java.base jdk.incubator.vector")
     assert find_java(environment(tmp_path, JAVA_HOME=str(home))).path == home
+
+
+def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
+    """A runtime that has it warns of incubator modules at every start, which is no news for a user."""
+    home = fake_java(tmp_path / "home", "21.0.8", modules="java.base jdk.incubator.vector")
+    env = environment(tmp_path, JAVA_HOME=str(home))
+    for_spark = home_for_spark(find_java(env), env)
+    said = subprocess.run(
+        [for_spark / "bin" / "java", "--add-modules=jdk.incubator.vector", "-x"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert said == ["arg -x"]
+    # A child session inherits it: the runtime behind it is found, and wrapped the same way.
+    again = find_java({**env, "JAVA_HOME": str(for_spark)})
+    assert home_for_spark(again, env) == for_spark
 
 
 def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
