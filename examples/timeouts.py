@@ -34,30 +34,33 @@ class Request(DelayedOperation):
 
 def functions() -> None:
     """A wheel with a thread of its own that drains it; what is due runs on another one."""
-    timer = IntrusiveTimer("timeouts")
-    reaper = ReaperTimer("reaper", timer)
-    late = threading.Event()
-    handle = timer.call_later(30_000, lambda: print("never printed"))
-    timer.call_later(10, late.set)
-    late.wait()
-    print(f"a function ran after its delay; waiting: {timer.size()}")
-    timer.cancel(handle)
-    print(f"the other one was cancelled; waiting: {timer.size()}")
-    reaper.close()
+    with ReaperTimer("reaper", IntrusiveTimer("timeouts")) as timer:
+        late = threading.Event()
+        handle = timer.call_later(30_000, print, "never printed")
+        timer.call_later(10, late.set)
+        late.wait()
+        print(f"a function ran after its delay; waiting: {timer.size()}")
+        timer.cancel(handle)
+        print(f"the other one was cancelled; waiting: {timer.size()}")
+        turns = threading.Semaphore(0)
+        again = timer.call_every(10, turns.release)
+        for _ in range(3):
+            turns.acquire()
+        again.cancel()
+        print("a function ran three times, until it was cancelled")
 
 
 def requests() -> None:
     """A purgatory over such a wheel; it drives the timer and closes it."""
-    purgatory: Purgatory[Request] = Purgatory("requests", IntrusiveTimer("requests"))
-    answered = Request("7", 30_000)
-    purgatory.try_complete_else_watch(answered, ("reply-7",))
-    answered.answer = "the answer"
-    completed = purgatory.check_and_complete("reply-7")
-    print(f"the event completed {completed}")
-    forgotten = Request("8", 10)
-    purgatory.try_complete_else_watch(forgotten, ("reply-8",))
-    forgotten.over.wait()
-    purgatory.shutdown()
+    with Purgatory[Request]("requests") as purgatory:
+        answered = Request("7", 30_000)
+        purgatory.try_complete_else_watch(answered, ["reply-7"])
+        answered.answer = "the answer"
+        completed = purgatory.check_and_complete("reply-7")
+        print(f"the event completed {completed}")
+        forgotten = Request("8", 10)
+        purgatory.try_complete_else_watch(forgotten, ["reply-8"])
+        forgotten.over.wait()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from purgatorio.invariant import InvariantBroken
 from purgatorio.reaper import ReaperTimer
 from purgatorio.sync import Executor, ExecutorClosed, Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.calls import Repeated
 from purgatorio.timer.hashed_wheel import HashedWheel
 from purgatorio.timer.heap_timer import HeapTimer
 from purgatorio.timer.interface import Timer, TimerClosed
@@ -56,6 +57,7 @@ __all__ = [
     "PurgatoryGauges",
     "QueuedExecutor",
     "ReaperTimer",
+    "Repeated",
     "Sync",
     "SystemTimer",
     "Timer",

@@ -14,8 +14,10 @@ from typing import Self
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.calls import Calls
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.task import ActionTask, TimerTask
+from purgatorio.timer.undriven import expect_a_driver
 
 __all__ = ["POLL_MS", "Reaper", "ReaperTimer"]
 
@@ -83,7 +85,7 @@ def _nothing() -> None:
     return None
 
 
-class ReaperTimer:
+class ReaperTimer(Calls):
     """A timer that drives itself: wraps another and owns its reaper (Kafka's SystemTimerReaper).
 
     Several users may share it; whoever made it closes it. ValueError for an empty name, TypeError for None.
@@ -98,6 +100,7 @@ class ReaperTimer:
         self._timer = timer
         self._sync = sync
         self._closed = sync.atomic_flag(False, "reaper-timer.closed")
+        expect_a_driver(timer)
         self._reaper = Reaper(reaper_name, self._turn, faults=faults, sync=sync)
 
     def add(self, task: TimerTask) -> None:

@@ -34,6 +34,7 @@ from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
+from purgatorio.timer.undriven import expect_a_driver
 
 __all__ = ["DEFAULT_PURGE_INTERVAL", "DEFAULT_SHARDS", "Purgatory"]
 
@@ -100,6 +101,8 @@ class Purgatory(Generic[Op]):
         self._watcher_lists = tuple(WatcherList(faults, sync) for _ in range(shards))
         if registry is not None:
             registry.add(self)
+        if reaper:
+            expect_a_driver(self._timer)
         # Last: the thread uses all of the above.
         self._reaper = (
             Reaper(f"ExpirationReaper-{name}", self._reap, faults=faults, sync=sync) if reaper else None

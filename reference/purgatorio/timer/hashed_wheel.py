@@ -26,6 +26,7 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Executor, Lock, Sync, Worker
 from purgatorio.threads import THREADS
+from purgatorio.timer.calls import Calls
 from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import TimerTask
@@ -63,7 +64,7 @@ class HashedEntry:
         self._unlink(self)
 
 
-class HashedWheel:
+class HashedWheel(Calls):
     """See the module. `tick_ms` and `wheel_size` at least 1 (ValueError).
 
     With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.

@@ -10,9 +10,11 @@ from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.calls import Calls
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.task import TimerTask
+from purgatorio.timer.undriven import Undriven
 
 __all__ = ["HeapTimer"]
 
@@ -41,10 +43,10 @@ class _HeapEntry:
         return self._expiration_ms < other._expiration_ms
 
 
-class HeapTimer:
+class HeapTimer(Calls):
     """See the module. `tick_ms` at least 1 (ValueError)."""
 
-    __slots__ = ("_clock", "_executor", "_faults", "_queue", "_sync", "name", "tick_ms")
+    __slots__ = ("_clock", "_executor", "_faults", "_queue", "_sync", "name", "tick_ms", "undriven")
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class HeapTimer:
         self._clock = clock or MonotonicClock()
         self._executor = executor or sync.executor(f"executor-{name}")
         self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)
+        self.undriven = Undriven(name, self._queue.size) if clock is None else None
 
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`; every task waits for a drain, an expired one too."""
@@ -79,6 +82,8 @@ class HeapTimer:
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
         so does all behind it."""
+        if self.undriven is not None:
+            self.undriven.driven = True
         if not self._queue.await_due(timeout_ms):
             return False
         first = entry = self._queue.poll()
@@ -97,6 +102,8 @@ class HeapTimer:
 
     def close(self) -> None:
         """As `SystemTimer.close`."""
+        if self.undriven is not None:
+            self.undriven.tell()
         close_executor(self._executor)
 
     def check(self) -> None:

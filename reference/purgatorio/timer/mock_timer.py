@@ -13,6 +13,7 @@ import heapq
 from purgatorio.clock import ManualClock
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.calls import Calls
 from purgatorio.timer.task import TimerTask
 
 __all__ = ["MockTimer"]
@@ -39,13 +40,14 @@ class _MockEntry:
         return (self.deadline_ms, self.number) < (other.deadline_ms, other.number)
 
 
-class MockTimer:
+class MockTimer(Calls):
     """See the module."""
 
-    __slots__ = ("_added", "_heap", "_lock", "clock")
+    __slots__ = ("_added", "_heap", "_lock", "_sync", "clock")
 
     def __init__(self, clock: ManualClock | None = None, *, sync: Sync = THREADS) -> None:
         self.clock = clock or ManualClock()
+        self._sync = sync
         self._lock: Lock = sync.lock("mock-timer")
         self._heap: Cell[list[_MockEntry]] = sync.cell([], "mock-timer.heap")
         self._added: Cell[int] = sync.cell(0, "mock-timer.added")

@@ -31,15 +31,17 @@ from purgatorio.invariant import require
 from purgatorio.sync import Executor, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
+from purgatorio.timer.calls import Calls
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.task import TimerTask
+from purgatorio.timer.undriven import Undriven
 from purgatorio.timer.wheel import TimingWheel
 
 __all__ = ["SystemTimer"]
 
 
-class SystemTimer:
+class SystemTimer(Calls):
     """See the module. `tick_ms` at least 1, `wheel_size` at least 2 (ValueError).
 
     `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
@@ -56,6 +58,7 @@ class SystemTimer:
         "_task_counter",
         "_wheel",
         "name",
+        "undriven",
     )
 
     def __init__(
@@ -76,6 +79,7 @@ class SystemTimer:
         self._executor = executor or sync.executor(f"executor-{name}")
         self._gate = sync.read_write_lock("timer")
         self._task_counter = sync.atomic_int(0, "timer.tasks")
+        self.undriven = Undriven(name, self._task_counter.get) if clock is None else None
         self._queue: DelayQueue[TimerTaskList] = DelayQueue(self._clock, sync)
         self._refused = TimerTaskList(self._task_counter, sync)
         self._wheel = TimingWheel(
@@ -97,6 +101,8 @@ class SystemTimer:
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`: all buckets that are due are drained under one write lock. False, too, where
         another drain was faster."""
+        if self.undriven is not None:
+            self.undriven.driven = True
         if not self._queue.await_due(timeout_ms):
             return False
         errors: list[BaseException] = []
@@ -127,6 +133,8 @@ class SystemTimer:
 
     def close(self) -> None:
         """Shut the executor down and give it 5 s to finish, then 5 s more without what has not started."""
+        if self.undriven is not None:
+            self.undriven.tell()
         close_executor(self._executor)
 
     def wheel(self) -> TimingWheel:

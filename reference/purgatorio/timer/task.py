@@ -35,7 +35,7 @@ from purgatorio.compiling import mypyc_attr
 from purgatorio.sync import AtomicRef, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["ActionTask", "TaskEntry", "TimerTask"]
+__all__ = ["ActionTask", "TaskEntry", "TimerTask", "whole_ms"]
 
 
 class TaskEntry(Protocol):
@@ -43,6 +43,14 @@ class TaskEntry(Protocol):
 
     def remove(self) -> None:
         """Leave the timer; nothing where it is in none, or has left already."""
+
+
+def whole_ms(delay: object) -> int:
+    """A delay as an integer. TypeError for a float, a text, None."""
+    try:
+        return operator.index(delay)  # type: ignore[arg-type]  # what it refuses is the question
+    except TypeError:
+        raise TypeError(f"a delay is a whole number of milliseconds, not {delay!r}") from None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -56,7 +64,7 @@ class TimerTask(ABC):
     __slots__ = ("_entry", "delay_ms")
 
     def __init__(self, delay_ms: int, *, sync: Sync = THREADS) -> None:
-        self.delay_ms: int = delay_ms if type(delay_ms) is int else operator.index(delay_ms)
+        self.delay_ms: int = delay_ms if type(delay_ms) is int else whole_ms(delay_ms)
         self._entry: AtomicRef[TaskEntry | None] = sync.atomic_ref(None, "task.entry")
 
     @abstractmethod
@@ -86,12 +94,14 @@ class TimerTask(ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ActionTask(TimerTask):
-    """A task made of a function without arguments; its result is dropped."""
+    """A task made of a function without arguments; its result is dropped. TypeError for what is no function."""
 
     __slots__ = ("_action",)
 
     def __init__(self, delay_ms: int, action: Callable[[], object], *, sync: Sync = THREADS) -> None:
         super().__init__(delay_ms, sync=sync)
+        if not callable(action):
+            raise TypeError(f"a timer calls a function, and {action!r} is none")
         self._action = action
 
     def run(self) -> None:

@@ -32,10 +32,12 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.lock import COMPILED
 from purgatorio.sync import Executor, ExecutorClosed, Lock, Sync
 from purgatorio.threads import THREADS
+from purgatorio.timer.calls import Repeated, bound
 from purgatorio.timer.hand_over import close_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.wheel import Due, Wheel
-from purgatorio.timer.task import TimerTask
+from purgatorio.timer.task import TimerTask, whole_ms
+from purgatorio.timer.undriven import Undriven
 
 __all__ = ["DEFAULT_WHEEL_SIZE", "CallNode", "Handle", "IntrusiveTimer", "TaskNode"]
 
@@ -150,6 +152,7 @@ class IntrusiveTimer:
         "integer_handles",
         "name",
         "tick_ms",
+        "undriven",
     )
 
     def __init__(
@@ -179,6 +182,7 @@ class IntrusiveTimer:
         self._executor = executor or sync.executor(f"executor-{name}")
         self._lock = sync.mutex("intrusive-timer")
         self._wheel = Wheel(wheel_size, levels, self._now_ms() // tick_ms)
+        self.undriven = Undriven(name, self._wheel.size) if clock is None else None
         self._alarm = Alarm(sync)
         self._closed = False
         self._sleepers = 0
@@ -207,9 +211,14 @@ class IntrusiveTimer:
             self._alarm.ring()
 
     def call_at(self, deadline_ms: int, callback: Callback) -> Handle:
-        """Let `callback` run once at `deadline_ms` of the timer's clock. TypeError for a float, TimerClosed after
-        `close`."""
-        tick = deadline_ms // self.tick_ms
+        """Let `callback` run once at `deadline_ms` of the timer's clock. TypeError for a float or a `callback` of None,
+        TimerClosed after `close`."""
+        if callback is None:
+            raise TypeError("a timer calls a function, and None is none")
+        try:
+            tick = deadline_ms // self.tick_ms
+        except TypeError:
+            tick = whole_ms(deadline_ms) // self.tick_ms
         handle: Handle
         lock = self._lock
         lock.acquire()
@@ -220,6 +229,9 @@ class IntrusiveTimer:
                 handle = node = CallNode(tick, callback, self)
                 self._wheel.link(node)
             wake_tick = self._wake_tick
+        except TypeError:
+            whole_ms(deadline_ms)  # a float comes as far as into the wheel; there only this is left to pay
+            raise
         finally:
             lock.release()
         if wake_tick is not None and tick < wake_tick:
@@ -228,7 +240,12 @@ class IntrusiveTimer:
 
     def call_later(self, delay_ms: int, callback: Callback) -> Handle:
         """As `call_at`, `delay_ms` from now."""
-        tick = (self._now_ms() + delay_ms) // self.tick_ms
+        if callback is None:
+            raise TypeError("a timer calls a function, and None is none")
+        try:
+            tick = (self._now_ms() + delay_ms) // self.tick_ms
+        except TypeError:
+            tick = (self._now_ms() + whole_ms(delay_ms)) // self.tick_ms
         handle: Handle
         lock = self._lock
         lock.acquire()
@@ -239,11 +256,20 @@ class IntrusiveTimer:
                 handle = node = CallNode(tick, callback, self)
                 self._wheel.link(node)
             wake_tick = self._wake_tick
+        except TypeError:
+            whole_ms(delay_ms)  # a float comes as far as into the wheel; there only this is left to pay
+            raise
         finally:
             lock.release()
         if wake_tick is not None and tick < wake_tick:
             self._alarm.ring()
         return handle
+
+    def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
+        """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
+        task = Repeated(self, period_ms, bound(function, args), sync=self._sync)
+        self.add(task)
+        return task
 
     def cancel(self, waiting: TimerTask | Handle) -> None:
         """Of a task the same as `task.cancel()`. Of a handle: the function does not run, unless a drain has taken it
@@ -298,6 +324,8 @@ class IntrusiveTimer:
 
     def close(self) -> None:
         """Drop what waits, then as `SystemTimer.close`. Idempotent."""
+        if self.undriven is not None:
+            self.undriven.tell()
         with self._lock:
             self._closed = True
             dropped = self._wheel.clear()
@@ -315,6 +343,8 @@ class IntrusiveTimer:
 
     def _drain(self) -> bool:
         """Take out and hand over what is due; False where no bucket was."""
+        if self.undriven is not None:
+            self.undriven.driven = True
         now_tick = self._now_ms() // self.tick_ms
         lock = self._lock
         lock.acquire()

@@ -1,0 +1,93 @@
+"""Functions on a timer that takes tasks: `call_later`, and `call_every` with `Repeated`.
+
+Promises. `Repeated` runs its function a period after the last run has ended, so it never runs twice at once and no
+backlog grows; `cancel` is for good, also from inside the function and while it runs. What the function raises goes to
+the timer's fault policy, and it runs again. When its timer closes it runs no more.
+
+Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+from purgatorio.sync import ExecutorClosed, Sync
+from purgatorio.timer.interface import TimerClosed
+from purgatorio.timer.task import ActionTask, TimerTask
+
+__all__ = ["Calls", "Repeated", "TakesTasks"]
+
+
+class TakesTasks(Protocol):
+    """What `Repeated` needs of a timer."""
+
+    def add(self, task: TimerTask) -> None:
+        """As `Timer.add`."""
+
+
+class Repeated(TimerTask):
+    """A function that runs every `period_ms` until it is cancelled. `IntrusiveTimer.call_every` and
+    `Calls.call_every` make and add one; ValueError for a period below 1 ms."""
+
+    __slots__ = ("_function", "_over", "_timer")
+
+    def __init__(
+        self, timer: TakesTasks, period_ms: int, function: Callable[[], object], *, sync: Sync
+    ) -> None:
+        super().__init__(period_ms, sync=sync)
+        if self.delay_ms < 1:
+            raise ValueError(f"a period is 1 ms at least, not {period_ms}")
+        if not callable(function):
+            raise TypeError(f"a timer calls a function, and {function!r} is none")
+        self._timer = timer
+        self._function = function
+        self._over = sync.atomic_flag(False, "repeated.over")
+
+    def run(self) -> None:
+        """Once, and again later. A timer that has been closed takes it no more, which is its end."""
+        try:
+            self._function()
+        finally:
+            if not self._over.get():
+                with suppress(TimerClosed, ExecutorClosed):
+                    self._timer.add(self)
+                # (1) A looks: not over; (2) B cancels: sets the flag, and finds nothing in the timer; (3) A adds. So A
+                # looks again: either it sees the flag, or B's second step comes after the add, and takes it out.
+                if self._over.get():
+                    super().cancel()
+
+    def cancel(self) -> None:
+        """It runs no more, but for a run that is under way or handed over. Idempotent."""
+        self._over.set(True)
+        super().cancel()
+
+
+class Calls:
+    """For timers that take tasks: functions without a task of one's own. A base class; `add` and `_sync` are the
+    timer's."""
+
+    __slots__ = ()
+
+    _sync: Sync
+
+    def add(self, task: TimerTask) -> None:
+        """See `Timer.add`."""
+        raise NotImplementedError
+
+    def call_later(self, delay_ms: int, function: Callable[..., object], *args: object) -> TimerTask:
+        """Let `function(*args)` run once, `delay_ms` from now; returns its task, for `cancel`."""
+        task = ActionTask(delay_ms, bound(function, args), sync=self._sync)
+        self.add(task)
+        return task
+
+    def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
+        """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
+        task = Repeated(self, period_ms, bound(function, args), sync=self._sync)
+        self.add(task)
+        return task
+
+
+def bound(function: Callable[..., object], args: tuple[object, ...]) -> Callable[[], object]:
+    """The function with its arguments; `partial` refuses what is no function."""
+    return partial(function, *args) if args else function

@@ -1,0 +1,45 @@
+"""A warning for a timer that nobody drains: what waits in it never runs, and nothing else would say so.
+
+Only a timer with the real clock has this guard; with another clock somebody moves the time by hand. It warns once, a
+RuntimeWarning, when the timer is closed or freed with something in it that no drain has ever looked at.
+"""
+
+import warnings
+from collections.abc import Callable
+
+__all__ = ["Undriven", "expect_a_driver"]
+
+
+class Undriven:
+    """Kept by a timer until its first drain. `waiting`: how many wait in it."""
+
+    __slots__ = ("_name", "_waiting", "driven")
+
+    def __init__(self, name: str, waiting: Callable[[], int]) -> None:
+        self._name = name
+        self._waiting = waiting
+        self.driven = False
+
+    def tell(self) -> None:
+        """Warn, if something waits and nobody came."""
+        if self.driven:
+            return
+        self.driven = True
+        waiting = self._waiting()
+        if waiting:
+            warnings.warn(
+                f"timer {self._name!r} ends with {waiting:,} waiting that never ran: nobody has drained it. Wrap it "
+                "in a ReaperTimer, or call advance_clock(0) in your loop (a Purgatory without its reaper: pass_time)",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def __del__(self) -> None:
+        self.tell()
+
+
+def expect_a_driver(timer: object) -> None:
+    """For whoever starts a thread that drains `timer`: it is driven, even where it is closed before the first drain."""
+    guard = getattr(timer, "undriven", None)
+    if isinstance(guard, Undriven):
+        guard.driven = True

@@ -1,0 +1,295 @@
+"""Functions on timers: arguments, repetition, what is refused, and the warning for a timer that nobody drains."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from purgatorio import (
+    THREADS,
+    ActionTask,
+    DelayedOperation,
+    HashedWheel,
+    HeapTimer,
+    IntrusiveTimer,
+    ManualClock,
+    MockTimer,
+    Purgatory,
+    QueuedExecutor,
+    ReaperTimer,
+    Repeated,
+    SystemTimer,
+    TimerTask,
+)
+
+Stepped = tuple[IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel | MockTimer, Callable[[int], None]]
+WHOLE = "whole number of milliseconds|int object expected"  # the compiled build says the second
+KINDS = ("intrusive", "system", "heap", "hashed", "mock")
+
+
+def stepped(kind: str) -> Stepped:
+    """A timer of this kind, and how its time passes."""
+    clock, executor = ManualClock(), QueuedExecutor()
+    if kind == "mock":
+        mock = MockTimer(clock)
+
+        def move(by_ms: int) -> None:
+            for _ in range(by_ms):
+                mock.advance_clock(1)  # as Kafka's: it moves the clock
+
+        return mock, move
+    made = {"intrusive": IntrusiveTimer, "system": SystemTimer, "heap": HeapTimer, "hashed": HashedWheel}[
+        kind
+    ]
+    timer: IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel = made("t", clock=clock, executor=executor)
+
+    def pass_(by_ms: int) -> None:
+        for _ in range(by_ms):
+            clock.advance(1)
+            timer.advance_clock(0)
+            executor.run_all()
+
+    return timer, pass_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_runs_again_and_again_until_it_is_cancelled(kind: str) -> None:
+    """With its arguments, a period after each run."""
+    timer, pass_ms = stepped(kind)
+    ran: list[str] = []
+    again = timer.call_every(10, ran.append, "turn")
+    pass_ms(35)
+    assert ran == ["turn"] * 3
+    assert timer.size() == 1
+    again.cancel()
+    pass_ms(35)
+    assert (len(ran), timer.size()) == (3, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_may_cancel_itself(kind: str) -> None:
+    """A function that has seen enough ends the repetition from inside."""
+    timer, pass_ms = stepped(kind)
+    ran: list[Repeated] = []
+
+    def twice() -> None:
+        ran.append(again)
+        if len(ran) == 2:
+            timer.cancel(again)
+
+    again = timer.call_every(5, twice)
+    pass_ms(50)
+    assert (len(ran), timer.size()) == (2, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_what_a_turn_raises_does_not_end_it(kind: str) -> None:
+    """It goes to the fault policy, as with any task."""
+    timer, pass_ms = stepped(kind)
+    ran: list[int] = []
+
+    def fails() -> None:
+        ran.append(1)
+        raise ValueError("on purpose")
+
+    timer.call_every(5, fails)
+    pass_ms(16)
+    assert len(ran) == 3
+
+
+class CancelsAt:
+    """A timer in whose `add` another thread cancels: before the task is inside, or after."""
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+        self.tasks: set[TimerTask] = set()
+
+    def add(self, task: TimerTask) -> None:
+        if self.when == "before":
+            task.cancel()
+        entry = Entry(self.tasks, task)
+        task.set_entry(entry)
+        self.tasks.add(task)
+        if self.when == "after":
+            task.cancel()
+
+
+class Entry:
+    """What takes the task out."""
+
+    def __init__(self, tasks: set[TimerTask], task: TimerTask) -> None:
+        self.tasks, self.task = tasks, task
+
+    def remove(self) -> None:
+        self.tasks.discard(self.task)
+
+
+@pytest.mark.parametrize("when", ["before", "after", "never"])
+def test_a_cancel_beside_the_next_add_is_for_good(when: str) -> None:
+    """The order in `Repeated.run`: wherever the cancel falls, nothing waits; without one it does."""
+    timer = CancelsAt(when)
+    again = Repeated(timer, 5, lambda: None, sync=THREADS)
+    again.run()
+    assert len(timer.tasks) == (1 if when == "never" else 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_timer_that_has_been_closed_ends_it_quietly(kind: str) -> None:
+    """Closed from inside the function, as a program that stops does."""
+    timer, pass_ms = stepped(kind)
+    ran: list[int] = []
+
+    def stops() -> None:
+        ran.append(1)
+        timer.close()
+
+    timer.call_every(5, stops)
+    pass_ms(6)
+    assert ran == [1]
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_a_function_takes_arguments(kind: str) -> None:
+    """Not `IntrusiveTimer.call_later`, whose every nanosecond counts; `ReaperTimer` over it does."""
+    timer, pass_ms = stepped(kind)
+    assert not isinstance(timer, IntrusiveTimer)
+    said: list[str] = []
+    timer.call_later(3, said.append, "three")
+    timer.cancel(timer.call_later(3, said.append, "none"))
+    pass_ms(5)
+    assert said == ["three"]
+
+
+def test_a_driven_timer_takes_them_too() -> None:
+    """The way that the page shows first."""
+    with ReaperTimer("r", IntrusiveTimer("t")) as timer:
+        lock = THREADS.lock()
+        told = THREADS.condition(lock)
+        said: list[str] = []
+
+        def say(what: str) -> None:
+            with lock:
+                said.append(what)
+                told.notify_all()
+
+        timer.call_later(1, say, "once")
+        again = timer.call_every(1, say, "again")
+        with lock:
+            while "once" not in said or said.count("again") < 3:
+                assert told.wait(30_000)
+        again.cancel()
+
+
+@pytest.mark.parametrize("wrong", [0.5, None, "10"])
+def test_a_delay_that_is_no_whole_number_is_refused_where_it_is_given(wrong: object) -> None:
+    """And nothing of it is left in the timer."""
+    for integers in (True, False):
+        timer = IntrusiveTimer("t", clock=ManualClock(), executor=QueuedExecutor(), integer_handles=integers)
+        for call in (timer.call_later, timer.call_at):
+            with pytest.raises(TypeError, match=WHOLE):
+                call(wrong, print)  # type: ignore[arg-type]  # on purpose
+        assert timer.size() == 0
+        timer.check()
+        with pytest.raises(TypeError, match=WHOLE):
+            timer.call_every(wrong, print)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(TypeError, match=WHOLE):
+        ActionTask(wrong, print)  # type: ignore[arg-type]  # on purpose
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_function_is_refused_where_it_is_given(kind: str) -> None:
+    """Not when it is due, in a log, an hour later."""
+    timer, _ = stepped(kind)
+    with pytest.raises(TypeError, match="None is none"):
+        timer.call_later(5, None)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(TypeError, match="None is none"):
+        timer.call_every(5, None)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(ValueError, match="1 ms at least"):
+        timer.call_every(0, print)
+    assert timer.size() == 0
+
+
+class Waits(DelayedOperation):
+    """Never ready."""
+
+    def try_complete(self) -> bool:
+        return False
+
+    def on_complete(self) -> None: ...
+
+    def on_expiration(self) -> None: ...
+
+
+UNDRIVEN: dict[str, Callable[[], object]] = {
+    "IntrusiveTimer": lambda: IntrusiveTimer("t"),
+    "SystemTimer": lambda: SystemTimer("t"),
+    "HeapTimer": lambda: HeapTimer("t"),
+}
+
+
+@pytest.mark.parametrize("kind", UNDRIVEN)
+@pytest.mark.parametrize("how", ["closed", "dropped"])
+def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
+    """What waits in it never runs, and nothing else says so."""
+    timer = UNDRIVEN[kind]()
+    assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer)
+    timer.add(ActionTask(10, lambda: None))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if how == "closed":
+            timer.close()
+        del timer
+        gc.collect()
+    assert [one.category for one in told] == [RuntimeWarning]
+    assert "'t' ends with 1 waiting that never ran: nobody has drained it" in str(told[0].message)
+
+
+@pytest.mark.parametrize("kind", UNDRIVEN)
+def test_no_warning_without_a_reason(kind: str) -> None:
+    """Drained, empty, with a reaper that had no time to come, or with a clock that somebody moves by hand."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for use in uses(kind):
+            use()
+        gc.collect()
+
+
+def uses(kind: str) -> Iterator[Callable[[], object]]:
+    """Each gets a timer of this kind."""
+
+    def made() -> IntrusiveTimer | SystemTimer | HeapTimer:
+        timer = UNDRIVEN[kind]()
+        assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer)
+        return timer
+
+    def drained() -> None:
+        timer = made()
+        timer.add(ActionTask(10_000, lambda: None))
+        timer.advance_clock(0)
+        timer.close()
+
+    def reaped() -> None:
+        with ReaperTimer("r", made()) as timer:
+            timer.add(ActionTask(10_000, lambda: None))
+
+    def waiting() -> None:
+        with Purgatory[Waits]("p", made()) as purgatory:
+            purgatory.try_complete_else_watch(Waits(10_000), ["k"])
+
+    def by_hand() -> None:
+        timer = IntrusiveTimer("t", clock=ManualClock())
+        timer.call_later(10, lambda: None)
+        timer.close()
+
+    yield from (lambda: made().close(), drained, reaped, waiting, by_hand)
+
+
+def test_a_purgatory_that_nobody_drives_warns() -> None:
+    """Without its reaper, and without `pass_time`: no request in it ever times out."""
+    purgatory = Purgatory[Waits]("p", reaper=False, complete_at_shutdown=False)
+    purgatory.try_complete_else_watch(Waits(10_000), ["k"])
+    with pytest.warns(RuntimeWarning, match="'p' ends with 1 waiting .* pass_time"):
+        purgatory.shutdown()
