@@ -105,7 +105,9 @@ def test_it_runs_once_at_its_deadline(driven: Driven) -> None:
 
 def test_the_default_is_what_is_faster_in_this_build() -> None:
     """Numbers where Python is interpreted, linked handles where it is machine code."""
-    assert isinstance(IntrusiveTimer("t").call_later(5, lambda: None), CallNode if compiled else int)
+    assert isinstance(
+        IntrusiveTimer("t", clock=ManualClock()).call_later(5, lambda: None), CallNode if compiled else int
+    )
 
 
 def test_a_float_is_refused(driven: Driven) -> None:

@@ -67,7 +67,7 @@ class HeapTimer(Calls):
         self._clock = clock or MonotonicClock()
         self._executor = executor or sync.executor(f"executor-{name}")
         self._queue: DelayQueue[_HeapEntry] = DelayQueue(self._clock, sync)
-        self.undriven = Undriven(name, self._queue.size) if clock is None else None
+        self.undriven = Undriven(name, self._queue.size, sync) if clock is None else None
 
     def add(self, task: TimerTask) -> None:
         """See `Timer.add`; every task waits for a drain, an expired one too."""
@@ -83,7 +83,7 @@ class HeapTimer(Calls):
         """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
         so does all behind it."""
         if self.undriven is not None:
-            self.undriven.driven = True
+            self.undriven.driven.set(True)
         if not self._queue.await_due(timeout_ms):
             return False
         first = entry = self._queue.poll()

@@ -79,7 +79,7 @@ class SystemTimer(Calls):
         self._executor = executor or sync.executor(f"executor-{name}")
         self._gate = sync.read_write_lock("timer")
         self._task_counter = sync.atomic_int(0, "timer.tasks")
-        self.undriven = Undriven(name, self._task_counter.get) if clock is None else None
+        self.undriven = Undriven(name, self._task_counter.get, sync) if clock is None else None
         self._queue: DelayQueue[TimerTaskList] = DelayQueue(self._clock, sync)
         self._refused = TimerTaskList(self._task_counter, sync)
         self._wheel = TimingWheel(
@@ -102,7 +102,7 @@ class SystemTimer(Calls):
         """See `Timer.advance_clock`: all buckets that are due are drained under one write lock. False, too, where
         another drain was faster."""
         if self.undriven is not None:
-            self.undriven.driven = True
+            self.undriven.driven.set(True)
         if not self._queue.await_due(timeout_ms):
             return False
         errors: list[BaseException] = []

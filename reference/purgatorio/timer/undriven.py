@@ -7,6 +7,8 @@ RuntimeWarning, when the timer is closed or freed with something in it that no d
 import warnings
 from collections.abc import Callable
 
+from purgatorio.sync import Cell, Sync
+
 __all__ = ["Undriven", "expect_a_driver"]
 
 
@@ -15,16 +17,16 @@ class Undriven:
 
     __slots__ = ("_name", "_waiting", "driven")
 
-    def __init__(self, name: str, waiting: Callable[[], int]) -> None:
+    def __init__(self, name: str, waiting: Callable[[], int], sync: Sync) -> None:
         self._name = name
         self._waiting = waiting
-        self.driven = False
+        self.driven: Cell[bool] = sync.cell(False, "undriven.driven")
 
     def tell(self) -> None:
         """Warn, if something waits and nobody came."""
-        if self.driven:
+        if self.driven.get():
             return
-        self.driven = True
+        self.driven.set(True)
         waiting = self._waiting()
         if waiting:
             warnings.warn(
@@ -42,4 +44,4 @@ def expect_a_driver(timer: object) -> None:
     """For whoever starts a thread that drains `timer`: it is driven, even where it is closed before the first drain."""
     guard = getattr(timer, "undriven", None)
     if isinstance(guard, Undriven):
-        guard.driven = True
+        guard.driven.set(True)

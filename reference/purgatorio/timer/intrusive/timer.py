@@ -182,7 +182,7 @@ class IntrusiveTimer:
         self._executor = executor or sync.executor(f"executor-{name}")
         self._lock = sync.mutex("intrusive-timer")
         self._wheel = Wheel(wheel_size, levels, self._now_ms() // tick_ms)
-        self.undriven = Undriven(name, self._wheel.size) if clock is None else None
+        self.undriven = Undriven(name, self._wheel.size, sync) if clock is None else None
         self._alarm = Alarm(sync)
         self._closed = False
         self._sleepers = 0
@@ -344,7 +344,7 @@ class IntrusiveTimer:
     def _drain(self) -> bool:
         """Take out and hand over what is due; False where no bucket was."""
         if self.undriven is not None:
-            self.undriven.driven = True
+            self.undriven.driven.set(True)
         now_tick = self._now_ms() // self.tick_ms
         lock = self._lock
         lock.acquire()
