@@ -46,8 +46,8 @@ class GroupCoordinator:
     """See the module. `persist(group id, generation)`: called whenever a group is stored. `session_bounds_ms`: the
     shortest and the longest session that a member may ask for. `new_id`: the ids of members; counted unless given."""
 
-    __slots__ = ("_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_new_id", "_persist", "_rebalances",
-                 "_runtime", "_session_bounds_ms", "actions")  # fmt: skip
+    __slots__ = ("_closed", "_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_new_id", "_persist",
+                 "_rebalances", "_runtime", "_session_bounds_ms", "actions")  # fmt: skip
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class GroupCoordinator:
         self._lock: Lock = runtime.sync.lock("groups")
         self._groups: Cell[dict[str, Group]] = runtime.sync.cell({}, "groups")
         self._ids = runtime.sync.atomic_int(0, "member-ids")
+        self._closed = runtime.sync.atomic_flag(False, "group-coordinator.closed")
         self._new_id = new_id or (lambda: f"member-{self._ids.add(1)}")
         self._rebalances: Purgatory[DelayedJoin | DelayedSync] = runtime.purgatory("Rebalance")
         self._heartbeats: Purgatory[DelayedHeartbeat] = runtime.purgatory("Heartbeat")
@@ -253,6 +254,7 @@ class GroupCoordinator:
 
     def shutdown(self) -> None:
         """Shut the purgatories down; what waits is answered as at its time-out."""
+        self._closed.set(True)
         self._rebalances.shutdown()
         self._heartbeats.shutdown()
 
@@ -377,7 +379,8 @@ class GroupCoordinator:
                 self._remove(group, member)
         if group.state() is GroupState.DEAD:
             return
-        if group.members() and not group.elect_joined_leader():
+        if group.members() and not group.elect_joined_leader() and not self._closed.get():
+            # (Once it is shut down nothing waits: another wait would end at once, and lead here again.)
             self._wait_for_joins(group, group.rebalance_timeout_ms())
             return
         group.next_generation()

@@ -366,3 +366,14 @@ def test_actions_of_an_expired_join_run() -> None:
     scene.advance(1)
     assert box.only().error is Error.NONE
     assert ran == [1]
+
+
+def test_a_rebalance_that_nobody_leads_ends_once_it_is_shut_down() -> None:
+    """A static member stays though it did not rejoin, and the rebalance waits again: in vain where nothing waits."""
+    scene = GroupScene()
+    scene.coordinator.shutdown()
+    scene.join(instance="i")
+    member = scene.join().only().member
+    assert scene.coordinator.leave("g", member) is Error.NONE
+    assert [one.instance for one in scene.coordinator.group("g").members()] == ["i"]
+    assert scene.coordinator.waiting() == (0, 0)

@@ -37,7 +37,9 @@ def _public(cls: type) -> list[str]:
         name
         for one in cls.__mro__
         for name, value in vars(one).items()
-        if not name.startswith("_") and callable(value) and one.__module__.startswith("purgatorio.")
+        if not name.startswith("_")
+        and callable(value)
+        and one.__module__.startswith(("purgatorio.", "purgatorio_broker."))
         # (An abstract one is the subclass's; its calls go there.)
         if not getattr(value, "__isabstractmethod__", False)
     ]

@@ -99,7 +99,7 @@ def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Draw
                 used = sorted({number for verb, act in acts for number in _things(verb, act)})
                 if used != list(range(len(used))) or not _in_order_of_appearance(acts):
                     continue
-                for things in product(numbers, repeat=max(1, len(used))):
+                for things in product(numbers, repeat=len(used)) if used else [numbers[:1]]:
                     plain = tuple(act for _, act in acts)
                     threads = (plain[before : before + first], plain[before + first :])
                     drawn = Drawn(

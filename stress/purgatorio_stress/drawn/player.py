@@ -39,6 +39,10 @@ class Player:
         run = self.world.run
         self.playing.append((run.current.index, act.do, run.depth))  # type: ignore[attr-defined]  # an explored run
         getattr(self, f"do_{act.do}")(*act.args)
+        self.act_ended()
+
+    def act_ended(self) -> None:
+        """What whoever called does before it goes on."""
 
     def call_back(self, slot: str, thing: int) -> None:
         """What the program says that this thing does here."""
@@ -89,9 +93,10 @@ class Vocabulary:
     dialects: tuple[str, ...] = ("pending-flag",)
     horizon_ms: int = 0
     turns: int = 4
+    stepping: frozenset[str] = frozenset()
     most_things: int = 4
     weight: int = 1
-    """How many of its programs are searched for one of the others."""
+    """How many times the CPU seconds of the others each of its dialects gets."""
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
     apart: Mapping[str, str] = field(default_factory=dict)
     tick_ms: Callable[[Drawn], int] = lambda drawn: 1

@@ -15,7 +15,7 @@ from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor,
 from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
-from purgatorio_stress.drawn.act import Act, Drawn
+from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
@@ -99,9 +99,8 @@ class PurgatoryPlayer(Player):
             sync=world.sync,
         )
 
-    def take(self, act: Act) -> None:
-        """See `Player`; a request's handler runs what was queued, at its end."""
-        super().take(act)
+    def act_ended(self) -> None:
+        """A request's handler runs what was queued, at its end."""
         self._run_queue()
 
     def _run_queue(self) -> None:

@@ -4,8 +4,12 @@ from functools import partial
 from typing import Final
 
 from purgatorio_stress.drawn.act import PREFIX, BadProgram, Drawn
+from purgatorio_stress.drawn.members import MEMBERS
+from purgatorio_stress.drawn.parts import PARTS
 from purgatorio_stress.drawn.player import Vocabulary, play
 from purgatorio_stress.drawn.purgatories import PURGATORIES
+from purgatorio_stress.drawn.replicas import REPLICAS
+from purgatorio_stress.drawn.share import SHARE
 from purgatorio_stress.drawn.timers import TIMERS
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -13,7 +17,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 __all__ = ["VOCABULARIES", "scenario_named", "scenario_of"]
 
 VOCABULARIES: Final[dict[str, Vocabulary]] = {
-    vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES)
+    vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE)
 }
 
 
@@ -53,6 +57,7 @@ def scenario_of(drawn: Drawn) -> Scenario:
         horizon_ms=vocabulary.horizon_ms,
         tick_ms=vocabulary.tick_ms(drawn),
         step_clock=moves,
+        stepping=vocabulary.stepping,
         purge_interval=vocabulary.purge_interval(drawn),
         plain=True,
     )

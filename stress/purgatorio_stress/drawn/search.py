@@ -162,17 +162,16 @@ def search_drawn(
     result = DrawnSearch(seed)
     start = time.process_time()
     sources = [
-        _Source(vocabulary, dialect, seed, result)
-        for vocabulary in chosen
-        for dialect in vocabulary.dialects
-        for _ in range(vocabulary.weight)
+        _Source(vocabulary, dialect, seed, result) for vocabulary in chosen for dialect in vocabulary.dialects
     ]
     turn = 0
     while time.process_time() - start < seconds and result.found is None:
-        source = sources[turn % len(sources)]
+        source = min(sources, key=lambda one: one.share)
         turn += 1
         drawn = source.next()
+        begun = time.process_time()
         done = explore_program(drawn, source.dialect, seed + turn, memory)
+        source.spend(time.process_time() - begun)
         result.programs += 1
         result.schedules += done.schedules
         result.complete += done.complete
@@ -189,7 +188,9 @@ def search_drawn(
 
 
 class _Source:
-    """The programs of one subject and dialect: two drawn for each enumerated one."""
+    """The programs of one subject and dialect: two drawn for each enumerated one.
+
+    `share`: the seconds that it has had, by its weight; whoever has had least is next."""
 
     def __init__(self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch) -> None:
         self.dialect = dialect
@@ -199,7 +200,12 @@ class _Source:
         self._result = result
         self._small = self._all_small()
         self._turn = 0
+        self.share = 0.0
         self._met = result.pairs.setdefault(self._name, Counter())
+
+    def spend(self, seconds: float) -> None:
+        """A program of it has taken so long."""
+        self.share += seconds / self._vocabulary.weight
 
     def next(self) -> Drawn:
         """One more."""

@@ -1,6 +1,6 @@
 """The group coordinator under the explorer: members that come, go, fall silent, all at once and in time."""
 
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import Final
 
 from purgatorio import ActionQueue
@@ -14,20 +14,22 @@ from purgatorio_stress.scenario.broker_world import answered_once, virtual_runti
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["BROKER_GROUP"]
+__all__ = ["BROKER_GROUP", "Members", "whole_generations"]
 
 INITIAL_MS: Final = 3
 SESSION_MS: Final = 10
 REBALANCE_MS: Final = 20
 
 
-class _Members:
-    """A coordinator with one group, and what its members were answered."""
+class Members:
+    """A coordinator with one group, and what its members were answered. `on_answer`: called with each answer, under
+    the group's lock."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, on_answer: Callable[[], object] = lambda: None) -> None:
         self.runtime: VirtualRuntime = virtual_runtime(world)
         self.actions = ActionQueue(faults=PROPAGATE, sync=world.sync)
         self.stored: list[int] = []
+        self._on_answer = on_answer
         self.coordinator = GroupCoordinator(
             self.runtime,
             self.actions,
@@ -38,17 +40,24 @@ class _Members:
         self.joins: list[list[JoinResult]] = []
         self.syncs: list[list[SyncResult]] = []
 
-    def join(self, member: str = "") -> list[JoinResult]:
+    def join(self, member: str = "", instance: str = "", *, id_required: bool = False) -> list[JoinResult]:
         """Join; the answers fall into the list."""
         answers: list[JoinResult] = []
         self.joins.append(answers)
+
+        def answered(result: JoinResult) -> None:
+            answers.append(result)
+            self._on_answer()
+
         self.coordinator.join(
             "g",
             member,
             ("range",),
-            answers.append,
+            answered,
             session_timeout_ms=SESSION_MS,
             rebalance_timeout_ms=REBALANCE_MS,
+            instance=instance,
+            id_required=id_required,
         )
         self.actions.run_all()
         return answers
@@ -57,8 +66,13 @@ class _Members:
         """Sync with the generation that it was told."""
         answers: list[SyncResult] = []
         self.syncs.append(answers)
+
+        def answered(result: SyncResult) -> None:
+            answers.append(result)
+            self._on_answer()
+
         assignments = {member: member.encode() for member in joined.members}
-        self.coordinator.sync("g", joined.generation, joined.member, assignments, answers.append)
+        self.coordinator.sync("g", joined.generation, joined.member, assignments, answered)
         self.actions.run_all()
 
     def stable(self, members: int) -> list[JoinResult]:
@@ -79,7 +93,7 @@ class _Members:
 def _coming_and_going(world: World) -> Final_:
     """A stable group of two. At once: a third one joins, the first beats and rejoins as it is told to, the second
     leaves. When all is quiet nobody waits for a rebalance that could end; then time does the rest."""
-    members = _Members(world)
+    members = Members(world)
     first, second = members.stable(2)
     coordinator = members.coordinator
 
@@ -109,12 +123,12 @@ def _coming_and_going(world: World) -> Final_:
         calls: list[Sized] = [*members.joins, *members.syncs]
         for answers in calls:
             yield from answered_once("B407", "member", answers)
-        yield from _whole_generations(members)
+        yield from whole_generations(members)
 
     return final
 
 
-def _whole_generations(members: _Members) -> Iterator[Broken]:
+def whole_generations(members: Members) -> Iterator[Broken]:
     """The leader of a generation was told exactly those that were answered in it."""
     answers = [answer for one in members.joins for answer in one if answer.error is Error.NONE]
     for leader in answers:
@@ -128,7 +142,7 @@ def _whole_generations(members: _Members) -> Iterator[Broken]:
 
 def _silent_member(world: World) -> Final_:
     """It beats once, and never again; a session later it is gone."""
-    members = _Members(world)
+    members = Members(world)
 
     def body() -> None:
         (joined,) = members.stable(1)
@@ -149,7 +163,7 @@ def _silent_member(world: World) -> Final_:
 
 def _leaving_member(world: World) -> Final_:
     """Two members; one leaves. Its session must go with it."""
-    members = _Members(world)
+    members = Members(world)
     sessions: list[int] = []
 
     def body() -> None:
@@ -171,7 +185,7 @@ def _leaving_member(world: World) -> Final_:
 
 def _queued_at_expiry(world: World) -> Final_:
     """The end of the first rebalance, at its time-out, queues an action: no request will come to run it."""
-    members = _Members(world)
+    members = Members(world)
     ran: list[int] = []
 
     def body() -> None:

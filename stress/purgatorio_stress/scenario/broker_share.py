@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from purgatorio import QueuedExecutor
+from purgatorio.faults import PROPAGATE, FaultPolicy
 from purgatorio.sync import Executor
 from purgatorio.timer.mock_timer import MockTimer
 from purgatorio_broker.deferred import Deferred
@@ -21,7 +22,7 @@ from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answere
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import FOREVER_MS, World
 
-__all__ = ["BROKER_SHARE"]
+__all__ = ["BROKER_SHARE", "ShareGroup"]
 
 Shared = Mapping[TopicPartition, ShareResult]
 WANTED: Final = FetchParams(FOREVER_MS, 10, 100)
@@ -51,7 +52,7 @@ class _Log(ReplicaShareLog):
         return super().read_now(partition, offset, max_bytes, isolation)
 
 
-class _Group:
+class ShareGroup:
     """A group that shares t-0, whose leader is alone. `tier`: where its first record is read from, if given."""
 
     def __init__(
@@ -62,9 +63,10 @@ class _Group:
         executor: Executor | None = None,
         tier: Tier | None = None,
         remote_wait_ms: int = 500,
+        faults: FaultPolicy = PROPAGATE,
     ) -> None:
         self.timer = MockTimer(sync=world.sync)
-        runtime = TimelessRuntime(world, self.timer)
+        runtime = TimelessRuntime(world, self.timer, faults)
         self.manager = ReplicaManager(runtime)
         self.manager.become_leader(P0, 1, (0,), (0,))
         self.manager.run_actions()
@@ -79,9 +81,9 @@ class _Group:
         self.manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
         self.manager.run_actions()
 
-    def fetch(self, params: FetchParams = WANTED) -> DelayedShareFetch:
+    def fetch(self, params: FetchParams = WANTED, member: str = "m") -> DelayedShareFetch:
         """A member's fetch."""
-        return self.fetches.fetch("m", params, (P0,), self.answers.append)
+        return self.fetches.fetch(member, params, (P0,), self.answers.append)
 
     def looked_at(self, world: World) -> Iterator[Broken]:
         """In the end: one answer, and no lock."""
@@ -96,7 +98,7 @@ class _Group:
 def _event_against_force(world: World) -> Final_:
     """A fetch waits; a record comes, and at once somebody completes the fetch. One of them answers, and whoever has
     taken the fetch lock gives it back."""
-    group = _Group(world)
+    group = ShareGroup(world)
     operation = group.fetch()
 
     def event() -> None:
@@ -112,7 +114,7 @@ def _read_against_force(world: World) -> Final_:
     """A fetch waits, with the fetch lock, for a read on another thread. An event looks at it, and the read ends; and
     meanwhile somebody completes it."""
     executor = QueuedExecutor(sync=world.sync)
-    group = _Group(world, executor=executor)
+    group = ShareGroup(world, executor=executor)
     group.append()
     operation = group.fetch()
 
@@ -129,7 +131,7 @@ def _begin_against_read(world: World) -> Final_:
     """A fetch waits for the fetch lock. It is given back, and the fetch begins a read; at once the read ends. That it
     has ended is not lost, whenever the fetch asks to be told."""
     executor = QueuedExecutor(sync=world.sync)
-    group = _Group(world, executor=executor)
+    group = ShareGroup(world, executor=executor)
     group.append()
     share = group.fetches.share(P0)
     share.lock_for_fetch()
@@ -158,7 +160,7 @@ def _late_answer(world: World) -> Final_:
         reads.append(Deferred(world.sync))
         return reads[-1]
 
-    group = _Group(world, tier=tier, remote_wait_ms=20)
+    group = ShareGroup(world, tier=tier, remote_wait_ms=20)
     group.append()
     operation = group.fetch(FetchParams(10, 10, 100))
     operation.force_complete()
@@ -183,7 +185,7 @@ def _read_fails(world: World) -> Final_:
             failing[0] = False
             raise OSError("disk")
 
-    group = _Group(world, before_read=fail)
+    group = ShareGroup(world, before_read=fail)
 
     def body() -> None:
         group.append()

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL, Purgatory
-from purgatorio.faults import PROPAGATE
+from purgatorio.faults import PROPAGATE, FaultPolicy
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.mock_timer import MockTimer
 from purgatorio_broker.error import Error
@@ -29,8 +29,8 @@ class TimelessRuntime(Runtime):
     """Purgatories whose operations never expire: an expiry would hide a lost completion. `timer`: for the tasks that
     wait in no purgatory, if the scenario wants to let their time pass."""
 
-    def __init__(self, world: World, timer: Timer | None = None) -> None:
-        super().__init__(dialect=world.dialect, faults=PROPAGATE, sync=world.sync)
+    def __init__(self, world: World, timer: Timer | None = None, faults: FaultPolicy = PROPAGATE) -> None:
+        super().__init__(dialect=world.dialect, faults=faults, sync=world.sync)
         self._timer = timer
 
     def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
