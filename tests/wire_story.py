@@ -107,7 +107,7 @@ class Story:
 
     def join(
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
-        told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000,
+        told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
         body = {
@@ -115,6 +115,7 @@ class Story:
             "member_id": member,
             "session_timeout_ms": session,
             "rebalance_timeout_ms": rebalance,
+            "group_instance_id": instance or None,
         }
         got = {
             "error_code": error, "generation_id": generation, "leader": leader, "member_id": given or member,
@@ -132,10 +133,13 @@ class Story:
         return self.ask(t, "sync_group", body, answer, {"error_code": error, "assignment": share})
 
     def beat(
-        self, t: float, member: str, generation: int, error: int = 0, answer: float | None = None
-    ) -> int:
+        self, t: float, member: str, generation: int, error: int = 0, answer: float | None = None,
+        instance: str = "",
+    ) -> int:  # fmt: skip
         """A heartbeat, answered after a millisecond unless said otherwise."""
-        body = {"group_id": "g", "member_id": member, "generation_id": generation}
+        body = {
+            "group_id": "g", "member_id": member, "generation_id": generation, "group_instance_id": instance or None,
+        }  # fmt: skip
         return self.ask(t, "heartbeat", body, t + 1 if answer is None else answer, {"error_code": error})
 
     def leave(self, t: float, member: str) -> int:

@@ -267,6 +267,44 @@ def delete_records(s: Story, t: float, offset: int, low: int, error: int = 0) ->
           {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
 
 
+def grown(s: Story, t: float, count: int, error: int) -> None:
+    s.ask(t, "create_partitions", {"topics": [{"name": "t", "count": count}]}, t + 1,
+          {"results": [{"name": "t", "error_code": error}]})  # fmt: skip
+
+
+def a3(s: Story, bad: bool, error: int = 0) -> None:
+    s.topic()
+    grown(s, 10, 3, error)
+    for at, shown in ((20, 1), (40_000, 1 if bad else 3)):
+        said = {"name": "t", "error_code": 0, "partitions": [{"partition_index": x} for x in range(shown)]}
+        s.ask(at, "metadata", {"topics": [{"name": "t"}]}, at + 1, {"topics": [said]})
+
+
+def a3_refused(s: Story, bad: bool) -> None:
+    a3(s, False, 37 if bad else 0)
+
+
+def a3_shrunk(s: Story, bad: bool) -> None:
+    s.topic(partitions=3)
+    grown(s, 10, 2, 0 if bad else 37)
+    grown(s, 20, 3, 37)
+
+
+def elected(s: Story, t: float, topic: str, error: int) -> None:
+    s.ask(t, "elect_leaders", {"topic_partitions": [{"topic": topic, "partitions": [0]}]}, t + 1,
+          {"error_code": 0, "replica_election_results": [
+              {"topic": topic, "partition_result": [{"partition_id": 0, "error_code": error}]}]})  # fmt: skip
+
+
+def e1(s: Story, bad: bool) -> None:
+    s.topic()
+    elected(s, 10, "t", 0 if bad else 84)
+
+
+def e1_unknown(s: Story, bad: bool) -> None:
+    elected(s, 10, "nobody", 84 if bad else 3)
+
+
 def d1(s: Story, bad: bool) -> None:
     s.topic()
     for offset in range(3):
@@ -471,6 +509,37 @@ def g10(s: Story, bad: bool) -> None:
         s.beat(at, "b", 1, 25 if bad and at > 9000 else 0)
 
 
+def static_pair(s: Story) -> None:
+    for one in "ab":
+        s.join(10, 2010, "", 1, leader="a", told="ab" if one == "a" else "", given=one, instance=f"i{one}")
+    s.sync(2016, 2019, "b", 1, "sb")
+    s.sync(2017, 2018, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+
+
+def g11(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 2 if bad else 1, leader="a", given="b2", instance="ib")
+
+
+def g11_waits(s: Story, bad: bool) -> None:
+    for number in range(2):
+        s.scene = f"told#{number}"
+        static_pair(s)
+        s.join(3000, 6000 if bad else 3001, "", 1, leader="a", given="b2", instance="ib")
+
+
+def g11_fenced(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
+    s.beat(3100, "b", 1, 0 if bad else 82, instance="ib")
+
+
+def g11_told(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
+    s.beat(3100, "a", 1, 27 if bad else 0, instance="ia")
+
+
 def c1(s: Story, bad: bool) -> None:
     s.topic()
     for at in range(12):
@@ -492,11 +561,12 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
     "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed), "P3": (p3,), "P4": (p4,), "P5": (p5, p5_late),
-    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "D1": (d1, d1_below, d1_beyond), "L1": (l1, l1_start, l1_refused),
-    "G0": (g0,),
+    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "A3": (a3, a3_refused, a3_shrunk), "D1": (d1, d1_below, d1_beyond),
+    "L1": (l1, l1_start, l1_refused),
+    "E1": (e1, e1_unknown), "G0": (g0,),
     "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_told), "G4": (g4, g4_waits),
     "G5": (g5, g5_share, g5_late), "G6": (g6, g6_not_out, g6_late), "G7": (g7, g7_late, g7_long_join), "G8": (g8,),
-    "G9": (g9, g9_unknown), "G10": (g10,), "C1": (c1, c1_files),
+    "G9": (g9, g9_unknown), "G10": (g10,), "G11": (g11, g11_waits, g11_fenced, g11_told), "C1": (c1, c1_files),
 }  # fmt: skip
 CASES = [
     pytest.param(clause, twin, id=f"{clause}-{twin.__name__}")

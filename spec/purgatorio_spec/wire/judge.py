@@ -33,7 +33,8 @@ from purgatorio_spec.wire.produce import produces
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
-from purgatorio_spec.wire.topic import deletes_records, topics_come_and_go
+from purgatorio_spec.wire.static import static_members
+from purgatorio_spec.wire.topic import deletes_records, elections, topics_come_and_go, topics_grow
 
 __all__ = ["LOST_GAPS", "Tallied", "Wire", "judge_file", "judge_scene", "judge_trace", "repeats"]
 
@@ -93,8 +94,11 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *produces(bounds, scene, topics),
         *topics_come_and_go(bounds, scene, topics),
         *deletes_records(bounds, scene, topics),
+        *topics_grow(bounds, scene, topics),
+        *elections(bounds, scene, topics),
         *offsets_listed(bounds, scene, topics),
         *groups(bounds, scene),
+        *static_members(bounds, scene),
         *cut_connections(bounds, scene),
     ]
 

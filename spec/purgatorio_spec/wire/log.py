@@ -97,6 +97,18 @@ class Topic:
     deleted_t: int | None = None
     replicas: int = 1
     min_insync: int = 1
+    partitions: int = 0
+    """As it was created with; 0 where the broker chose."""
+    grown: list[tuple[int, int | None, int]] = field(default_factory=list)
+    """When it was asked to have more partitions, when that was answered without an error, and how many."""
+
+    def partitions_at(self, t: int) -> int | None:
+        """How many it has at `t`; None where a request was under way, or nobody knows."""
+        if not self.partitions or any(
+            asked < t and (done is None or done > t) for asked, done, _ in self.grown
+        ):
+            return None
+        return max([self.partitions, *(count for asked, _, count in self.grown if asked < t)])
 
 
 @dataclass(slots=True)
@@ -125,6 +137,8 @@ class Topics:
                 topics._fetch(one)
             elif one.api == "delete_records":
                 topics._delete_records(one)
+            elif one.api == "create_partitions":
+                topics._grow(one)
             elif one.api == "metadata":
                 topics._metadata(one)
         return topics
@@ -154,9 +168,18 @@ class Topics:
                     *(_length(given, "broker_ids") for given in items(asked, "assignments")),
                     1,
                 )
+                assigned = sum(1 for _ in items(asked, "assignments"))
+                topic.partitions = assigned or max(integer(asked, "num_partitions"), 0)
                 for config in items(asked, "configs"):
                     if text(config, "name") == "min.insync.replicas" and text(config, "value").isdigit():
                         topic.min_insync = int(text(config, "value")[:9])
+
+    def _grow(self, one: Exchange) -> None:
+        errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
+        for asked in items(one.body, "topics"):
+            topic, error = self.topics.get(text(asked, "name")), errors.get(text(asked, "name"))
+            if topic is not None and error in (None, 0):
+                topic.grown.append((one.t, one.answer_t, integer(asked, "count")))
 
     def _delete(self, one: Exchange) -> None:
         errors = {text(gone, "name"): integer(gone, "error_code") for gone in items(one.got, "responses")}

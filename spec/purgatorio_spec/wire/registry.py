@@ -72,6 +72,11 @@ WIRE_CLAUSES: Final[dict[str, WireClause]] = {
         WireClause("A1", "a created topic is there, and a second creation says so (36)", DOCUMENTED),
         WireClause("A2", "a deleted topic is gone", DOCUMENTED),
         WireClause(
+            "A3",
+            "a topic grows to as many partitions as are asked for, and to no fewer than it has (37)",
+            DOCUMENTED,
+        ),
+        WireClause(
             "D1",
             "DeleteRecords says the low watermark; OFFSET_OUT_OF_RANGE (1) below it, and for an offset beyond the end",
             DOCUMENTED,
@@ -80,6 +85,9 @@ WIRE_CLAUSES: Final[dict[str, WireClause]] = {
             "L1",
             "ListOffsets says where a partition begins, and that it ends behind what is acknowledged",
             DOCUMENTED,
+        ),
+        WireClause(
+            "E1", "an election that is not needed says so (84), one of an unknown topic too (3)", "KIP-460"
         ),
         WireClause("G0", "a join without a member id is sent one at once (79)", "KIP-394"),
         WireClause(
@@ -104,6 +112,11 @@ WIRE_CLAUSES: Final[dict[str, WireClause]] = {
         WireClause("G8", "a member that leaves starts a rebalance at once", AS_KAFKA),
         WireClause("G9", "a wrong generation (22) or an unknown member (25) is refused at once", DOCUMENTED),
         WireClause("G10", "a member that is heard of stays", DOCUMENTED),
+        WireClause(
+            "G11",
+            "a static member that comes back keeps its place, in the same generation, and its former id is fenced (82)",
+            "KIP-345",
+        ),
         WireClause(
             "C1",
             "connections cut with requests waiting are let go by their max_wait, and the broker goes on",

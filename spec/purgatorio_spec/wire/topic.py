@@ -1,4 +1,4 @@
-"""A1, A2, D1: topics that come and go, and records that are deleted."""
+"""A1 to A3, D1, E1: topics that come, grow and go, records that are deleted, elections that nobody needs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, item
 from purgatorio_spec.wire.log import Part, Topic, Topics
 from purgatorio_spec.wire.row import Rows, after, broken, kept, undecided
 
-__all__ = ["deletes_records", "topics_come_and_go"]
+__all__ = ["deletes_records", "elections", "topics_come_and_go", "topics_grow"]
 
-OUT_OF_RANGE, UNKNOWN, LEADER_NOT_AVAILABLE, EXISTS = 1, 3, 5, 36
+OUT_OF_RANGE, UNKNOWN, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 36, 37, 84
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 PATIENCE_TIMES: Final = 5
@@ -79,6 +79,64 @@ def _seen(
         )
     else:
         yield broken(clause, "never-seen", last, f"{what}", f"{_named(error)} after {after(last.t, since_t)}")
+
+
+def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """A3: of a topic of the run's own, asked to have more partitions or no more, one request after the other."""
+    for one in scene.of("create_partitions"):
+        errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
+        for asked in items(one.body, "topics"):
+            name, count = text(asked, "name"), integer(asked, "count")
+            topic = topics.topics.get(name)
+            if topic is None or topic.made_t is None or topic.made_t > one.t or topic.delete_t is not None:
+                continue
+            had = topic.partitions_at(one.t)
+            if had is None or name not in errors or one.answer_t is None:
+                continue
+            wanted = 0 if count > had else INVALID_PARTITIONS
+            if errors[name] in BUSY:
+                yield undecided("A3", f"{_named(errors[name])}: the controller was not asked, or not in time")
+            elif errors[name] != wanted:
+                allowed = f"{_named(wanted)} for {count} partitions where {had} are"
+                yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, _named(errors[name]))
+            elif wanted:
+                yield kept("A3", "grows")
+            else:
+                yield from _grown(bounds, scene, name, count, one.answer_t)
+
+
+def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) -> Rows:
+    """Metadata shows them at the latest `late_topics_ms` after the answer."""
+    asked = [
+        (one, 0 if sum(1 for _ in items(said, "partitions")) >= count else UNKNOWN)
+        for one in scene.of("metadata")
+        for said in items(one.got, "topics")
+        if text(said, "name") == name and one.t >= since_t and one.answer_t is not None
+    ]
+    yield from _seen(bounds, "A3", asked, since_t, {0}, f"{count} partitions")
+
+
+def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """E1: of partitions with one replica, which can only lead already, and of topics that nobody made."""
+    for one in scene.of("elect_leaders"):
+        if one.error:
+            continue
+        for result in items(one.got, "replica_election_results"):
+            topic = topics.topics.get(text(result, "topic"))
+            for said in items(result, "partition_result"):
+                error = integer(said, "error_code")
+                log = topics.logs[Part(text(result, "topic"), integer(said, "partition_id"))]
+                if topic is not None and (
+                    topic.delete_t is not None or topic.replicas > 1 or log.settled_t > one.t
+                ):
+                    continue
+                wanted = UNKNOWN if topic is None else NOT_NEEDED
+                if error in BUSY:
+                    yield undecided("E1", f"{_named(error)}: the controller was not asked, or not in time")
+                elif error == wanted:
+                    yield kept("E1")
+                else:
+                    yield broken("E1", "other-error", one, _named(wanted), _named(error))
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:

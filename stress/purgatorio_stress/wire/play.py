@@ -28,7 +28,8 @@ __all__ = [
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
     "heartbeat": 4, "leave_group": 5, "sync_group": 5, "create_topics": 7, "delete_topics": 5,
-    "delete_records": 2, "describe_configs": 4, "delete_groups": 2, "api_versions": 3,
+    "delete_records": 2, "create_partitions": 3, "elect_leaders": 2, "describe_configs": 4, "delete_groups": 2,
+    "api_versions": 3,
 }  # fmt: skip
 """The highest version that is spoken: the last one that names topics by name, where later ones name them by id."""
 LEADS_SECONDS: Final = 20.0
@@ -357,6 +358,7 @@ class Play:
         *,
         session_ms: int | None = None,
         rebalance_ms: int = 3000,
+        instance: str | None = None,
     ) -> Sent:
         """A join in the classic protocol."""
         values = {
@@ -364,6 +366,7 @@ class Play:
             "session_timeout_ms": session_ms or self.broker.session_ms,
             "rebalance_timeout_ms": rebalance_ms,
             "member_id": member,
+            "group_instance_id": instance,
             "protocol_type": CONSUMER,
             "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
         }
@@ -376,12 +379,14 @@ class Play:
         member: str,
         generation: int,
         shares: Mapping[str, str] | None = None,
+        instance: str | None = None,
     ) -> Sent:
         """A sync; the leader's has the `shares`, each a text that only that member gets."""
         values = {
             "group_id": group,
             "generation_id": generation,
             "member_id": member,
+            "group_instance_id": instance,
             "protocol_type": CONSUMER,
             "protocol_name": "range",
             "assignments": [
@@ -391,11 +396,14 @@ class Play:
         }
         return self.send(conn, "sync_group", values)
 
-    def heartbeat(self, conn: Connection, group: str, member: str, generation: int) -> Sent:
+    def heartbeat(
+        self, conn: Connection, group: str, member: str, generation: int, instance: str | None = None
+    ) -> Sent:
         """A heartbeat."""
-        return self.send(
-            conn, "heartbeat", {"group_id": group, "generation_id": generation, "member_id": member}
-        )
+        values = {
+            "group_id": group, "generation_id": generation, "member_id": member, "group_instance_id": instance,
+        }  # fmt: skip
+        return self.send(conn, "heartbeat", values)
 
     def leave(self, conn: Connection, group: str, member: str) -> Sent:
         """A member leaves."""

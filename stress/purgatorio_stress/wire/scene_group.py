@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import LOADING
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import Play, codes, number_of
+from purgatorio_stress.wire.play import Play, SceneSkipped, codes, number_of
 
 __all__ = [
     "first_generation",
@@ -19,6 +19,7 @@ __all__ = [
     "rebalance_timeout",
     "refusals",
     "session",
+    "static_members",
     "sync_waits",
     "warm_up",
 ]
@@ -39,6 +40,8 @@ class Member:
     group: str
     rebalance_ms: int = REBALANCE_MS
     session_ms: int | None = None
+    instance: str | None = None
+    """Of a static member."""
     id: str = ""
     generation: int = -1
     leads: bool = False
@@ -61,8 +64,9 @@ class Member:
     def ask_join(self) -> Sent:
         """A join, on its way."""
         return self.play.join(
-            self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms
-        )
+            self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
+            instance=self.instance,
+        )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
         """What a join's answer says; whether it is a generation."""
@@ -85,11 +89,12 @@ class Member:
     def sync(self) -> Sent:
         """The sync; of the leader with a share for each."""
         shares = {name: f"{name}:{self.generation}" for name in self.told} if self.leads else {}
-        return self.play.sync(self.conn, self.group, self.id, self.generation, shares)
+        return self.play.sync(self.conn, self.group, self.id, self.generation, shares, self.instance)
 
     async def beat(self) -> int:
         """A heartbeat; the error that it is answered with."""
-        got = await self.play.heartbeat(self.conn, self.group, self.id, self.generation).within(8)
+        beat = self.play.heartbeat(self.conn, self.group, self.id, self.generation, self.instance)
+        got = await beat.within(8)
         return codes(got.body)
 
 
@@ -259,6 +264,27 @@ async def leave(play: Play) -> None:
             return
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def static_members(play: Play) -> None:
+    """Two members with instance ids; each comes back on a new connection, as a client that was started again."""
+    if (play.broker.version("join_group") or 0) < 5 or (play.broker.version("heartbeat") or 0) < 3:
+        raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
+    group = await play.group()
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}") for at in range(2)]
+    await stable(pair)
+    for at, former in enumerate(pair):
+        other = pair[1 - at]
+        await asyncio.gather(former.beat(), other.beat())
+        back = Member(play, await play.open("back"), group, instance=former.instance)
+        await back.join()
+        await other.beat()
+        await former.beat()
+        if back.generation != other.generation:
+            return
+        pair[at] = back
+        await back.sync().within(JOIN_SECONDS)
+        await other.beat()
 
 
 async def refusals(play: Play) -> None:

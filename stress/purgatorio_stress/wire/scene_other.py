@@ -22,6 +22,7 @@ __all__ = [
     "offered_versions",
     "open_files",
     "order",
+    "partitions",
     "replica_stopped",
     "topics",
 ]
@@ -75,12 +76,43 @@ async def topics(play: Play) -> None:
     await _until_told(play, name, 3)
 
 
-async def _until_told(play: Play, name: str, error: int) -> bool:
+async def partitions(play: Play) -> None:
+    """A topic grows, is asked to have as many again and fewer; elections that nobody needs; where partitions end."""
+    topic = await play.topic(partitions=1)
+    writer = await play.open("writer")
+    for _ in range(3):
+        await play.ask_all(play.produce(writer, topic))
+        for which in (-1, -2) if play.broker.version("list_offsets") is not None else ():
+            part = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": which}
+            asked = {"replica_id": -1, "topics": [{"name": topic, "partitions": [part]}]}
+            await play.ask(writer, "list_offsets", asked)
+    admin = await play.admin()
+    if play.broker.version("elect_leaders") is not None:
+        for name in (topic, play.unique("unmade")):
+            elected = [{"topic": name, "partitions": [0]}]
+            await play.ask(
+                admin, "elect_leaders", {"election_type": 0, "topic_partitions": elected, "timeout_ms": 5000}
+            )
+    play.need("create_partitions")
+    node = play.broker.node
+    placed = None if node is None else [{"broker_ids": [node]}] * 2
+    for count, assigned in ((3, placed), (3, None), (2, None)):
+        wanted = {"topics": [{"name": topic, "count": count, "assignments": assigned}], "timeout_ms": 5000}
+        await play.ask(admin, "create_partitions", {**wanted, "validate_only": False})
+        if count == 3 and not await _until_told(play, topic, 0, partitions=3):
+            return
+    await play.until_leads(topic, 3)
+    await play.ask_all(play.produce(writer, topic, 2))
+
+
+async def _until_told(play: Play, name: str, error: int, partitions: int = 0) -> bool:
     """Ask metadata of a topic until it says so, for longer than the clause waits."""
     since_t = play.recorder.now()
     while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
         told = first_of((await play.metadata(name)).body, "topics")
-        if told is not None and codes(told) == error:
+        shown = told.get("partitions") if isinstance(told, Mapping) else None
+        enough = len(shown) >= partitions if isinstance(shown, list) else not partitions
+        if told is not None and codes(told) == error and enough:
             return True
         await play.pause(100)
     return False

@@ -1,0 +1,120 @@
+"""G11: static members (KIP-345), who keep their place in a stable group when they come back.
+
+Judged is a member with an instance id that joins anew, without a member id, in a group of which everybody has synced,
+is heard of within its session, and does nothing else: then nothing but the return can have moved the group.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.fetch import ERRORS
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, text
+from purgatorio_spec.wire.row import Rows, broken, kept, timed
+
+__all__ = ["static_members"]
+
+FENCED: Final = 82
+GAP_NS: Final = 3000 * MS
+"""By how much a return that begins a rebalance would be late: the usual initial delay."""
+
+
+def static_members(bounds: Bounds, scene: Scene) -> Rows:
+    """The occasions are the returns of members with an instance id."""
+    by_group: dict[str, list[Exchange]] = defaultdict(list)
+    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
+        by_group[text(one.body, "group_id")].append(one)
+    for held in by_group.values():
+        if any(
+            one.unread or one.throttled_ms or one.error in EXCUSED or one.error in LOADING for one in held
+        ):
+            continue
+        for one in held:
+            instance = text(one.body, "group_instance_id")
+            if one.api == "join_group" and instance and not text(one.body, "member_id"):
+                yield from _return(bounds, one, instance, held)
+
+
+def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    joins = [
+        x for x in held if x.api == "join_group" and (x.answer_t or END_OF_TIME) <= one.t and x.error == 0
+    ]
+    number = max((integer(x.got, "generation_id", -1) for x in joins), default=-1)
+    members = {text(x.got, "member_id"): x for x in joins if integer(x.got, "generation_id", -1) == number}
+    mine = [m for m, x in members.items() if text(x.body, "group_instance_id") == instance]
+    until = one.answer_t or one.watched_t
+    if len(mine) != 1 or not _quiet(held, members, one, until):
+        return
+    before = mine[0]
+    by = bounds.by(one.t, one.t, one.answer_t, gap_ns=GAP_NS, watched_t=one.watched_t)
+    row = timed("G11", "waits", one, by, f"generation {number} at once, as it was,", one.t)
+    given = text(one.got, "member_id")
+    if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
+        seen = f"{_named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
+        row = broken("G11", "rebalances", one, f"generation {number}", seen)
+    elif row.held is Held.KEPT and given == before:
+        row = broken("G11", "same-id", one, "a new member id", "the one that it had")
+    yield row
+    if row.held is Held.KEPT and one.answer_t is not None:
+        yield from _afterwards(held, members, number, before, one.answer_t)
+
+
+def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
+    """Whether all members have synced, are heard of lately, and nothing else moves the group."""
+    first_t = min(x.answer_t or END_OF_TIME for x in members.values())
+    moves = [
+        x for x in held
+        if x is not one and x.api in ("join_group", "leave_group") and x.t <= until
+        and (x.answer_t or END_OF_TIME) > first_t and x not in members.values()
+    ]  # fmt: skip
+    synced = {
+        text(x.body, "member_id") for x in held
+        if x.api == "sync_group" and x.error == 0 and (x.answer_t or END_OF_TIME) <= one.t
+    }  # fmt: skip
+    return not moves and set(members) <= synced and _heard(held, members, one.t)
+
+
+def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
+    """Whether nobody's session can be over at `t`."""
+    for member, join in members.items():
+        last_t = max(x.t for x in held if x.t <= t and (text(x.body, "member_id") == member or x is join))
+        if t - last_t >= integer(join.body, "session_timeout_ms") * MS // 2:
+            return False
+    return True
+
+
+def _afterwards(
+    held: list[Exchange], members: dict[str, Exchange], number: int, before: str, since_t: int
+) -> Rows:
+    """The former id is fenced, and the others hear nothing of it."""
+    moved = (
+        x.t for x in held if x.t >= since_t and x.api in ("join_group", "leave_group")
+    )  # fmt: skip
+    until = min(moved, default=END_OF_TIME)
+    for beat in _answered_between(held, since_t, until):
+        member = text(beat.body, "member_id")
+        if integer(beat.body, "generation_id", -1) != number or member not in members:
+            continue
+        if member == before:
+            if not text(beat.body, "group_instance_id"):
+                continue
+            right, allowed, cause = beat.error == FENCED, f"{_named(FENCED)} for its former id", "not-fenced"
+        elif _heard(held, {one: join for one, join in members.items() if one != before}, beat.t):
+            right, allowed, cause = beat.error == 0, "no rebalance", "others-rebalance"
+        else:
+            continue
+        yield kept("G11") if right else broken("G11", cause, beat, allowed, _named(beat.error))
+
+
+def _answered_between(held: Iterable[Exchange], since_t: int, until: int) -> list[Exchange]:
+    return [
+        x for x in held
+        if x.api == "heartbeat" and x.t >= since_t and x.answer_t is not None and x.answer_t < until
+    ]  # fmt: skip
+
+
+def _named(error: int) -> str:
+    return f"{ERRORS.get(error, 'error')} ({error})"
