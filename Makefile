@@ -19,7 +19,7 @@ lint: $(INSTALLED) ## format, lint, types, import rules
 	$(BIN)/lint-imports
 
 compiled: $(INSTALLED) ## the reference compiled by mypyc, in the user's cache; prints the directory, for PYTHONPATH
-	@$(BIN)/python -m purgatorio_stress.compiled_package
+	@$(BIN)/python -m benchmarks.compiled_package
 
 jvm-kit: ## the kit for the JVM as one jar, for Java 11 and newer; needs a JDK
 	mkdir -p build/jvm-kit

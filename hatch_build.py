@@ -48,7 +48,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
         if version == "editable":
             raise RuntimeError("an editable install runs the source: build a wheel for the compiled one")
         root = Path(self.root)
-        path = root / "stress" / "purgatorio_stress" / "compiled_package.py"
+        path = root / "benchmarks" / "compiled_package.py"
         spec = importlib.util.spec_from_file_location("compiled_package", path)
         assert spec is not None, "a path makes a spec"
         assert spec.loader is not None, "a path makes a loader"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 import purgatorio
+from benchmarks.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 from purgatorio import ActionTask, DelayedOperation, Purgatory, SystemTimer, VirtualTime
 from purgatorio.timer import IntrusiveTimer, compiled
-from purgatorio_stress.compiled_package import NoCompiler, compiled_package, compiled_place, imported_from
 
 __all__ = ["Build", "compile_now", "compiled_build", "interpreted_build", "why_not_compiled"]
 

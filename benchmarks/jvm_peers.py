@@ -27,6 +27,7 @@ _WARM_ENOUGH: Final = 500_000
 """From this size on one play is enough to have the code compiled."""
 
 _TIMEOUT_S: Final = 120
+_BENCH: Final = Path(__file__).with_name("java") / "purgatorio" / "TimerBench.java"
 _TIMERS: Final = {
     "jvm-kafka": "kafka",
     "jvm-netty": "netty",
@@ -132,7 +133,7 @@ class JvmChild:
 @cache
 def _built() -> tuple[JavaHome, Jars, Path]:
     java, jars = find_java(), pyspark_jars()
-    return java, jars, compiled_classes(java, jars)
+    return java, jars, compiled_classes(java, jars, more=[_BENCH])
 
 
 def _not_here() -> Candidate:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from docs.makers.subject_page import promise_lines, subject_page
 from golden import Golden
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.report.subject_page import promise_lines, subject_page
 from purgatorio_pipeline.survey import Counts, Surveyed, counts_of, survey
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
@@ -70,9 +70,7 @@ def test_the_page_in_the_repository_is_of_these_subjects_and_promises() -> None:
     page = (ROOT / "docs" / "subjects.md").read_text()
     subjects = [subject for family in FOREIGN for subject in subjects_named(family)]
     for subject in subjects:
-        assert f"\n| {subject.name} |" in page, (
-            f"{subject.name}: purgatorio subjects --write docs/subjects.md"
-        )
+        assert f"\n| {subject.name} |" in page, f"{subject.name}: python -m docs.makers.subject_page"
     for profile in {subject.profile for subject in subjects}:
         assert "\n".join(promise_lines(profile)) in page, profile
     summary = page.split("| subject | version |", 1)[1].split("\n\n", 1)[0]
@@ -158,7 +156,6 @@ def test_the_command_drives_what_is_named(tmp_path: Path) -> None:
     ("arguments", "status", "said"),
     [
         (["nobody"], 2, "no subject 'nobody'"),
-        (["sched", "--write", "page.md"], 2, "leave the names out"),
         (["--list"], 0, "jetty            jetty-executor, jetty-timer"),
     ],
 )

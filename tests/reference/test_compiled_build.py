@@ -19,15 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import purgatorio
-from purgatorio import ActionTask, ManualClock, QueuedExecutor, SystemTimer, TimerTask
-from purgatorio.faults import ContainFaults
-from purgatorio.timer import IntrusiveTimer, compiled
-from purgatorio_stress.compiled_package import (
+from benchmarks.compiled_package import (
     compiled_package,
     compiler_environment,
     imported_from,
     missing_tools,
 )
+from purgatorio import ActionTask, ManualClock, QueuedExecutor, SystemTimer, TimerTask
+from purgatorio.faults import ContainFaults
+from purgatorio.timer import IntrusiveTimer, compiled
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS
 
 ROOT = Path(__file__).resolve().parents[2]

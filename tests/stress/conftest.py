@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from purgatorio_stress.harness.seeds import SeedShare, share_of_worker
+from stress.worker_seeds import SeedShare, share_of_worker
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from docs.makers.protocol_page import block, talks, updated
+from docs.makers.protocol_schema import SCHEMA_FILE, json_schema, schema_text
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
@@ -36,9 +38,7 @@ from purgatorio_stress.protocol.message import (
     call_line,
     parse_said,
 )
-from purgatorio_stress.protocol.page import block, talks, updated
 from purgatorio_stress.protocol.rule import field_rules
-from purgatorio_stress.protocol.schema import SCHEMA_FILE, json_schema, schema_text
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.contract import FailureKind
 
@@ -85,7 +85,7 @@ SAYINGS = st.builds(
 
 
 def test_the_published_schema_is_in_step() -> None:
-    """`python -m purgatorio_stress.protocol.schema` writes it anew."""
+    """`python -m docs.makers.protocol_schema` writes it anew."""
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text()
     jsonschema.Draft202012Validator.check_schema(json_schema())
 

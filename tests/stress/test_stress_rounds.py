@@ -19,11 +19,11 @@ from purgatorio_stress.harness.hunt import INSTEAD, NEEDS_TIME, stress_hunt
 from purgatorio_stress.harness.outcome import Grade, OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
-from purgatorio_stress.harness.seeds import SeedShare
 from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
+from stress.worker_seeds import SeedShare
 
 PAIRS = chosen()
 

@@ -9,8 +9,8 @@ import pytest
 from purgatorio_stress.harness.batch import dice_of
 from purgatorio_stress.harness.campaign import StressPlan
 from purgatorio_stress.harness.noise import Lane
-from purgatorio_stress.harness.seeds import SeedShare, share_of_worker
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, drawn
+from stress.worker_seeds import SeedShare, share_of_worker
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])

@@ -673,4 +673,4 @@ def test_two_of_many_are_late_by_enough_or_an_accident(answered: int, verdict: V
 
 def test_the_page_has_the_clauses() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
-    assert page() in text, "run `python -m purgatorio_stress.wire.brokers docs/wire.md --clauses`"
+    assert page() in text, "run `python -m docs.makers.packaged_brokers docs/wire.md --clauses`"

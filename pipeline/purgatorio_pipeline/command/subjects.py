@@ -15,7 +15,6 @@ import click
 
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.report.provenance import machine
-from purgatorio_pipeline.report.subject_page import subject_page
 from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.verdict import EXIT_STATUS, worst
 from purgatorio_stress.java_home import JavaNotFound, find_java
@@ -37,9 +36,6 @@ from purgatorio_stress.subjects import FOREIGN, subjects_named
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the recorded traces in this folder.",
 )
-@click.option(
-    "--write", type=click.Path(path_type=Path), help="Write the page, docs/subjects.md (all subjects)."
-)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     names: Sequence[str],
@@ -47,7 +43,6 @@ def command(
     operations: int,
     seed: int,
     traces: Path | None,
-    write: Path | None,
     as_json: bool,
 ) -> None:
     """Drive other people's timers, judge each by what its own documentation promises, and say what was seen.
@@ -58,8 +53,6 @@ def command(
     purgatorio subjects                          # all that can be driven here
     purgatorio subjects jdk-timer sched --json
     """
-    if write is not None and names:
-        raise click.UsageError("--write makes the whole page: leave the names out")
     try:
         families = {name: subjects_named(name) for name in names or FOREIGN}
     except KeyError as unknown:
@@ -78,14 +71,12 @@ def command(
                 shares[run] = done / planned if planned else 1.0
                 going.tell(sum(shares.values()))
 
-            measured_on = machine() | _runtimes()
+            measured_on = machine() | runtimes()
             rows = survey(chosen, folder, seed, operations, settled)
     finally:
         if traces is None:
             shutil.rmtree(folder, ignore_errors=True)
     verdict = worst(row.verdict for row in rows)
-    if write is not None:
-        write.write_text(subject_page(rows, measured_on, seed, operations), encoding="utf-8")
     if as_json:
         shape = {"verdict": str(verdict), "machine": measured_on, "subjects": [row.as_json() for row in rows]}
         click.echo(json.dumps(shape, ensure_ascii=False))
@@ -94,7 +85,7 @@ def command(
     sys.exit(EXIT_STATUS[verdict])
 
 
-def _runtimes() -> dict[str, object]:
+def runtimes() -> dict[str, object]:
     """The versions of Java and Node.js, where they are."""
     found: dict[str, object] = {}
     with suppress(JavaNotFound):

@@ -9,7 +9,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,12 +104,16 @@ def kit_folder() -> Path:
     return Path(__file__).parent.parent / "jvm"
 
 
-def compiled_classes(java: JavaHome, jars: Jars, cache: Path | None = None) -> Path:
-    """The directory of the classes, compiled if need be; safe when several processes ask at once.
+def compiled_classes(
+    java: JavaHome, jars: Jars, cache: Path | None = None, more: Sequence[Path] = ()
+) -> Path:
+    """The directory of the classes, and of `more` sources, compiled if need be; safe when several processes ask
+    at once.
 
     Raises SubjectFailed with the compiler's words, kind `unavailable`.
     """
-    sources = [path for path in java_sources() if _NEEDS.get(path.name) in (None, *jars.libraries)]
+    ours = [*java_sources(), *more]
+    sources = [path for path in ours if _NEEDS.get(path.name) in (None, *jars.libraries)]
     cache = user_cache_dir() if cache is None else cache
     used = " ".join(path.name for path in (jars.janino, *jars.compile_path))
     digest = hashlib.sha256(f"{java.version} {used}".encode())

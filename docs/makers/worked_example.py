@@ -1,6 +1,6 @@
 """The worked example of the docs: one operation through both dialects, with the events of a real run.
 
-    python -m purgatorio_stress.worked_example > docs/worked-example.md
+    python -m docs.makers.worked_example > docs/worked-example.md
 
 The run is virtual: a manual clock, and two threads that take turns at fixed points, so the events are the same each
 time, and a test compares the page with them. What is recorded is what any recorder of this project sees; times are
@@ -216,7 +216,7 @@ def _words(event: Event) -> str:
 _TEXT: Final = """\
 # One operation through both dialects
 
-This page is printed by `python -m purgatorio_stress.worked_example`: the events are those of real runs of the
+This page is printed by `python -m docs.makers.worked_example`: the events are those of real runs of the
 reference over a manual clock, and a test compares them with the page.
 
 A produce request with acks=-1 waits in the purgatory under the key `orders-0`, for 30 ms at most, until enough

@@ -3,7 +3,7 @@
 Each is started in a process of its own on this machine, on a free port, with its data in a scratch folder. One that is
 not installed, or does not start, is left out with the reason.
 
-    python -m purgatorio_stress.wire.brokers docs/wire.md [NAME...]
+    python -m docs.makers.packaged_brokers docs/wire.md [NAME...]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The published JSON Schema of `purgatorio-subject/1`, derived from the typed messages.
 
-`python -m purgatorio_stress.protocol.schema` writes the file anew; a test fails when it is behind. The schema describes
+`python -m docs.makers.protocol_schema` writes the file anew; a test fails when it is behind. The schema describes
 one line. What depends on the lines before it (which call is answered, which ids there are, what a description
 contradicts) is the conversation's alone.
 """
@@ -12,6 +12,7 @@ from typing import Final
 
 import orjson
 
+from purgatorio_stress.protocol import message
 from purgatorio_stress.protocol.message import CALLS, PROTOCOL, SAID
 from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 
@@ -19,7 +20,7 @@ __all__ = ["SCHEMA_FILE", "json_schema", "schema_text"]
 
 Json = dict[str, object]
 
-SCHEMA_FILE: Final = Path(__file__).with_name("subject-1.schema.json")
+SCHEMA_FILE: Final = Path(message.__file__).with_name("subject-1.schema.json")
 
 
 def json_schema() -> Json:

@@ -1,21 +1,28 @@
 """The page `docs/subjects.md`: what other people's timers promise, and what they were seen to do.
 
+    python -m docs.makers.subject_page          # drives all that are installed: one to two minutes
+
 Always the same sections in the same order, so that a difference between two of them can be read. What varies from run
 to run stands in tables and in the counterexamples only. Texts of traces pass through `visible`.
 """
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from purgatorio_pipeline.survey import Surveyed
+from purgatorio_pipeline.command.subjects import runtimes
+from purgatorio_pipeline.report.provenance import machine
+from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.subject.promises import promise_of
+from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 WIDTH: Final = 118
 _CLAUSES: Final = ("T1", "T2", "T3", "T4", "T5")
@@ -31,7 +38,7 @@ _TERMS: Final = {
 _HEAD: Final = """\
 # Timers that nobody here wrote
 
-Written by `purgatorio subjects --write docs/subjects.md`. Each timer is driven through a seeded plan by four threads,
+Written by `python -m docs.makers.subject_page`. Each timer is driven through a seeded plan by four threads,
 or by one where it allows no more (equal, zero, negative and huge delays, delays around its tick; cancels well before,
 at and after the deadline, and twice), recorded at its boundary, and judged by the [clauses](clauses.md) under the
 profile that its own documentation gives. A bound that nobody promises is not declared, and its clause is SKIPPED: a
@@ -200,3 +207,16 @@ def _wrapped(text: str, prefix: str = "") -> list[str]:
     return textwrap.wrap(
         text, WIDTH, subsequent_indent=prefix, break_on_hyphens=False, break_long_words=False
     )
+
+
+def main(operations: int = 2_000, seed: int = 1) -> None:
+    """Drive all of them, and write the page."""
+    chosen = [subject for name in FOREIGN for subject in subjects_named(name)]
+    with tempfile.TemporaryDirectory(prefix="purgatorio-traces-") as folder:
+        rows = survey(chosen, Path(folder), seed, operations)
+    page = subject_page(rows, machine() | runtimes(), seed, operations)
+    Path(__file__).parents[1].joinpath("subjects.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

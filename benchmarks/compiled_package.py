@@ -1,6 +1,6 @@
 """The reference compiled by mypyc: the second build of the one source.
 
-`python -m purgatorio_stress.compiled_package` compiles it into the user's cache, unless it is there, and prints the
+`python -m benchmarks.compiled_package` compiles it into the user's cache, unless it is there, and prints the
 directory; with that on PYTHONPATH, `import purgatorio` is the compiled one. It needs mypy, setuptools and a C
 compiler, and takes about half a minute. The build hook of the wheel (`hatch_build.py`) uses the same lines.
 

@@ -1,6 +1,6 @@
 """The parts of `docs/subject-protocol.md` that are made from the messages and from a real run.
 
-    python -m purgatorio_stress.protocol.page docs/subject-protocol.md
+    python -m docs.makers.protocol_page docs/subject-protocol.md
 
 writes them anew between their markers; the rest of the page is written by hand. Run it where `examples` is.
 """
