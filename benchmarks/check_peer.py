@@ -36,7 +36,7 @@ def check_with_spark(paths: list[Path]) -> Counts:
 
 def check_in_process(paths: list[Path]) -> Counts:
     """The process engine."""
-    from purgatorio_spec.judge.process import check_files
+    from purgatorio_spec.check import check_files
 
     return _counts(check_files(paths))
 

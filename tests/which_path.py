@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.hunt import stress_hunt
 from purgatorio_stress.kill_matrix.hunt import hunt

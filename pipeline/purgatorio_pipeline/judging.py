@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from purgatorio_spec.check import fold_reader
 from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
-from purgatorio_spec.judge.process import fold_reader
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey

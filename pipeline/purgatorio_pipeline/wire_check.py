@@ -8,10 +8,10 @@ from pathlib import Path
 
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.wire.file import is_wire_trace
 from purgatorio_spec.wire.judge import judge_file
-from purgatorio_spec.wire.show import counterexamples
 
 __all__ = ["apart", "judge_wire", "together"]
 

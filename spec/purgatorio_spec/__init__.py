@@ -11,8 +11,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from purgatorio_spec.check import check_files
     from purgatorio_spec.clause.registry import CLAUSES
-    from purgatorio_spec.judge.process import check_files
     from purgatorio_spec.judge.result import CheckResult, RunResult
     from purgatorio_spec.profile import PROFILES
     from purgatorio_spec.verdict import Verdict, Violation
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> object:
         "RunResult": "judge.result",
         "Verdict": "verdict",
         "Violation": "verdict",
-        "check_files": "judge.process",
+        "check_files": "check",
     }
     if name not in places:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from purgatorio_spec.check import judge_table
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.process import judge_table
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.show.counterexample import Counterexample, counterexample

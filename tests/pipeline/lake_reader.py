@@ -20,7 +20,7 @@ from purgatorio_pipeline.incremental.kept import Kept, kept_of
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.report.page import write_report
-from purgatorio_spec.judge.process import fold_reader
+from purgatorio_spec.check import fold_reader
 from purgatorio_spec.trace.reader import TraceReader
 from trace_builder import Trace
 

@@ -33,7 +33,7 @@ SHIPPED = """
 from purgatorio_pipeline.session import start_session
 spark = start_session({master!r})
 def where(rows):
-    import purgatorio_spec.judge.process as module
+    import purgatorio_spec.check as module
     yield str(module.__file__)
 print(*spark.sparkContext.parallelize(range(2), 2).mapPartitions(where).collect(), sep="\\n")
 """

@@ -15,9 +15,9 @@ from pipeline.drawn_run import CUT, DROPPED, Generated, sampled
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.kept import result_of
 from purgatorio_pipeline.lake import Lake
+from purgatorio_spec.check import check_files
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.judge.process import check_files
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_spec.verdict import Verdict

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from purgatorio_spec.check import fold_reader
 from purgatorio_spec.history.gauge_series import gauge_series
 from purgatorio_spec.history.lateness import lateness
-from purgatorio_spec.judge.process import fold_reader
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 

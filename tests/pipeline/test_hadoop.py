@@ -20,7 +20,7 @@ from purgatorio_pipeline.incremental.kept import result_of
 from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import NoTraces, find_on_hadoop, find_traces
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
 from purgatorio_spec.verdict import Verdict

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from figures import TRACES
 from purgatorio_pipeline.command.check import command
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.verdict import Verdict
 

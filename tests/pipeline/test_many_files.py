@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT, judge_files
 from purgatorio_pipeline.incremental.spark_fold import check_files as check_on_spark
 from purgatorio_pipeline.sources import find_traces
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from trace_builder import Trace
 

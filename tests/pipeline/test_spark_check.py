@@ -16,7 +16,7 @@ from figures import EVENTS, FIGURES, files, run_of
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.spark_fold import check_files
 from purgatorio_pipeline.lake import Lake
-from purgatorio_spec.judge.process import check_files as check_here
+from purgatorio_spec.check import check_files as check_here
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict
 

@@ -20,7 +20,7 @@ from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
 from purgatorio_pipeline.watch.stream import start_watch
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import Json
 from purgatorio_spec.verdict import Verdict, Violation
 from trace_builder import HEADER, MS, Trace

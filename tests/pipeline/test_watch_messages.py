@@ -30,7 +30,7 @@ from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.messages import messages_arrived
 from purgatorio_pipeline.watch.state import load_before
 from purgatorio_pipeline.watch.stream import start_stream
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 

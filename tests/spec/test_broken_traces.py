@@ -9,7 +9,7 @@ import pytest
 
 from broken_cases import CASES, INVALID, UNKNOWN, changed, good, text
 from golden import Golden
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from figures import EVENTS, FIGURES, TRACES, files, run_of
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.convert import convert
 from purgatorio_spec.trace.reader import TraceReader

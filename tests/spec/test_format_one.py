@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import FUNCTIONS, Event
 from purgatorio_spec.verdict import Verdict

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample, explain_files
 from purgatorio_spec.show.selection import example_events, noun, selection
 from purgatorio_spec.show.visible import shell_word, visible

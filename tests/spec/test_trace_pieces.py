@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from broken_cases import CASES, good
-from purgatorio_spec.judge.process import check_reader
+from purgatorio_spec.check import check_reader
 from purgatorio_spec.judge.result import Json
 from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.lines import Line, lines, lines_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import MIN_INT, End
 from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.protocol.driver import command_subjects, describe_command

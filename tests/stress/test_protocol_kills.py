@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.subjects import record_runs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import End
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
 from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits

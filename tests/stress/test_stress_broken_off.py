@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.trace.record import Event
 from purgatorio_spec.trace.writer import TraceWriter

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from purgatorio_pipeline.command.stress import command
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.batch import Batch
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress

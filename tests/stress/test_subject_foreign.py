@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import TimerConstants

@@ -6,7 +6,7 @@ import pytest
 
 from purgatorio import DelayedOperation
 from purgatorio.delayed.pending_flag import PendingFlag
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.subject.plan import MS, make_plan

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_pipeline.judging import Judged
+from purgatorio_spec.check import Folded
 from purgatorio_spec.history.gauge_series import GaugePoint, GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
-from purgatorio_spec.judge.process import Folded
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.show.counterexample import HEAD_ROWS, TAIL_ROWS, counterexample

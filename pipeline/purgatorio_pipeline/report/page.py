@@ -33,12 +33,12 @@ from purgatorio_pipeline.results.kills import KillMatrix
 from purgatorio_pipeline.results.outcomes import OutcomeTables
 from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_pipeline.whole_file import write_whole
-from purgatorio_spec.clause.promises import promise_of, promises
 from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import line_of, milliseconds
+from purgatorio_spec.show.promises import promise_of, promises
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.record import Header, TimerConstants

@@ -21,7 +21,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.lake import Lake
-from purgatorio_spec.judge.process import facts_of
+from purgatorio_spec.check import facts_of
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields, fields_of
 from purgatorio_spec.trace.parse import parse_fields

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.clause.promises import promise_of
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.promises import promise_of
 from purgatorio_spec.show.selection import (
     CauseKey,
     Selection,

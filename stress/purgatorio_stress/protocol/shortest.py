@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
