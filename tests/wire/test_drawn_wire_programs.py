@@ -7,13 +7,13 @@ import random
 from pathlib import Path
 
 import pytest
+from purgatorio_spec.wire.show import counterexamples
 
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.file import WireTrace
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
-from purgatorio_spec.wire.show import counterexamples
 from purgatorio_stress.mutant.patch import patched
 from purgatorio_stress.socket_broker.mutants import FELT
 from purgatorio_stress.socket_broker.running import Running
