@@ -6,17 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.timer_spec import (
-    Deadlines,
-    Rounding,
-    TimerPromise,
-    added,
-    may_fire,
-    overdue,
-    removed,
-)
 from purgatorio_spec.model.wheel import Flaw, World, initial, steps
 from purgatorio_spec.model.wheel_refinement import CASCADES, REFINES, abstract, refinement
+from purgatorio_spec.oracle.timer_set import Deadlines, added, due_at, overdue, removed
 from purgatorio_spec.verdict import Verdict
 
 TICKS = st.integers(1, 1000)
@@ -25,21 +17,17 @@ TIMES = st.integers(-(10**12), 10**12)
 
 @given(TICKS, TIMES)
 @settings(max_examples=200, deadline=None)
-def test_the_two_formulas_leave_room_for_one_tick(tick: int, deadline: int) -> None:
-    """A task may fire at most T - 1 early (Kafka) or must fire at most T - 1 late (the others)."""
-    early, late = TimerPromise(tick), TimerPromise(tick, Rounding.LATE)
-    assert 0 <= deadline - early.earliest(deadline) < tick
-    assert early.earliest(deadline) == early.latest(deadline)
-    assert late.earliest(deadline) == deadline
-    assert 0 <= late.latest(deadline) - deadline < tick
+def test_a_task_is_due_less_than_a_tick_before_its_deadline(tick: int, deadline: int) -> None:
+    """At most T - 1 early (T1), never late, also below zero."""
+    assert 0 <= deadline - due_at(deadline, tick) < tick
 
 
 def test_the_set_of_deadlines_is_a_multiset() -> None:
     """Two tasks may share a deadline; removing one leaves the other."""
     state = added(added(Deadlines(0, ()), 5), 5)
     assert removed(state, 5).pending == (5,)
-    assert not may_fire(TimerPromise(1), state, 5)
-    assert overdue(TimerPromise(1), state._replace(now=5)) == (5, 5)
+    assert not overdue(state, 1)
+    assert overdue(state._replace(now=5), 1) == (5, 5)
 
 
 @given(st.data())

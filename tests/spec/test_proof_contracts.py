@@ -89,7 +89,7 @@ def test_model_shows_the_stories_as_text() -> None:
     """`--stories` prints the shortest path of each mistake."""
     ran = CliRunner().invoke(model_command, ["C1", "--processes", "1", "--stories"])
     assert ran.exit_code == 0
-    assert "try-lock-give-up breaks: O4" in ran.stdout
+    assert "trylock-give-up breaks: O4" in ran.stdout
     assert "try_lock: held by another thread" in ran.stdout
 
 

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
-from purgatorio_spec.wire.show import counterexamples
 
 from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.file import WireTrace
 from purgatorio_spec.wire.judge import judge_file

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from purgatorio_spec.known_bugs import bug_name, bug_number
 from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import entry_race, variant, wheel_refinement
 from purgatorio_spec.model import watch_list as lists
@@ -33,7 +34,7 @@ Examine = Callable[[], Examined]
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """A known mistake and the property that it must break; `number` is its row in the list of known bugs."""
+    """A mistake and the property that it must break; `number` is its row in the table of known bugs, if it has one."""
 
     name: str
     number: int | None
@@ -67,12 +68,12 @@ def examining(build: Callable[[], Model[S]], wanted: str | None = None) -> Exami
     return examine
 
 
-def _twin(name: str, number: int | None, wanted: str, build: Callable[[], Model[S]]) -> Twin:
-    return Twin(name, number, wanted, examining(build, wanted))
+def _twin(bug: int | str, wanted: str, build: Callable[[], Model[S]]) -> Twin:
+    return Twin(bug_name(bug), bug_number(bug), wanted, examining(build, wanted))
 
 
-def _broken(flawed: Variant, number: int | None, wanted: str, scene: Scene) -> Twin:
-    return _twin(flawed.name, number, wanted, lambda: completion(flawed, scene))
+def _broken(flawed: Variant, bug: int | str, wanted: str, scene: Scene) -> Twin:
+    return _twin(bug, wanted, lambda: completion(flawed, scene))
 
 
 def _holds(
@@ -127,7 +128,6 @@ def _pending_flag() -> list[Claim]:
             Scene(3, progress=True),
             _twin(
                 "no fairness: two threads spin, the third never moves",
-                None,
                 protocol.ENDS,
                 lambda: completion(dialect, Scene(3, progress=True, fair=False)),
             ),
@@ -193,7 +193,6 @@ def _locked() -> list[Claim]:
             dialect,
             foreign,
             _twin(
-                "pending-flag with a shared lock holder",
                 14,
                 no_lost,
                 lambda: completion(variant.PENDING_FLAG, foreign),
@@ -205,7 +204,12 @@ def _locked() -> list[Claim]:
             "P3",
             dialect,
             Scene(3, progress=True),
-            _broken(variant.LOCK_NEVER_RELEASED, None, protocol.ENDS, Scene(3, progress=True)),
+            _broken(
+                variant.LOCK_NEVER_RELEASED,
+                "lock-again-instead-of-unlock",
+                protocol.ENDS,
+                Scene(3, progress=True),
+            ),
         ),
         _holds(
             "L9",
@@ -226,40 +230,27 @@ def _watch_list_claim(claim: str, checkers: int) -> Claim:
         ("O4", "P1"),
         examining(lambda: lists.watch_list(lists.ListFlaw.NONE, checkers)),
         (
-            _list_twin("orphan-watcher-list", lists.ListFlaw.APPEND_UNLOCKED, 3, checkers),
-            _list_twin("remove-key-no-emptiness-recheck", lists.ListFlaw.NO_EMPTINESS_TEST, 4, checkers),
+            _list_twin(lists.ListFlaw.APPEND_UNLOCKED, checkers),
+            _list_twin(lists.ListFlaw.NO_EMPTINESS_TEST, checkers),
         ),
     )
 
 
-def _list_twin(name: str, flaw: lists.ListFlaw, number: int, checkers: int) -> Twin:
-    return _twin(name, number, lists.NO_LOST, lambda: lists.watch_list(flaw, checkers))
-
-
-_STORY_NUMBERS = {
-    "list-lock-over-removal": 6,
-    "list-lock-over-tryComplete": 7,
-    "blocking-foreign-oplock": 9,
-    "callback-lock≠op-lock": 10,
-    "check-under-exclusive-lock": 17,
-    "rw-reader-chain": 18,
-    "nonreentrant-bucket-lock": 57,
-    "stop-from-callback": 94,
-}
+def _list_twin(flaw: lists.ListFlaw, checkers: int) -> Twin:
+    return _twin(flaw.value, lists.NO_LOST, lambda: lists.watch_list(flaw, checkers))
 
 
 def _lock_claim(index: int, story: LockStory) -> Claim:
     return Claim(
         f"D{index}",
-        f"the order that repaired {story.name} does not deadlock",
+        f"the order that repaired {bug_name(story.bug)} does not deadlock",
         ("P3",),
-        examining(lambda: lock_model(f"{story.name}, repaired", story.repaired, frozenset())),
+        examining(lambda: lock_model(f"{bug_name(story.bug)}, repaired", story.repaired, frozenset())),
         (
             _twin(
-                story.name,
-                _STORY_NUMBERS[story.name],
+                story.bug,
                 DEADLOCK,
-                lambda: lock_model(story.name, story.broken, story.not_reentrant),
+                lambda: lock_model(bug_name(story.bug), story.broken, story.not_reentrant),
             ),
         ),
     )
@@ -278,7 +269,7 @@ def _race_claim(
 
 
 def _race_twin(race: entry_race.Race, number: int) -> Twin:
-    return _twin(race.name, number, entry_race.STAYS_SOUND, lambda: entry_race.race_model(race))
+    return _twin(number, entry_race.STAYS_SOUND, lambda: entry_race.race_model(race))
 
 
 def _races() -> list[Claim]:
@@ -306,18 +297,6 @@ def _races() -> list[Claim]:
 
 
 _SMALL = World(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=3, ticks=6)
-WHEEL_FLAWS = {
-    Flaw.FIRST_ONLY: 56,
-    Flaw.NO_REOFFER: 61,
-    Flaw.NO_OVERFLOW_ADVANCE: 63,
-    Flaw.FIRE_ON_FLUSH: 64,
-    Flaw.CURRENT_TICK_OFF_BY_ONE: 65,
-    Flaw.INTERVAL_INCLUSIVE: 66,
-    Flaw.ADVANCE_TO_NOW: 67,
-    Flaw.RELATIVE_SLOT: 69,
-    Flaw.DEADLINE_FROM_CURSOR: 70,
-    Flaw.CANCEL_KEEPS_ENTRY: 83,
-}
 
 
 def wheel_world(tick: int, size: int, tasks: int, delays: int) -> World:
@@ -344,12 +323,12 @@ def _wheel_twin(world: World, flaw: Flaw) -> Twin:
     wanted = wheel_refinement.REFINES
     if flaw is Flaw.NO_OVERFLOW_ADVANCE:
         wanted = wheel_refinement.FLOORS  # it is late only beyond the third level
-    return _twin(flaw.value, WHEEL_FLAWS[flaw], wanted, lambda: wheel_refinement.refinement(flawed))
+    return _twin(flaw.value, wanted, lambda: wheel_refinement.refinement(flawed))
 
 
 def _wheels() -> list[Claim]:
     any_size = (Flaw.CURRENT_TICK_OFF_BY_ONE, Flaw.FIRE_ON_FLUSH)
-    claims = [_wheel_claim("W0", _SMALL, tuple(WHEEL_FLAWS))]
+    claims = [_wheel_claim("W0", _SMALL, tuple(flaw for flaw in Flaw if flaw is not Flaw.NONE))]
     for number, (size, tick) in enumerate(((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)), 1):
         delays = 7 if size == 2 else 4
         world = wheel_world(tick, size, 4, delays)

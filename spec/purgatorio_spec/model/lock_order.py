@@ -19,7 +19,7 @@ LockState = tuple[tuple[int, ...], tuple[tuple[str, str, int], ...]]  # counters
 class LockStory:
     """`broken` must deadlock, `repaired` must not."""
 
-    name: str
+    bug: int
     broken: dict[str, Script]
     repaired: dict[str, Script]
     not_reentrant: frozenset[str] = frozenset()
@@ -27,7 +27,7 @@ class LockStory:
 
 STORIES = (
     LockStory(
-        "list-lock-over-removal",  # KAFKA-2253
+        6,
         {
             "check": ("W list", "W shard", "- shard", "- list"),
             "register": ("W shard", "W list", "- list", "- shard"),
@@ -38,7 +38,7 @@ STORIES = (
         },
     ),
     LockStory(
-        "list-lock-over-tryComplete",  # KAFKA-3994
+        7,
         {
             "check": ("W list", "W group", "- group", "- list"),
             "request": ("W group", "W list", "- list", "- group"),
@@ -49,7 +49,7 @@ STORIES = (
         },
     ),
     LockStory(
-        "blocking-foreign-oplock",  # KAFKA-5970
+        9,
         {
             "group-1": ("W group-1", "W group-2", "- group-2", "- group-1"),
             "group-2": ("W group-2", "W group-1", "- group-1", "- group-2"),
@@ -60,7 +60,7 @@ STORIES = (
         },
     ),
     LockStory(
-        "callback-lock≠op-lock",  # KAFKA-6042
+        10,
         {"check": ("W op", "W group", "- group", "- op"), "request": ("W group", "W op", "- op", "- group")},
         {
             "check": ("W group", "W group", "- group", "- group"),
@@ -68,12 +68,12 @@ STORIES = (
         },
     ),
     LockStory(
-        "check-under-exclusive-lock",  # KAFKA-8334
+        17,
         {"event": ("W state", "W op", "- op", "- state"), "check": ("W op", "W state", "- state", "- op")},
         {"event": ("W state", "- state", "W op", "- op"), "check": ("W op", "W state", "- state", "- op")},
     ),
     LockStory(
-        "rw-reader-chain",  # KAFKA-7697
+        18,
         {
             "fetch-1": ("R part-1", "R part-2", "- part-2", "- part-1"),
             "fetch-2": ("R part-2", "R part-1", "- part-1", "- part-2"),
@@ -88,13 +88,13 @@ STORIES = (
         },
     ),
     LockStory(
-        "nonreentrant-bucket-lock",  # Go timingwheel #25
+        57,
         {"drain": ("W bucket", "W bucket", "- bucket", "- bucket"), "add": ("W bucket", "- bucket")},
         {"drain": ("W monitor", "W monitor", "- monitor", "- monitor"), "add": ("W monitor", "- monitor")},
         frozenset({"bucket"}),
     ),
     LockStory(
-        "stop-from-callback",  # netty NETTY-365
+        94,
         {"reaper": ("W op", "J reaper", "- op")},
         {"reaper": ("W op", "- op"), "owner": ("J reaper",)},
     ),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from purgatorio_spec.known_bugs import bug_name
+
 
 class Acquire(Enum):
     """How an event's thread gets the operation's lock before it evaluates `try_complete`."""
@@ -49,24 +51,20 @@ PENDING_FLAG = Variant("pending-flag", Acquire.RETRY_FLAG, Force.COMPARE_AND_SET
 LOCKED = Variant("locked", Acquire.BLOCK, Force.UNDER_LOCK, register_locked=True)
 DIALECTS = (PENDING_FLAG, LOCKED)
 
-GIVE_UP = replace(PENDING_FLAG, name="try-lock-give-up", acquire=Acquire.GIVE_UP)
-RETRY_ONCE = replace(PENDING_FLAG, name="try-lock-retry-once", acquire=Acquire.RETRY_ONCE)
-NO_RESET = replace(PENDING_FLAG, name="pending-flag-never-reset", acquire=Acquire.NO_RESET)
-NO_RECHECK = replace(PENDING_FLAG, name="watch-without-re-check", recheck=False)
-NO_RECHECK_LOCKED = replace(LOCKED, name="watch-without-re-check (locked)", recheck=False)
-CHECK_BEFORE_EACH_WATCH = replace(
-    PENDING_FLAG, name="check-before-each-watch", recheck=False, check_before_each_watch=True
-)
-CHECK_THEN_SET = replace(PENDING_FLAG, name="check-then-set", force=Force.CHECK_THEN_SET)
-FLAG_AFTER_CALLBACK = replace(PENDING_FLAG, name="flag-after-callback", force=Force.AFTER_CALLBACK)
-UNLOCKED_FORCE = replace(LOCKED, name="force-without-lock (2.7 to 4.0)", force=Force.COMPARE_AND_SET)
+GIVE_UP = replace(PENDING_FLAG, name=bug_name(11), acquire=Acquire.GIVE_UP)
+RETRY_ONCE = replace(PENDING_FLAG, name=bug_name(12), acquire=Acquire.RETRY_ONCE)
+NO_RESET = replace(PENDING_FLAG, name=bug_name(13), acquire=Acquire.NO_RESET)
+NO_RECHECK = replace(PENDING_FLAG, name=bug_name(1), recheck=False)
+NO_RECHECK_LOCKED = replace(LOCKED, name=bug_name(1), recheck=False)
+CHECK_BEFORE_EACH_WATCH = replace(PENDING_FLAG, name=bug_name(2), recheck=False, check_before_each_watch=True)
+CHECK_THEN_SET = replace(PENDING_FLAG, name=bug_name(19), force=Force.CHECK_THEN_SET)
+FLAG_AFTER_CALLBACK = replace(PENDING_FLAG, name=bug_name(21), force=Force.AFTER_CALLBACK)
+UNLOCKED_FORCE = replace(LOCKED, name=bug_name(24), force=Force.COMPARE_AND_SET)
 NO_LATE_CANCEL = {
-    dialect: replace(dialect, name=f"no-cancel-after-late-add ({dialect.name})", cancel_after_late_add=False)
-    for dialect in DIALECTS
+    dialect: replace(dialect, name=bug_name(40), cancel_after_late_add=False) for dialect in DIALECTS
 }
 EXPIRY_WITHOUT_WIN = {
-    dialect: replace(dialect, name=f"on-expiration-unconditional ({dialect.name})", expiry_needs_win=False)
-    for dialect in DIALECTS
+    dialect: replace(dialect, name=bug_name(22), expiry_needs_win=False) for dialect in DIALECTS
 }
-TRUE_WITHOUT_FORCE = replace(LOCKED, name="true-without-complete", true_without_force=True)
+TRUE_WITHOUT_FORCE = replace(LOCKED, name=bug_name(27), true_without_force=True)
 LOCK_NEVER_RELEASED = replace(LOCKED, name="lock-again-instead-of-unlock", unlocks=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from purgatorio_spec.known_bugs import bug_name
 from purgatorio_spec.model.packed import (
     END,
     Bits,
@@ -26,11 +27,11 @@ NO_ORPHAN = "P1 no operation sits in a list that its key does not lead to"
 
 
 class ListFlaw(Enum):
-    """Known mistakes; `NONE` must hold."""
+    """Known mistakes, by their numbers in `purgatorio_spec.known_bugs`; `NONE` must hold."""
 
-    NONE = "watch list"
-    APPEND_UNLOCKED = "list looked up under the lock, appended after it"  # KAFKA-2160
-    NO_EMPTINESS_TEST = "key removed although its list was filled again"  # KAFKA-2253
+    NONE = 0
+    APPEND_UNLOCKED = 3
+    NO_EMPTINESS_TEST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def watch_list(flaw: ListFlaw, checkers: int) -> Model[int]:
         )
 
     return Model(
-        name=flaw.value,
+        name="watch list" if flaw is ListFlaw.NONE else f"watch list ({bug_name(flaw.value)})",
         bound=f"{2 + checkers} threads, 1 key, 2 operations",
         columns=columns,
         initial=(start,),

@@ -20,19 +20,19 @@ NEVER = -1
 
 
 class Flaw(Enum):
-    """Known mistakes; `NONE` is the wheel that must hold."""
+    """Known mistakes, by their numbers in `purgatorio_spec.known_bugs`; `NONE` is the wheel that must hold."""
 
-    NONE = "none"
-    INTERVAL_INCLUSIVE = "interval-inclusive"
-    NO_OVERFLOW_ADVANCE = "no-overflow-advance"
-    FIRE_ON_FLUSH = "fire-on-flush"
-    CURRENT_TICK_OFF_BY_ONE = "off-by-one-current-tick"
-    ADVANCE_TO_NOW = "advance-to-now"
-    RELATIVE_SLOT = "relative-slot"
-    NO_REOFFER = "no-reoffer-on-reuse"
-    FIRST_ONLY = "flush-next-after-unlink"
-    DEADLINE_FROM_CURSOR = "relative-deadline-from-cursor"
-    CANCEL_KEEPS_ENTRY = "cancel-flag-only"
+    NONE = 0
+    FIRST_ONLY = 56
+    NO_REOFFER = 61
+    NO_OVERFLOW_ADVANCE = 63
+    FIRE_ON_FLUSH = 64
+    CURRENT_TICK_OFF_BY_ONE = 65
+    INTERVAL_INCLUSIVE = 66
+    ADVANCE_TO_NOW = 67
+    RELATIVE_SLOT = 69
+    DEADLINE_FROM_CURSOR = 70
+    CANCEL_KEEPS_ENTRY = 83
 
 
 class Kind(Enum):

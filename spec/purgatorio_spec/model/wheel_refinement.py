@@ -7,9 +7,10 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import TypeVar
 
+from purgatorio_spec.known_bugs import bug_name
 from purgatorio_spec.model.shape import Model, Step
-from purgatorio_spec.model.timer_spec import Deadlines, TimerPromise, added, may_fire, overdue, removed
-from purgatorio_spec.model.wheel import NEVER, Kind, WheelState, World, initial, steps
+from purgatorio_spec.model.wheel import NEVER, Flaw, Kind, WheelState, World, initial, steps
+from purgatorio_spec.oracle.timer_set import Deadlines, added, due_at, overdue, removed
 
 S = TypeVar("S", bound=Hashable)
 
@@ -38,7 +39,6 @@ def _less(more: tuple[S, ...], fewer: tuple[S, ...]) -> tuple[S, ...]:
 
 def refinement(world: World) -> Model[WheelState]:
     """The model of `world` with the refinement and the invariants as properties."""
-    promise = TimerPromise(world.tick)
 
     def refines(before: WheelState, action: int, after: WheelState) -> bool:
         kind, index = action & 7, action >> 3
@@ -47,13 +47,13 @@ def refinement(world: World) -> Model[WheelState]:
         was, now = abstract(before), abstract(after)
         if kind == _ADD:
             deadline = before.now + world.delays[index]
-            return now == added(was, deadline) or (now == was and may_fire(promise, was, deadline))
+            return now == added(was, deadline) or (now == was and due_at(deadline, world.tick) <= was.now)
         if kind == _CANCEL:
             return now == removed(was, before.tasks[index][0])
         if kind == _FLUSH:
             fired, invented = _less(was.pending, now.pending), _less(now.pending, was.pending)
-            return not invented and all(may_fire(promise, was, deadline) for deadline in fired)
-        return now == was and not overdue(promise, now)
+            return not invented and all(due_at(deadline, world.tick) <= was.now for deadline in fired)
+        return now == was and not overdue(now, world.tick)
 
     def in_order(before: WheelState, action: int, after: WheelState) -> bool:
         if action & 7 != _FLUSH or before.fired_tick == NEVER:
@@ -90,7 +90,7 @@ def refinement(world: World) -> Model[WheelState]:
         return True
 
     return Model(
-        name=f"wheel ({world.flaw.value})" if world.flaw.value != "none" else "wheel",
+        name="wheel" if world.flaw is Flaw.NONE else f"wheel ({bug_name(world.flaw.value)})",
         bound=world.bound,
         columns=("caller", "clock", "drain"),
         initial=(initial(world),),
@@ -122,7 +122,7 @@ def describe(world: World, before: WheelState, action: int, after: WheelState) -
     if kind is Kind.DRAIN:
         return Step("drain", f"drain starts at {before.now}")
     if kind is Kind.DRAINED:
-        late = overdue(TimerPromise(world.tick), abstract(after))
+        late = overdue(abstract(after), world.tick)
         return Step("drain", "drain ends" + (f", overdue: {list(late)}" if late else ""))
     moved = Counter(after.tasks) - Counter(before.tasks)
     places = "".join(f", {d} to level {level} bucket {slot}" for d, level, slot in sorted(moved))

@@ -1,8 +1,11 @@
-"""`TimerSet`: the timer's contract as a dictionary from task to deadline. No wheel, no heap, no clock of its own.
+"""The timer's contract as deadlines that wait. No wheel, no heap, no clock of its own.
 
 With d the deadline and T the tick: a task is *due* at `now` iff floor(d / T) * T <= now. A drain fires exactly what is
 due (T1, T2, T3), in an order in which floor(d / T) does not decrease (T6); what was cancelled is not there (T4), and
 `size` is the number that waits (T5). Every operation costs time proportional to the number of tasks.
+
+Twice: `Deadlines` is a value, for models, which step from state to state; `TimerSet` knows tasks by name and judges a
+timer that runs.
 
 Not promised, so not here: the order of equal ticks, and whether an `add` of a due task waits for the drain.
 """
@@ -10,8 +13,42 @@ Not promised, so not here: the order of equal ticks, and whether an `add` of a d
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-__all__ = ["Disagreement", "TimerSet"]
+__all__ = ["Deadlines", "Disagreement", "TimerSet", "added", "due_at", "overdue", "removed"]
+
+
+def due_at(deadline: int, tick: int) -> int:
+    """The start of its tick: no drain before this time fires it (T1), and the first from it on does (T2).
+
+    >>> [due_at(deadline, 3) for deadline in (2, 3, 5, 6)]
+    [0, 3, 3, 6]
+    """
+    return deadline // tick * tick
+
+
+class Deadlines(NamedTuple):
+    """The time, and the deadlines still pending, sorted; two tasks may share one."""
+
+    now: int
+    pending: tuple[int, ...]
+
+
+def added(state: Deadlines, deadline: int) -> Deadlines:
+    """A task with this deadline is pending."""
+    return state._replace(pending=tuple(sorted((*state.pending, deadline))))
+
+
+def removed(state: Deadlines, deadline: int) -> Deadlines:
+    """One task with this deadline was cancelled or has fired. ValueError if none is pending."""
+    pending = list(state.pending)
+    pending.remove(deadline)
+    return state._replace(pending=tuple(pending))
+
+
+def overdue(state: Deadlines, tick: int) -> tuple[int, ...]:
+    """What the drain that ends now should have fired; empty if it kept its promise (T2)."""
+    return tuple(deadline for deadline in state.pending if due_at(deadline, tick) <= state.now)
 
 
 class Disagreement(AssertionError):
@@ -40,8 +77,8 @@ class TimerSet:
         return self.due_at(deadline) <= now
 
     def due_at(self, deadline: int) -> int:
-        """The start of its tick: the first moment at which it is due."""
-        return deadline // self.tick * self.tick
+        """The first moment at which it is due."""
+        return due_at(deadline, self.tick)
 
     def take_due(self, now: int) -> dict[str, int]:
         """Remove what is due; the tasks with their deadlines."""

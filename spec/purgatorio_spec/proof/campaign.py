@@ -6,21 +6,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from purgatorio_spec.claim_result import ClaimResult, TwinResult
+from purgatorio_spec.known_bugs import bug_name, bug_number
 from purgatorio_spec.proof.contracts import CONTRACTS, Contract, search_contract, search_twin
 from purgatorio_spec.proof.lemmas import LEMMAS, Lemma
 from purgatorio_spec.proof.solver import follows, satisfiable
 from purgatorio_spec.verdict import Verdict
 
 LEMMA_BOUND = "all integers, symbolic tick and size"
-TWIN_NUMBERS = {
-    "no-overflow-advance": 63,
-    "off-by-one-current-tick": 65,
-    "interval-inclusive": 66,
-    "relative-slot": 69,
-    "relative-deadline-from-cursor": 70,
-    "rounds-from-absolute-tick": 72,
-    "sleep-rounds-to-zero": 80,
-}
 
 
 def judge_lemma(lemma: Lemma) -> ClaimResult:
@@ -40,8 +32,8 @@ def judge_lemma(lemma: Lemma) -> ClaimResult:
         proof.seconds,
         (
             TwinResult(
-                lemma.twin,
-                TWIN_NUMBERS.get(lemma.twin),
+                bug_name(lemma.twin),
+                bug_number(lemma.twin),
                 lemma.statement,
                 refuted.verdict,
                 _integers(refuted.counterexample),
@@ -70,8 +62,8 @@ def judge_contract(contract: Contract, budget_s: float) -> ClaimResult:
         searched.seconds,
         (
             TwinResult(
-                contract.twin,
-                TWIN_NUMBERS.get(contract.twin),
+                bug_name(contract.twin),
+                bug_number(contract.twin),
                 f"contract of {contract.function}",
                 twin.verdict,
                 twin.counterexample,

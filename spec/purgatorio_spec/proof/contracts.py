@@ -26,7 +26,7 @@ class Contract:
     """A function, the seeded bug (the text replaced and what replaces it), and the bug's name."""
 
     function: str
-    twin: str
+    twin: int | str
     right: str
     wrong: str
 
@@ -48,13 +48,13 @@ CONTRACTS = (
     ),
     Contract(
         "is_expired",
-        "off-by-one-current-tick",
+        65,
         "return deadline < clock + tick",
         "return deadline <= clock + tick",
     ),
     Contract(
         "is_within_level",
-        "interval-inclusive",
+        66,
         "return deadline < clock + interval",
         "return deadline <= clock + interval",
     ),
@@ -66,14 +66,14 @@ CONTRACTS = (
     ),
     Contract(
         "rounds_left",
-        "rounds-from-absolute-tick",
+        72,
         "return (deadline_tick - cursor_tick - 1) // size",
         "return deadline_tick // size",
     ),
     Contract("is_due", "strictly later", "return expiration <= now", "return expiration < now"),
     Contract(
         "wait_time",
-        "sleep-rounds-to-zero",
+        80,
         "return max(expiration - now, 0)",
         "return max(expiration - now, 0) // 2 * 2",
     ),

@@ -28,7 +28,7 @@ class Lemma:
     id: str
     statement: str
     question: Callable[[], Question]
-    twin: str
+    twin: int | str
     twin_question: Callable[[], Question]
 
 
@@ -223,14 +223,14 @@ LEMMAS = (
         "Z2",
         "two live ticks never share a bucket, if the clock passes no unpolled bucket",
         lambda: _buckets(False),
-        "interval-inclusive",
+        66,
         lambda: _buckets(True),
     ),
     Lemma(
         "Z2b",
         "the same, with the slot counted from tick 0",
         lambda: _buckets(False),
-        "relative-slot",
+        69,
         _relative_slot,
     ),
     Lemma(
@@ -258,14 +258,14 @@ LEMMAS = (
         "Z6",
         "not early: fired only at now >= floor(d/T)*T (T1)",
         lambda: _not_early(False),
-        "off-by-one-current-tick",
+        65,
         lambda: _not_early(True),
     ),
     Lemma(
         "Z6b",
         "not early, with the deadline counted from now",
         lambda: _not_early(False),
-        "relative-deadline-from-cursor",
+        70,
         _from_cursor,
     ),
     Lemma(
@@ -286,21 +286,21 @@ LEMMAS = (
         "Z9",
         "an overflow clock is the floor of the clock below, also after an advance",
         lambda: _overflow(True),
-        "no-overflow-advance",
+        63,
         lambda: _overflow(False),
     ),
     Lemma(
         "Z10",
         "expired means: the deadline's tick is the clock's or an earlier one",
         lambda: _expired(False),
-        "off-by-one-current-tick",
+        65,
         lambda: _expired(True),
     ),
     Lemma(
         "Z11",
         "single wheel: after its rounds a slot is visited exactly at the task's tick",
         lambda: _rounds(False),
-        "rounds-from-absolute-tick",
+        72,
         lambda: _rounds(True),
     ),
 )

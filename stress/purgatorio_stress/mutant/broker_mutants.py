@@ -16,7 +16,7 @@ from purgatorio_broker.key import MemberKey, TopicPartition
 from purgatorio_broker.partition import Isolation, LogEnds, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.share_holding import Held
-from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.patch import Patch, known
 
 __all__ = ["BROKER_MUTANTS"]
 
@@ -88,41 +88,17 @@ def _clear_then_unlock(self: DelayedShareFetch, locked: Iterable[TopicPartition]
     _UNLOCK(self, partitions)
 
 
-def _one(
-    number: int,
-    name: str,
-    source: str,
-    what: str,
-    scenario: str,
-    clauses: tuple[str, ...],
-    *patches: Patch,
-    interleaving: bool = False,
-) -> Mutant:
-    return Mutant(number, name, source, what, scenario, clauses, patches, "pending-flag", interleaving)
-
-
 BROKER_MUTANTS: Final = (
-    _one(16, "skip-actions-on-expiry", "KAFKA-8334", "on_expiration does not run what was queued",
-         "group-queued-at-expiry", ("B408",), Patch(DelayedJoin, "on_expiration", _drain_nothing)),
-    _one(25, "ignore-force-complete-result", "KAFKA-17848", "a try that took locks does not ask who completed",
-         "share-event-against-force", ("B925",),
-         Patch(DelayedShareFetch, "_complete_from", _complete_whoever_wins), interleaving=True),
-    _one(27, "true-without-complete", "KAFKA-7909", "try_complete is True without force_complete",
-         "broker-replication", ("B108",), Patch(DelayedProduce, "try_complete", _decided_is_done)),
-    _one(28, "stale-satisfied-rearm", "KAFKA-9752", "the next session is begun with the flag still set",
-         "group-silent-member", ("B608",), Patch(GroupCoordinator, "_heard_of", _heard_of_for_good)),
-    _one(30, "leave-op-armed-on-remove", "KAFKA-7196", "a member is removed, its session goes on",
-         "group-leaving-member", ("B604",), Patch(GroupCoordinator, "_remove", _remove_leaving_session)),
-    _one(31, "missing-trigger", "KAFKA-2960", "a follower's progress checks no key",
-         "broker-replication", ("B108",), Patch(ReplicaManager, "_note_follower", _note_without_check)),
-    _one(32, "trigger-before-update", "KAFKA-1148", "the key is checked, then the follower is noted",
-         "broker-replication", ("B108",), Patch(ReplicaManager, "_note_follower", _check_then_note)),
-    _one(96, "parked-params-dropped", "KAFKA-5355", "a fetch that waited forgets its isolation",
-         "broker-committed-reader", ("B215",),
-         Patch(ReplicaManager, "_answer_fetch", _answer_without_isolation)),
-    _one(97, "predicate-is-not-result", "KAFKA-3159", "the condition looks at the log's end, the read does not",
-         "broker-unreplicated", ("B214",), Patch(Partition, "ends", _ends_at_log_end)),
-    _one(98, "alias-clear-before-release", "KAFKA-18918", "what is to be released is forgotten first",
-         "share-read-fails", ("B925",), Patch(DelayedShareFetch, "_unlock", _clear_then_unlock)),
+    known(16, "group-queued-at-expiry", Patch(DelayedJoin, "on_expiration", _drain_nothing)),
+    known(25, "share-event-against-force", Patch(DelayedShareFetch, "_complete_from", _complete_whoever_wins),
+         interleaving=True),
+    known(27, "broker-replication", Patch(DelayedProduce, "try_complete", _decided_is_done)),
+    known(28, "group-silent-member", Patch(GroupCoordinator, "_heard_of", _heard_of_for_good)),
+    known(30, "group-leaving-member", Patch(GroupCoordinator, "_remove", _remove_leaving_session)),
+    known(31, "broker-replication", Patch(ReplicaManager, "_note_follower", _note_without_check)),
+    known(32, "broker-replication", Patch(ReplicaManager, "_note_follower", _check_then_note)),
+    known(96, "broker-committed-reader", Patch(ReplicaManager, "_answer_fetch", _answer_without_isolation)),
+    known(97, "broker-unreplicated", Patch(Partition, "ends", _ends_at_log_end)),
+    known(98, "share-read-fails", Patch(DelayedShareFetch, "_unlock", _clear_then_unlock)),
 )  # fmt: skip
 """By number."""

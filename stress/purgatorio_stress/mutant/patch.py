@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from purgatorio.sync import Lock
 from purgatorio.timer.bucket import TimerTaskList
+from purgatorio_spec.known_bugs import KNOWN_BUGS
 
-__all__ = ["Mutant", "Patch", "patched"]
+__all__ = ["Mutant", "Patch", "known", "patched"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A known bug. `number` and `name` are those of the list of bugs (docs/kill-matrix.md), `source` the public issue.
+    """A known bug. `number`, `name`, `source`, `what` and `clauses` are those of `purgatorio_spec.known_bugs`.
 
     `scenario` and `dialect`: where the explorer looks for it. `clauses`: any of them may be the one that reports it.
     `interleaving`: it takes two threads. `memory`: where patched functions remember things, empty at first.
@@ -50,6 +51,30 @@ class Mutant:
             for container in self.memory:
                 container.clear()
             yield
+
+
+def known(
+    number: int,
+    scenario: str,
+    *patches: Patch,
+    dialect: str = "pending-flag",
+    interleaving: bool = False,
+    memory: tuple[dict[int, Lock] | dict[int, int] | list[TimerTaskList], ...] = (),
+) -> Mutant:
+    """The mutant of a known bug."""
+    bug = KNOWN_BUGS[number]
+    return Mutant(
+        number,
+        bug.name,
+        bug.source,
+        bug.sentence,
+        scenario,
+        bug.clauses,
+        patches,
+        dialect,
+        interleaving,
+        memory,
+    )
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The page `docs/clauses.md`, made from the registry: `python -m purgatorio_spec.clause.page > docs/clauses.md`."""
+"""The page `docs/clauses.md`, made from the registry: `pytest tests/tidy/test_docs.py --refresh-golden` writes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from purgatorio_spec.table.catalogue import whose
 
 _HEAD = """# Clauses
 
-<!-- Made by `python -m purgatorio_spec.clause.page`; a test compares. Do not edit by hand. -->
+<!-- Made from the registry by `pytest tests/tidy/test_docs.py --refresh-golden`. Do not edit by hand. -->
 
 Every promise that is judged from a trace, under the id that verdicts name. *Holds for*: the profiles that promise it.
 *Needs*: the functions that the trace must record and the constants that its header must give; where one is missing the
@@ -66,7 +66,3 @@ def _broker() -> str:
 def _profiles() -> str:
     rows = "\n".join(f"| `{profile.name}` | {profile.source} |" for profile in PROFILES.values())
     return f"## Profiles\n\n| profile | what it is |\n| --- | --- |\n{rows}\n"
-
-
-if __name__ == "__main__":
-    print(page(), end="")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from purgatorio_spec.claim_result import ClaimResult
+from purgatorio_spec.known_bugs import KNOWN_BUGS
 from purgatorio_spec.model.campaign import claims_by_id
-from purgatorio_spec.model.drawing import mermaid
 from purgatorio_spec.model.kills import kills
+from spec.machine_drawing import mermaid
 
-STORIES = (("C1", "try-lock-give-up"), ("C4", "watch-without-re-check"), ("L7", "shared lock holder"))
-"""The claims whose first twin is told on the page, with a heading."""
+STORIES = ("C1", "C4", "L7")
+"""The claims whose first twin is told on the page."""
 
 
 def machine_block() -> str:
@@ -19,16 +20,25 @@ def machine_block() -> str:
 def story_block() -> str:
     """The shortest paths of a few historical protocols."""
     parts = []
-    for name, heading in STORIES:
+    for name in STORIES:
         twin = claims_by_id()[name].twins[0]
-        parts.append(f'**{heading}** ({name}) breaks "{twin.property}":\n\n```\n{twin.examine().story}\n```')
+        parts.append(
+            f'**{twin.name}** ({name}) breaks "{twin.property}":\n\n```\n{twin.examine().story}\n```'
+        )
     return "\n\n".join(parts)
 
 
 def kill_block() -> str:
     """Known bugs and the claims that kill them."""
-    rows = ["| bug | twin | layer | claim | breaks |", "| --- | --- | --- | --- | --- |"]
-    rows += [f"| {k.number} | {k.name} | {k.layer} | {k.claim} | {k.clause} |" for k in kills()]
+    claims: dict[tuple[int, str], list[str]] = {}
+    for kill in kills():
+        claims.setdefault((kill.number, kill.layer), []).append(kill.claim)
+    rows = ["| # | bug | breaks | models | proofs |", "| --- | --- | --- | --- | --- |"]
+    for number in sorted({number for number, _ in claims}):
+        bug = KNOWN_BUGS[number]
+        broken = ", ".join(clause for clause in bug.clauses if clause != "CHECK")
+        by = (", ".join(claims.get((number, layer), [])) or "-" for layer in ("model", "proof"))
+        rows.append(f"| {number} | {bug.name} | {broken} | {' | '.join(by)} |")
     return "\n".join(rows)
 
 
