@@ -14,12 +14,12 @@ import pytest
 from figures import TRACES
 from purgatorio_pipeline.watch.follow import Followed, Task, Told, carry_place, follow
 from purgatorio_pipeline.watch.segments import event_rows, events_folder
+from purgatorio_spec.check import fold_reader
 from purgatorio_spec.fold.carry import read_carry
 from purgatorio_spec.fold.fold import Fold
 from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.process import fold_reader
 from purgatorio_spec.judge.result import Json, RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch

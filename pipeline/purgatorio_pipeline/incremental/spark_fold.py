@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from purgatorio_pipeline.hadoop import HadoopPath, Place
 from purgatorio_pipeline.incremental.kept import Kept, dump, kept_of, load, result_of
 from purgatorio_pipeline.placed import with_run_keys
-from purgatorio_spec.judge.process import fold_reader
+from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.columns import Fields

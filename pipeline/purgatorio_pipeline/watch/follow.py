@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from purgatorio_pipeline.watch.segments import SEGMENT_SCHEMA, events_folder
+from purgatorio_spec.check import outer_of
 from purgatorio_spec.fold.carry import read_carry, write_carry
 from purgatorio_spec.fold.fold import Fold
-from purgatorio_spec.judge.process import outer_of
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
