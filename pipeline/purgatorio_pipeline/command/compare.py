@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from purgatorio_pipeline.command.showing import reading_shown, spark_shown
@@ -96,23 +95,25 @@ def command(
 
 
 def _tell(console: Console, compared: Comparison) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in ("change", "clause", "before", "after", "run"):
-        table.add_column(name, overflow="fold")
     rows = [
         (change, pair, one)
         for change in Change
         if change is not Change.SAME
         for pair, one in compared.changes(change)
     ]
-    for change, pair, one in rows[:ROWS_SHOWN]:
-        said = (
-            f"{side(one.after)}{' new: ' if one.new_causes else ''}{', '.join(map(visible, one.new_causes))}"
-        )
-        cells = (str(change), one.clause, side(one.before), said, visible(pair.after.run))
-        table.add_row(*(Text(cell, _STYLE[change] if cell == str(change) else "") for cell in cells))
+    wide = max([len("change"), *(len(str(change)) for change, _, _ in rows[:ROWS_SHOWN])])
+    before = max([len("before"), *(len(side(one.before)) for _, _, one in rows[:ROWS_SHOWN])])
+    named = ""
     if rows:
-        console.print(table)
+        _line(console, f"  {'change':{wide}}  clause  {'before':{before}}  after", "bold")
+    for change, pair, one in rows[:ROWS_SHOWN]:
+        # A name may be long: it stands above its rows, once where they follow one another.
+        if pair.after.run != named:
+            named = pair.after.run
+            _line(console, visible(named))
+        new = f" new: {', '.join(map(visible, one.new_causes))}" if one.new_causes else ""
+        said = f"  {change!s:{wide}}  {one.clause:6}  {side(one.before):{before}}  {side(one.after)}{new}"
+        _line(console, said, _STYLE[change])
     if len(rows) > ROWS_SHOWN:
         _line(console, f"... {len(rows) - ROWS_SHOWN:,} more changes: use --json")
     for pair in compared.pairs[:ROWS_SHOWN]:
@@ -140,5 +141,5 @@ def _moved(pair: RunPair) -> str:
     return ", ".join(f"{name} {duration(one)} -> {duration(other)}" for name, one, other in named)
 
 
-def _line(console: Console, said: str) -> None:
-    console.print(Text(said), soft_wrap=True, highlight=False)
+def _line(console: Console, said: str, style: str = "") -> None:
+    console.print(Text(said, style), soft_wrap=True, highlight=False)
