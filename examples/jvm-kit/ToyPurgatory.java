@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /** Operations wait under keys until a check completes them, or until their time-out. One lock an operation. */
 class ToyPurgatory {
   /** One character of the toy is another; {@code purgatorio verify} says what that breaks. */
-  enum Bug { NONE, NO_RECHECK, GIVE_UP, FORCE_WITHOUT_LOCK, NO_DISARM }
+  enum Bug { NONE, NO_RECHECK, GIVE_UP, FORCE_WITHOUT_LOCK, NO_DISARM, DROPS_UNSEEN }
 
   /** What waits. Subclasses say when it can be completed, and what is done then. */
   abstract static class Operation {
@@ -85,7 +85,7 @@ class ToyPurgatory {
     }
   }
 
-  private final Map<String, Queue<Operation>> watched = new ConcurrentHashMap<>();
+  private final Map<Object, Queue<Operation>> watched = new ConcurrentHashMap<>();
   private final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1);
   private final Bug bug;
 
@@ -94,15 +94,17 @@ class ToyPurgatory {
     executor.setRemoveOnCancelPolicy(true);
   }
 
-  boolean tryCompleteElseWatch(Operation operation, List<String> keys) {
+  boolean tryCompleteElseWatch(Operation operation, List<?> keys) {
     operation.bug = bug;
     operation.lock.lock();
     try {
       if (!operation.completed && operation.tryComplete()) {
         return true;
       }
-      for (String key : keys) {
-        watched.computeIfAbsent(key, k -> new ConcurrentLinkedQueue<>()).add(operation);
+      for (Object key : keys) {
+        synchronized (watched) {
+          watched.computeIfAbsent(key, k -> new ConcurrentLinkedQueue<>()).add(operation);
+        }
       }
       if (bug != Bug.NO_RECHECK && !operation.completed && operation.tryComplete()) {
         return true;
@@ -124,9 +126,13 @@ class ToyPurgatory {
     }
   }
 
-  int checkAndComplete(String key) {
+  int checkAndComplete(Object key) {
+    Queue<Operation> there = watched.get(key);
+    if (there == null) {
+      return 0;
+    }
     int count = 0;
-    Iterator<Operation> all = watched.getOrDefault(key, new ConcurrentLinkedQueue<>()).iterator();
+    Iterator<Operation> all = there.iterator();
     while (all.hasNext()) {
       Operation operation = all.next();
       if (operation.completed) {
@@ -136,10 +142,26 @@ class ToyPurgatory {
         count++;
       }
     }
+    if (there.isEmpty()) {
+      drop(key, there);
+    }
     return count;
   }
 
-  List<Operation> cancelForKey(String key) {
+  /** A key that nobody waits under is forgotten: if nobody has come meanwhile. */
+  private void drop(Object key, Queue<Operation> there) {
+    if (bug == Bug.DROPS_UNSEEN) {
+      watched.remove(key, there);
+      return;
+    }
+    synchronized (watched) {
+      if (there.isEmpty()) {
+        watched.remove(key, there);
+      }
+    }
+  }
+
+  List<Operation> cancelForKey(Object key) {
     Queue<Operation> there = watched.remove(key);
     List<Operation> back = new ArrayList<>();
     for (Operation operation = there == null ? null : there.poll(); operation != null; operation = there.poll()) {

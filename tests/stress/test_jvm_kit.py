@@ -136,6 +136,20 @@ def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str
         assert not idle, "every clause had occasions"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("bug", "broken"), [("NONE", set()), ("DROPS_UNSEEN", {"O4", "P2"})])
+def test_a_list_dropped_beside_a_registration_is_found_by_steps(
+    built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]
+) -> None:
+    """No callback is near: the thread that drops the list is stopped where it asks the key for its hash."""
+    (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-gates")
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
+    assert record.failure is None
+    assert record.path is not None
+    (run,) = check_files([record.path]).runs
+    assert {name for name, clause in run.clauses.items() if clause.violations} == broken
+
+
 def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> None:
     """Wrong arguments are told and end with status 2."""
     for wrong in (["race"], ["races"], ["races", "x", "--scenario", "none"], ["races", "x", "--rounds"]):

@@ -230,6 +230,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("c", "other", soon_ns), waits("a"))),
         GateProgram("list-empties-and-fills", _LISTS, ((Check("a"),), (waits("a", "next"),)), (_TRY, _DONE),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
+        GateProgram("list-empties-twice-and-fills", _LISTS, ((Check("a"),), (Check("a"), waits("a", "next"))), (_DONE,),
+                    (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("list-empties-and-fills-at-once", _LISTS, ((Check("a"),), (waits("a", "next"),)), (_TRY, _DONE),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a")), volley=_VOLLEYS),
         GateProgram("check-inside-completion", _CALLBACK, ((Check("a"),), inside("op", Check("b"), Check("a"))),

@@ -135,7 +135,9 @@ public final class Promises {
         line.append(",\"reports\":");
         Json.texts(line, places);
         line.append(",\"gates\":");
-        Json.texts(line, places);
+        List<String> gates = new ArrayList<String>(places);
+        gates.add("step");
+        Json.texts(line, gates);
         numbers(line, constants);
         numbers(line, limits);
         return line.append(",\"lanes\":").append(lanes).toString();

@@ -299,7 +299,13 @@ public final class Subject {
                 settle(name);
                 return sizes();
             }
-            String said = "gauge".equals(name) ? sizes() : timer == null ? ofPurgatory(name, call) : ofTimer(name, call);
+            Steps before = Steps.count((Long) call.get("step"), this);
+            String said;
+            try {
+                said = "gauge".equals(name) ? sizes() : timer == null ? ofPurgatory(name, call) : ofTimer(name, call);
+            } finally {
+                before.goOn();
+            }
             settle(name);
             return said;
         }
@@ -494,6 +500,9 @@ public final class Subject {
         }
 
         public void pass(String f, String id) {
+            if (id != null) {
+                Steps.step();
+            }
             if (over || !gates.contains(f)) {
                 if (!over && !virtual && gates.isEmpty()) {
                     dwelling.pass(f, id);
@@ -511,8 +520,11 @@ public final class Subject {
                 }
             }
             StringBuilder line = new StringBuilder("\"m\":\"held\",\"hold\":").append(hold.longValue());
-            line.append(",\"f\":\"").append(f).append("\",\"id\":");
-            Json.text(line, id);
+            line.append(",\"f\":\"").append(f).append('"');
+            if (id != null) {
+                line.append(",\"id\":");
+                Json.text(line, id);
+            }
             here(line);
             say(line.toString());
             while (true) {
