@@ -164,7 +164,55 @@ class ThreadLog:
             )  # fmt: skip
 
 
-class Recorder:
+class ByThread:
+    """A recorder with a buffer for each thread: it records on that of the thread that calls."""
+
+    __slots__ = ()
+
+    def log(self) -> ThreadLog:
+        """The calling thread's buffer."""
+        raise NotImplementedError
+
+    def call(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        delay_ns: int | None = None,
+    ) -> int:
+        """`ThreadLog.call` on the calling thread's buffer."""
+        return self.log().call(f, id, keys=keys, delay_ns=delay_ns)
+
+    def ret(
+        self,
+        f: str,
+        c: int,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        out: int | None = None,
+        err: str | None = None,
+        deadline_t: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """`ThreadLog.ret` on the calling thread's buffer."""
+        self.log().ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
+
+    def at(
+        self,
+        f: str,
+        id: str | None = None,  # noqa: A002 - the trace format's name of the field
+        *,
+        keys: tuple[str, ...] | None = None,
+        t_call: int | None = None,
+        out: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        """`ThreadLog.at` on the calling thread's buffer."""
+        self.log().at(f, id, keys=keys, t_call=t_call, out=out, state=state)
+
+
+class Recorder(ByThread):
     """One run's events, from any number of threads.
 
     `clock_ns` is the clock of every `t`: `time.monotonic_ns` for real time (on Linux the same clock as Java's
@@ -206,44 +254,6 @@ class Recorder:
             )
             self._logs.append(log)
         return log
-
-    def call(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        delay_ns: int | None = None,
-    ) -> int:
-        """`ThreadLog.call` on the calling thread's buffer."""
-        return (self._local.log or self.log()).call(f, id, keys=keys, delay_ns=delay_ns)
-
-    def ret(
-        self,
-        f: str,
-        c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        out: int | None = None,
-        err: str | None = None,
-        deadline_t: int | None = None,
-        state: State | None = None,
-    ) -> None:
-        """`ThreadLog.ret` on the calling thread's buffer."""
-        (self._local.log or self.log()).ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
-
-    def at(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        t_call: int | None = None,
-        out: int | None = None,
-        state: State | None = None,
-    ) -> None:
-        """`ThreadLog.at` on the calling thread's buffer."""
-        (self._local.log or self.log()).at(f, id, keys=keys, t_call=t_call, out=out, state=state)
 
     def around(
         self,

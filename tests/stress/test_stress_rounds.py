@@ -26,6 +26,8 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.worker_seeds import SeedShare
 
 PAIRS = chosen()
+RUNS = 20
+"""That two threads meet in 64 rounds is only likely on a busy machine: so many runs in a row without it are not."""
 
 
 def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
@@ -44,15 +46,18 @@ def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
 @pytest.mark.parametrize(("name", "dialect"), PAIRS)
 def test_the_reference_breaks_nothing(name: str, dialect: str, stress_seeds: SeedShare) -> None:
     """Each scenario, plain and with yields, half of it recorded and judged by the clauses too."""
-    plan = StressPlan([(name, dialect)], rounds=64, seed=stress_seeds.take(), yields=True, record_every=1)
-    result = run_stress(plan)
-    assert not forbidden(result, plan)
-    assert result.dropped == 0
-    table = result.tables[0]
-    assert table.rounds >= 64
-    assert table.recorded_rounds == table.rounds
-    assert table.window_hit, "with yields threads always overlap"
-    assert not [line for line in table.outcomes() if line.grade is Grade.UNKNOWN]
+    for _ in range(RUNS):
+        plan = StressPlan([(name, dialect)], rounds=64, seed=stress_seeds.take(), yields=True, record_every=1)
+        result = run_stress(plan)
+        assert not forbidden(result, plan)
+        assert result.dropped == 0
+        table = result.tables[0]
+        assert table.rounds >= 64
+        assert table.recorded_rounds == table.rounds
+        assert not [line for line in table.outcomes() if line.grade is Grade.UNKNOWN]
+        if table.window_hit:
+            return
+    pytest.fail("with yields the threads never overlapped")
 
 
 @pytest.mark.slow
@@ -69,7 +74,8 @@ def test_the_reference_breaks_nothing_in_many_rounds(
 
 @pytest.mark.parametrize("number", [1, 14, 19, 24, 40, 51, 53])
 def test_yields_find_known_bugs(number: int) -> None:
-    """The twin: lost completion, double completion, overlap, retained and lost timers, one to twenty in a hundred."""
+    """The twin: lost completion, double completion, overlap, retained and lost timers. Each shows in 1 to 20 rounds
+    of a hundred, so that 20,000 rounds miss it once in 10^87 tries."""
     kill = stress_hunt(MUTANTS[number], 20_000, seed=1, yields=True, to_first=True)
     assert kill.killed, kill
     assert kill.clause in MUTANTS[number].clauses

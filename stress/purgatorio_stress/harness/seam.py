@@ -12,8 +12,9 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar, cast
 
 from purgatorio.sync import (
     AtomicFlag,
@@ -22,7 +23,6 @@ from purgatorio.sync import (
     Cell,
     Condition,
     Lock,
-    QueueNode,
     ReadWriteLock,
     SharedQueue,
     Worker,
@@ -136,28 +136,32 @@ class NoisySync(RoundSync):
 
     def condition(self, lock: Lock, name: str = "") -> Condition:
         inner = lock.inner if isinstance(lock, _NoisyLock) else lock
-        return _NoisyCondition(super().condition(inner, name), self._noise)
+        return self._noisy(super().condition(inner, name))
 
     def atomic_flag(self, value: bool = False, name: str = "") -> AtomicFlag:
-        return _NoisyFlag(super().atomic_flag(value, name), self._noise)
+        return self._noisy(super().atomic_flag(value, name))
 
     def atomic_int(self, value: int = 0, name: str = "") -> AtomicInt:
-        return _NoisyInt(super().atomic_int(value, name), self._noise)
+        return self._noisy(super().atomic_int(value, name))
 
     def atomic_ref(self, value: T, name: str = "") -> AtomicRef[T]:
-        return _NoisyRef(super().atomic_ref(value, name), self._noise)
+        return self._noisy(super().atomic_ref(value, name))
 
     def cell(self, value: T, name: str = "") -> Cell[T]:
         made: Cell[T] = super().cell(value, name)
-        return _NoisyCell(made, self._noise) if name in self._stepping else made
+        return self._noisy(made) if name in self._stepping else made
 
     def queue(self, name: str = "") -> SharedQueue[T]:
         made: SharedQueue[T] = super().queue(name)
-        return _NoisyQueue(made, self._noise)
+        return self._noisy(made)
 
     def loop_head(self, loop: Hashable = None) -> None:
         super().loop_head(loop)
         self._noise.point()
+
+    def _noisy(self, made: T) -> T:
+        kind: type = type(made)
+        return cast(T, _noisy_class(kind)(made, self._noise))
 
 
 class _NoisyLock:
@@ -204,135 +208,35 @@ class _NoisyReadWriteLock:
         self.write: Lock = _NoisyLock(inner.write, noise)
 
 
-class _NoisyCondition:
+class _Noisy:
+    """Whatever else the seam makes, with a yield before each call; a class of its own for each class."""
+
     __slots__ = ("_inner", "_noise")
 
-    def __init__(self, inner: Condition, noise: Noise) -> None:
+    def __init__(self, inner: object, noise: Noise) -> None:
         self._inner = inner
         self._noise = noise
 
-    def wait(self, timeout_ms: int | None = None) -> bool:
+
+@cache
+def _noisy_class(of: type) -> type[_Noisy]:
+    """The stand-in for objects of this class."""
+    names = [name for name in dir(of) if not name.startswith("_") and callable(getattr(of, name))]
+    return type(
+        f"Noisy{of.__name__}", (_Noisy,), {"__slots__": ()} | {name: _yielding(name) for name in names}
+    )
+
+
+def _yielding(name: str) -> Callable[..., object]:
+    def method(self: _Noisy, *arguments: object) -> object:
         self._noise.point()
-        return self._inner.wait(timeout_ms)
+        return getattr(self._inner, name)(*arguments)
 
-    def notify_all(self) -> None:
+    def nodes(self: _Noisy) -> Iterator[object]:
+        """Between two nodes of a queue it yields, too."""
         self._noise.point()
-        self._inner.notify_all()
-
-
-class _NoisyFlag:
-    __slots__ = ("_inner", "_noise")
-
-    def __init__(self, inner: AtomicFlag, noise: Noise) -> None:
-        self._inner = inner
-        self._noise = noise
-
-    def get(self) -> bool:
-        self._noise.point()
-        return self._inner.get()
-
-    def set(self, value: bool, /) -> None:
-        self._noise.point()
-        self._inner.set(value)
-
-    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        self._noise.point()
-        return self._inner.compare_and_set(expected, value)
-
-    def get_and_set(self, value: bool, /) -> bool:
-        self._noise.point()
-        return self._inner.get_and_set(value)
-
-
-class _NoisyInt:
-    __slots__ = ("_inner", "_noise")
-
-    def __init__(self, inner: AtomicInt, noise: Noise) -> None:
-        self._inner = inner
-        self._noise = noise
-
-    def get(self) -> int:
-        self._noise.point()
-        return self._inner.get()
-
-    def set(self, value: int, /) -> None:
-        self._noise.point()
-        self._inner.set(value)
-
-    def add(self, delta: int, /) -> int:
-        self._noise.point()
-        return self._inner.add(delta)
-
-
-class _NoisyRef(Generic[T]):
-    __slots__ = ("_inner", "_noise")
-
-    def __init__(self, inner: AtomicRef[T], noise: Noise) -> None:
-        self._inner = inner
-        self._noise = noise
-
-    def get(self) -> T:
-        self._noise.point()
-        return self._inner.get()
-
-    def set(self, value: T, /) -> None:
-        self._noise.point()
-        self._inner.set(value)
-
-    def get_and_set(self, value: T, /) -> T:
-        self._noise.point()
-        return self._inner.get_and_set(value)
-
-
-class _NoisyCell(Generic[T]):
-    __slots__ = ("_inner", "_noise")
-
-    def __init__(self, inner: Cell[T], noise: Noise) -> None:
-        self._inner = inner
-        self._noise = noise
-
-    def get(self) -> T:
-        self._noise.point()
-        return self._inner.get()
-
-    def set(self, value: T, /) -> None:
-        self._noise.point()
-        self._inner.set(value)
-
-    def mutate(self) -> T:
-        self._noise.point()
-        return self._inner.mutate()
-
-
-class _NoisyQueue(Generic[T]):
-    __slots__ = ("_inner", "_noise")
-
-    def __init__(self, inner: SharedQueue[T], noise: Noise) -> None:
-        self._inner = inner
-        self._noise = noise
-
-    def append(self, item: T, /) -> None:
-        self._noise.point()
-        self._inner.append(item)
-
-    def poll(self) -> T | None:
-        self._noise.point()
-        return self._inner.poll()
-
-    def nodes(self) -> Iterator[QueueNode[T]]:
-        self._noise.point()
-        for node in self._inner.nodes():
+        for node in getattr(self._inner, name)():
             yield node
             self._noise.point()
 
-    def remove(self, node: QueueNode[T], /) -> bool:
-        self._noise.point()
-        return self._inner.remove(node)
-
-    def is_empty(self) -> bool:
-        self._noise.point()
-        return self._inner.is_empty()
-
-    def size(self) -> int:
-        self._noise.point()
-        return self._inner.size()
+    return nodes if name == "nodes" else method

@@ -10,9 +10,9 @@ from threading import get_ident
 from typing import Final
 
 from purgatorio.sync import Sync
-from purgatorio_spec.trace.record import Event, State
+from purgatorio_spec.trace.record import Event
 from purgatorio_stress.explorer.history_log import LogRow
-from purgatorio_stress.recorder import Row, ThreadLog, monotonic_ticket
+from purgatorio_stress.recorder import ByThread, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.scenario.world import StageLog
 
 __all__ = ["RoundLog", "RoundTime", "SilentLog", "ThreadStage"]
@@ -59,41 +59,15 @@ class SilentLog:
     def __init__(self, time: RoundTime) -> None:
         self._time = time
 
-    def call(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        delay_ns: int | None = None,
-    ) -> int:
-        """See `Recording`."""
+    def call(self, *_: object, **__: object) -> int:
+        """Nothing."""
         return 0
 
-    def ret(
-        self,
-        f: str,
-        c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        out: int | None = None,
-        err: str | None = None,
-        deadline_t: int | None = None,
-        state: State | None = None,
-    ) -> None:
-        """See `Recording`."""
+    def ret(self, *_: object, **__: object) -> None:
+        """Nothing."""
 
-    def at(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        t_call: int | None = None,
-        out: int | None = None,
-        state: State | None = None,
-    ) -> None:
-        """See `Recording`."""
+    def at(self, *_: object, **__: object) -> None:
+        """Nothing."""
 
     def now_ns(self) -> int:
         """See `StageLog`."""
@@ -109,7 +83,7 @@ class SilentLog:
         return iter(())
 
 
-class RoundLog:
+class RoundLog(ByThread):
     """The recorder of one round: a buffer a thread, a ticket an event, from 0 on. Read it when the threads have ended.
 
     What `Recorder` is to a run, without what a run needs (draining while threads record, threads that come and go): it
@@ -123,52 +97,13 @@ class RoundLog:
         self._ticket = monotonic_ticket()
         self._logs: dict[int, ThreadLog] = {}
 
-    def _open(self) -> ThreadLog:
-        """The buffer of a thread that has not recorded here yet. (Setting an item of a dictionary is one step.)"""
-        log = ThreadLog(threading.current_thread().name, self._ticket, self._time.read_ns, _CAPACITY)
-        self._logs[get_ident()] = log
+    def log(self) -> ThreadLog:
+        """The calling thread's buffer. (Setting an item of a dictionary is one step.)"""
+        log = self._logs.get(get_ident())
+        if log is None:
+            log = ThreadLog(threading.current_thread().name, self._ticket, self._time.read_ns, _CAPACITY)
+            self._logs[get_ident()] = log
         return log
-
-    def call(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        delay_ns: int | None = None,
-    ) -> int:
-        """See `ThreadLog.call`."""
-        log = self._logs.get(get_ident()) or self._open()
-        return log.call(f, id, keys=keys, delay_ns=delay_ns)
-
-    def ret(
-        self,
-        f: str,
-        c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        out: int | None = None,
-        err: str | None = None,
-        deadline_t: int | None = None,
-        state: State | None = None,
-    ) -> None:
-        """See `ThreadLog.ret`."""
-        log = self._logs.get(get_ident()) or self._open()
-        log.ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
-
-    def at(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        t_call: int | None = None,
-        out: int | None = None,
-        state: State | None = None,
-    ) -> None:
-        """See `ThreadLog.at`."""
-        log = self._logs.get(get_ident()) or self._open()
-        log.at(f, id, keys=keys, t_call=t_call, out=out, state=state)
 
     def now_ns(self) -> int:
         """See `StageLog`."""
