@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -143,6 +144,16 @@ def damaged_page(path: Path) -> None:
 
 Case = tuple[str, Verdict, Callable[[Path], None]]
 
+
+def backwards(path: Path) -> None:
+    """One event's time is before that of the event before it on its thread."""
+    lines = text(path)
+    event = json.loads(lines[5])
+    lines[5] = json.dumps({**event, "t": json.loads(lines[4])["t"] - 1}).encode() + b"\n"
+    assert event["th"] == json.loads(lines[4])["th"]
+    path.write_bytes(b"".join(lines))
+
+
 CASES: Final[dict[str, Case]] = {
     "broken line in the middle": ("a.jsonl", INVALID, inserted(7, b'{"kind":"event","i":')),
     "cut in the middle of a line": ("a.jsonl", UNKNOWN, cut(0.6)),
@@ -185,6 +196,7 @@ CASES: Final[dict[str, Case]] = {
         inserted(999, b'{"kind":"event","i":999,"th":"w","t":1,"ph":"at","f":"ready","id":"z"}'),
     ),
     "i does not grow": ("a.jsonl", INVALID, swapped),
+    "time runs backwards": ("a.jsonl", INVALID, backwards),
     "return without its call": ("a.jsonl", INVALID, lambda path: _without_call(path)),
     "end counts another number": ("a.jsonl", INVALID, ended(End(7))),
     "unknown profile": ("a.jsonl", INVALID, changed(0, b'"locked"', b'"lokced"')),

@@ -212,6 +212,23 @@ def test_an_event_that_comes_twice_makes_the_run_invalid(tmp_path: Path, cuts: S
     assert seen.followed.repeated == 3
 
 
+def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: Path) -> None:
+    """The time of each thread's last event is carried; across threads times may be in any order."""
+    facts, events, _ = drawn(7)
+    assert facts.header is not None
+    th, t = events.column("th").to_pylist(), events.column("t").to_numpy().tolist()
+    at = next(at for at in range(20, len(th)) if th[at] == th[at - 1])
+    for name, seen_at in (("back", t[at - 1] - 1), ("level", t[at - 1])):
+        moved = pa.array([*t[:at], seen_at, *t[at + 1 :]], pa.int64())
+        changed = events.set_column(events.schema.get_field_index("t"), events.schema.field("t"), moved)
+        seen = watched(tmp_path / name, facts, changed, [at])
+        run = run_of(facts.header, run_facts(changed, facts.header.recorded), whole=True)
+        assert run.facts.backwards == (name == "back")
+        assert seen.result.as_json() == conclude(facts, run, judge_run(run, changed)).as_json()
+        first = f"time runs backwards on a thread, 1 time(s), first at i = {events.column('i')[at]}"
+        assert (first in str(seen.result.problems)) == (name == "back")
+
+
 def test_a_profile_that_nobody_knows_is_invalid(tmp_path: Path) -> None:
     """Nothing is folded, nothing is carried."""
     facts, events, _ = drawn(7)

@@ -42,8 +42,10 @@ def write_carry(fold: Fold, place: Path) -> None:
     for name in _CALLS:
         arrays[f"reading_calls.{name}"] = np.concatenate([_NONE, *getattr(fold.readings, name)])
     arrays["last_row"] = fold.readings.last_row
+    arrays["last_t"] = fold.clocks.last_t
     plain = {name: getattr(fold, name) for name in _PLAIN}
     plain["sure"] = fold.thread_checks.sure
+    plain["clocks"] = [fold.clocks.backwards, fold.clocks.first_i]
     plain["readings"] = [fold.readings.open_calls, fold.readings.last_t]
     arrays["plain"] = np.frombuffer(orjson.dumps(plain), np.uint8)
     with place.open("wb") as file:
@@ -73,6 +75,8 @@ def read_carry(header: Header, place: Path) -> Fold:
         _take(arrays, "readings", fold.readings.parts[0], Readings.__slots__)
         fold.readings.open_calls, fold.readings.last_t = plain["readings"]
         fold.readings.last_row = arrays["last_row"]
+        fold.clocks.backwards, fold.clocks.first_i = plain["clocks"]
+        fold.clocks.last_t = arrays["last_t"]
         fold.readings.call_i, fold.readings.call_row = ([arrays[f"reading_calls.{name}"]] for name in _CALLS)
     return fold
 

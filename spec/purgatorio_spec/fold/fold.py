@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.fold.calls import OpenCalls
+from purgatorio_spec.fold.clocks import Clocks
 from purgatorio_spec.fold.key_checks import FirstChecks, Keys
 from purgatorio_spec.fold.look import SecondLook, Stretches, Wanted
 from purgatorio_spec.fold.numbered import Numbered
@@ -72,6 +73,7 @@ class Fold:
         self._counts_checks = "O7" in names
         self.cancels: list[dict[str, Any]] = []
         self.readings = ReadingsSoFar()
+        self.clocks = Clocks()
         self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
         self._held_bytes = 0
         self.start_t: int | None = None
@@ -94,6 +96,7 @@ class Fold:
         if self._counts_checks:
             self.thread_checks.feed(some, len(self.threads))
         self.readings.feed(some)
+        self.clocks.feed(some, len(self.threads))
         self._add_times(some)
         self._add_cancels(some)
         self._hold(some, keys)
@@ -163,6 +166,8 @@ class Fold:
             rest_t=self.rest_t,
             threads=max(len(self.threads) - 1, 1),
             unsettled=unsettled_cancels(self.cancels, "cancelled" in self._header.recorded),
+            backwards=self.clocks.backwards,
+            first_back_i=self.clocks.first_i,
         )
         return run_of(self._header, facts, whole=outer.whole, dropped=outer.dropped)
 

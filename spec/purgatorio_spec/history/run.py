@@ -17,6 +17,8 @@ class RunFacts:
     recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
     are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions. `begun`:
     something had been done before the first event (an explored program's set-up), so a task may be there unadded.
+    `backwards`: how many events have a time before that of the event before them on their thread; `first_back_i`: the
+    first of them.
     """
 
     start_t: int = 0
@@ -25,6 +27,8 @@ class RunFacts:
     threads: int = 1
     unsettled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     begun: bool = False
+    backwards: int = 0
+    first_back_i: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

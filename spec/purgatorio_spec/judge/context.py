@@ -301,13 +301,27 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
     """What all events of a run together say. `recorded`: the functions that its recorder writes."""
     if not table.num_rows:
         return RunFacts()
+    back = _times_that_go_back(table)
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(table.column("t")).as_py(),
         rest_t=pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py(),
         threads=pc.count_distinct(table.column("th")).as_py(),
         unsettled=unsettled_cancels(_rows(select(table, "cancel_for_key")), "cancelled" in recorded),
+        backwards=len(back),
+        first_back_i=min(back, default=None),
     )
+
+
+def _times_that_go_back(table: pa.Table) -> list[int]:
+    """`i` of the events whose time is before that of the event before them on their thread."""
+    last_t: dict[str, int] = {}
+    back: list[int] = []
+    for i, th, t in zip(*(table.column(name).to_pylist() for name in ("i", "th", "t")), strict=True):
+        if t < last_t.get(th, t):
+            back.append(i)
+        last_t[th] = t
+    return back
 
 
 def unsettled_cancels(rows: Sequence[Mapping[str, Any]], told: bool) -> dict[str, tuple[int, int]]:

@@ -182,7 +182,7 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
             header=header, quarantined=facts.quarantined,
         )  # fmt: skip
     clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
-    invalid = facts.broken > 0 or (tally.orphans > 0 and not run.dropped)
+    invalid = facts.broken > 0 or run.facts.backwards > 0 or (tally.orphans > 0 and not run.dropped)
     verdict = Verdict.INVALID_TRACE if invalid else worst(result.verdict for result in clauses.values())
     return RunResult(
         header.run,
@@ -239,6 +239,11 @@ def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[s
     if facts.dropped:
         problems.append(
             f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
+        )
+    if run is not None and run.facts.backwards:
+        problems.append(
+            f"time runs backwards on a thread, {run.facts.backwards} time(s), first at i = {run.facts.first_back_i}: "
+            "record `t` by a monotonic clock, and each thread's events in their order"
         )
     if tally.orphans and run is not None and not run.dropped:
         problems.append(
