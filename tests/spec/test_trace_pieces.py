@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import orjson
 import pytest
+import zstandard
 
 from broken_cases import CASES, good
-from purgatorio_spec.check import check_reader
+from purgatorio_spec.check import check_files, check_reader
 from purgatorio_spec.judge.result import Json
 from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.lines import Line, lines, lines_of
 from purgatorio_spec.trace.reader import TraceReader
+from purgatorio_spec.verdict import Verdict
 from trace_builder import HEADER
 
 LINES = [name for name, (file, _, _) in CASES.items() if not file.endswith(".parquet")]
@@ -69,3 +73,24 @@ def test_events_go_on_above_the_last_one_that_was_read(tmp_path: Path) -> None:
     check_reader(again)
     assert (again.events, again.broken_count) == (1, whole.events - 1)
     assert again.last_i == whole.last_i
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_a_stream_that_unpacks_to_very_much_is_not_read_to_its_end(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A megabyte may hold a gigabyte of nothing. What was read is judged, and the run is not whole; events, however
+    alike, are not packed so well."""
+    monkeypatch.setattr("purgatorio_spec.trace.lines.FREE_BYTES", 1 << 20)
+    path = tmp_path / "run.jsonl"
+    whole = good().write(path).read_bytes()
+    path.write_bytes(pack(whole + b"\n" * (1 << 25)))
+    (run,) = check_files([path]).runs
+    assert run.verdict == Verdict.UNKNOWN
+    assert "it unpacks to more than 200 times its size" in str(run.problems)
+    assert run.events == len(good().events)
+    header, *events, _ = whole.splitlines(keepends=True)
+    path.write_bytes(
+        pack(header + b"".join(b"%s%d\n" % (line[:-1], at) for at in range(500) for line in events))
+    )
+    assert "unpacks" not in str(check_files([path]).runs[0].problems)

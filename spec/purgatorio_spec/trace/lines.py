@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -28,6 +28,10 @@ ZSTD_PIECE_BYTES: Final = 1 << 10
 MAX_WINDOW_BYTES: Final = 1 << 27
 """A zstd frame may ask for up to gigabytes to be held; no trace needs more than this."""
 KEPT_OF_A_LONG_LINE_BYTES: Final = 200
+FREE_BYTES: Final = 256 << 20
+MOST_UNPACKED: Final = 200
+"""A stream that gives more than this many times its own size, beyond the first `FREE_BYTES`, is not read further: lines
+of events are packed to a thirtieth, and a megabyte of nothing could go on for hours."""
 SUFFIXES: Final[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json", ".parquet")
 """What `check` takes for a trace when it walks a folder."""
 
@@ -68,16 +72,39 @@ def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
     """Decompressed chunks; the compression is told by the file's first bytes, not by its name."""
     magic = raw.peek(4)[:4]
     if magic[:2] == b"\x1f\x8b":
-        yield from _gunzip(raw)
+        yield from _bounded(_gunzip, raw)
     elif magic == b"\x28\xb5\x2f\xfd":
-        yield from _unzstd(raw)
+        yield from _bounded(_unzstd, raw)
     else:
         while chunk := raw.read(CHUNK_BYTES):
             yield chunk
 
 
-def _gunzip(raw: BinaryIO) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=raw) as stream:
+@dataclass(slots=True)
+class _Packed:
+    """What is read of a packed stream, counted."""
+
+    raw: BinaryIO
+    read_bytes: int = 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self.raw.read(size)
+        self.read_bytes += len(piece)
+        return piece
+
+
+def _bounded(unpack: Callable[[_Packed], Iterator[bytes]], raw: BinaryIO) -> Iterator[bytes]:
+    packed, given = _Packed(raw), 0
+    for chunk in unpack(packed):
+        given += len(chunk)
+        if given > FREE_BYTES + MOST_UNPACKED * packed.read_bytes:
+            why = f"it unpacks to more than {MOST_UNPACKED} times its size"
+            raise Cut(f"{why}: read to the first {given:,} bytes; if these are events, check it unpacked")
+        yield chunk
+
+
+def _gunzip(raw: _Packed) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=raw) as stream:  # type: ignore[call-overload]  # it needs read alone
         while True:
             try:
                 chunk = stream.read1(CHUNK_BYTES)
@@ -88,7 +115,7 @@ def _gunzip(raw: BinaryIO) -> Iterator[bytes]:
             yield chunk
 
 
-def _unzstd(raw: BinaryIO) -> Iterator[bytes]:
+def _unzstd(raw: _Packed) -> Iterator[bytes]:
     """Frame by frame: a decompressor that reads across frames does not tell where the last one ended."""
     context = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
     frame = context.decompressobj()
