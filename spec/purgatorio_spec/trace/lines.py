@@ -96,11 +96,11 @@ class _Packed:
 def _bounded(unpack: Callable[[_Packed], Iterator[bytes]], raw: BinaryIO) -> Iterator[bytes]:
     packed, given = _Packed(raw), 0
     for chunk in unpack(packed):
+        yield chunk
         given += len(chunk)
         if given > FREE_BYTES + MOST_UNPACKED * packed.read_bytes:
             why = f"it unpacks to more than {MOST_UNPACKED} times its size"
             raise Cut(f"{why}: read to the first {given:,} bytes; if these are events, check it unpacked")
-        yield chunk
 
 
 def _gunzip(raw: _Packed) -> Iterator[bytes]:
