@@ -90,7 +90,7 @@ def cell(broken: set[str], hits: int, runs: int) -> str:
 
 def plugged(mutant: Mutant) -> str:
     """The plugin's cases, by the adapters of its tests."""
-    from stress.test_conformance_kills import outcomes
+    from stress.test_conformance_kills import RACES, outcomes
 
     of_timer = any(
         ".timer." in getattr(patch.owner, "__module__", str(patch.owner)) for patch in mutant.patches
@@ -103,6 +103,11 @@ def plugged(mutant: Mutant) -> str:
             for case, outcome in outcomes(name).items()
             if outcome.verdict is Verdict.VIOLATED
         }
+        # Tasks move in the timer of a purgatory too, and its calls are what a stranger has.
+        races = outcomes(mutant.dialect, races=RACES)
+        found |= {case.split("/")[0] for case, one in races.items() if one.verdict is Verdict.VIOLATED}
+        if any("hang" in one.text for one in races.values() if one.verdict is Verdict.INVALID_TRACE):
+            found.add("hang")
     return cell(found, int(bool(found)), 1)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -43,6 +44,17 @@ class Recording:
         partial.replace(path)
 
 
+class Narrow(Protocol):
+    """What was done in a part of a run."""
+
+    @property
+    def name(self) -> str:
+        """Of what was done."""
+
+    def lines(self) -> Iterable[str]:
+        """A line a step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A run, and what the specification says of it. `write` leaves its trace in a file."""
@@ -51,6 +63,8 @@ class Judged:
     write: Callable[[Path], None]
     result: RunResult
     table: pa.Table
+    narrowed: Callable[[str], tuple[Judged, Narrow]] | None = None
+    """For a clause that was violated: the part of the run that shows it."""
 
     def example(self, clause: str, file: str) -> Counterexample:
         """The earliest violation of a clause that was violated, as it reads once the trace is in `file`."""

@@ -10,6 +10,7 @@ import pytest
 import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from purgatorio_stress.conformance import case
 from purgatorio_stress.conformance.contract import LACKS
+from purgatorio_stress.conformance.gated import gated_scenarios
 from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS
 from purgatorio_stress.conformance.timer_scenarios import TIMER_SCENARIOS
 
@@ -54,4 +55,5 @@ def test_the_file_fails_where_it_should(pytester: pytest.Pytester, monkeypatch: 
 def test_the_tables_name_what_there_is() -> None:
     """Every lack and every scenario."""
     names = [*LACKS, *(one.name for one in TIMER_SCENARIOS), *(one.name for one in PURGATORY_SCENARIOS)]
+    names += [one.name for one in gated_scenarios("purgatory")]
     assert not [name for name in names if f"`{name}`" not in PAGE]

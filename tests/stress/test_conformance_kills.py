@@ -49,13 +49,21 @@ def subject(name: str) -> tuple[str, Subject]:
     return "timer", timer_subject(*timers[name])
 
 
-def outcomes(name: str, clauses: tuple[str, ...] = (), drawn: bool = False) -> dict[str, Outcome]:
-    """Of every case of these clauses (all, where none is named), by clause/scenario."""
+RACES: Final = ("gates", "steps")
+
+
+def outcomes(
+    name: str, clauses: tuple[str, ...] = (), drawn: bool = False, races: tuple[str, ...] = ()
+) -> dict[str, Outcome]:
+    """Of every case of these clauses (all, where none is named), by clause/scenario. `races`: only these scenarios."""
     kind, under_test = subject(name)
     return {
         f"{case.clause}/{case.scenario.name}": case.judge(under_test)
         for case in cases("timer" if kind == "timer" else "purgatory", under_test.promise)
-        if (not clauses or case.clause in clauses) and (drawn or case.scenario.name != DRAWN)
+        if (not clauses or case.clause in clauses)
+        and (drawn or case.scenario.name != DRAWN)
+        and (case.scenario.name in RACES) == bool(races)
+        and (not races or case.scenario.name in races)
     }
 
 
@@ -95,6 +103,34 @@ def test_a_known_bug_fails_its_clause(number: int, name: str, clause: str) -> No
     with MUTANTS[number].applied():
         found = outcomes(name, (clause,))
     assert any(outcome.verdict is Verdict.VIOLATED for outcome in found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pending-flag", "locked", "wheel", "intrusive", "heap"])
+def test_the_reference_passes_its_races(name: str) -> None:
+    """Each clause has its occasions there, but for what a timer of one level has not."""
+    found = outcomes(name, races=RACES)
+    assert {outcome.verdict for outcome in found.values()} <= {Verdict.PASS, Verdict.SKIPPED}, found
+    assert all(outcome.occasions for outcome in found.values() if outcome.verdict is Verdict.PASS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "clause", "by"),
+    [
+        (1, "O4", "gates"), (2, "O4", "gates"), (11, "O4", "gates"), (12, "O4", "gates"), (14, "O4", "gates"),
+        (24, "O6", "gates"), (40, "T4", "gates"), (3, "O4", "steps"), (4, "O4", "steps"), (19, "O1", "steps"),
+        (51, "T4", "steps"), (52, "T5", "steps"),
+    ],
+)  # fmt: skip
+def test_a_known_race_fails_its_clause(number: int, clause: str, by: str) -> None:
+    """In every run: nothing depends on luck. It is shown by the one play that broke it."""
+    mutant = MUTANTS[number]
+    with mutant.applied():
+        (outcome,) = outcomes(mutant.dialect, (clause,), races=(by,)).values()
+    assert outcome.verdict is Verdict.VIOLATED
+    assert outcome.program is not None
+    assert any(line.startswith('> {"m":"start"') for line in outcome.program.lines())
 
 
 class Lazy:

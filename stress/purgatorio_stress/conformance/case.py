@@ -23,6 +23,14 @@ from purgatorio_stress.conformance import (
     timer_scenarios,
 )
 from purgatorio_stress.conformance.contract import Promise, PurgatoryFactory, TimerFactory
+from purgatorio_stress.conformance.gated import (
+    GatedProgram,
+    GatedScenario,
+    gated_scenarios,
+    of_purgatory,
+    of_timer,
+    play,
+)
 from purgatorio_stress.conformance.purgatory_program import PurgatoryProgram
 from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS, PurgatoryScenario
 from purgatorio_stress.conformance.real_time import (
@@ -34,7 +42,7 @@ from purgatorio_stress.conformance.real_time import (
 )
 from purgatorio_stress.conformance.timer_program import TimerProgram
 from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS, TimerScenario
-from purgatorio_stress.recording import Judged, judge
+from purgatorio_stress.recording import Judged, Narrow, judge
 from purgatorio_stress.stateful.profiles import CI
 
 __all__ = [
@@ -64,8 +72,8 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
 }  # fmt: skip
 """The lack that leaves a clause nothing to judge."""
 
-Program = TimerProgram | PurgatoryProgram | PlanProgram
-Scenario = TimerScenario | PurgatoryScenario | PlanScenario
+Program = TimerProgram | PurgatoryProgram | PlanProgram | GatedProgram
+Scenario = TimerScenario | PurgatoryScenario | PlanScenario | GatedScenario
 
 
 @dataclass
@@ -87,7 +95,11 @@ class Subject:
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
     """A timer."""
 
+    under = of_timer(promise, factory)
+
     def carry_out(program: Program) -> Judged:
+        if isinstance(program, GatedProgram):
+            return play(program, under)
         assert isinstance(program, TimerProgram), "timers get programs for timers"
         return judge(timer_program.carry_out(program, promise, factory))
 
@@ -97,7 +109,11 @@ def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
 def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
     """A purgatory."""
 
+    under = of_purgatory(promise, factory)
+
     def carry_out(program: Program) -> Judged:
+        if isinstance(program, GatedProgram):
+            return play(program, under)
         assert isinstance(program, PurgatoryProgram), "purgatories get programs for purgatories"
         return judge(purgatory_program.carry_out(program, promise, factory))
 
@@ -122,7 +138,7 @@ class Outcome:
     occasions: int
     text: str = ""
     judged: Judged | None = None
-    program: Program | None = None
+    program: Narrow | None = None
 
     def shown(self, clause: str, file: Path, again: str) -> str:
         """The failure: clause, shortest prefix, allowed and seen, how to repeat it. Writes the trace to `file`."""
@@ -197,6 +213,9 @@ class Case:
                 text = f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
                 return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
             occasions += found.occasions
+            if found.verdict is Verdict.VIOLATED and judged.narrowed is not None:
+                shown, part = judged.narrowed(self.clause)
+                return Outcome(Verdict.VIOLATED, occasions, "", shown, part)
             if found.verdict is Verdict.VIOLATED:
                 return Outcome(Verdict.VIOLATED, occasions, "", judged, program)
             reasons.setdefault(found.verdict, found.reason)
@@ -242,6 +261,8 @@ class _FoundOne(Exception):
 def cases(kind: Kind, promise: Promise, part: str = "") -> list[Case]:
     """Every clause that the profile could promise in every scenario that lets it fail; in the same order always."""
     scenarios: tuple[Scenario, ...] = TIMER_SCENARIOS if kind == "timer" else PURGATORY_SCENARIOS
+    if not part:
+        scenarios += gated_scenarios("timer" if kind == "timer" else "purgatory")
     return [
         Case(kind, promise, scenario, clause, part)
         for clause in CLAUSES

@@ -14,6 +14,7 @@ from purgatorio_spec.trace.record import MAX_INT
 from purgatorio_stress.conformance import purgatory_program, timer_program
 from purgatorio_stress.conformance.case import Kind, Program, Subject
 from purgatorio_stress.conformance.contract import Promise
+from purgatorio_stress.conformance.gated import GatedProgram
 from purgatorio_stress.conformance.purgatory_scenarios import drawn_programs as drawn_for_purgatories
 from purgatorio_stress.conformance.real_time import PlanProgram
 from purgatorio_stress.conformance.timer_scenarios import drawn_programs as drawn_for_timers
@@ -127,7 +128,7 @@ class CommandPlayer:
         tick_ns = max(self._description.tick_ns or 1_000_000, self._description.unit_ns)
         now_ns = last_ns = 0
         added: set[str] = set()
-        assert not isinstance(program, PlanProgram), "a command gets programs"
+        assert not isinstance(program, PlanProgram | GatedProgram), "a command gets programs"
         for step in program.steps:
             if isinstance(step, timer_program.Pass | purgatory_program.Pass):
                 for _ in range(step.times):

@@ -59,8 +59,9 @@ class Promise:
     `tick_ns`: the granularity, which says where delays are worth trying. `early_ns`, `late_ns`: how much before and
     after its deadline a task may start, not counting how rarely time is moved; None: no such promise, T1 and T4, or T2,
     are SKIPPED. `wheel_size`: buckets, where there is a wheel. `longest_delay_ns`: None for no limit. `purge_interval`:
-    operations; None: P1 is SKIPPED. `lacks`: see `LACKS`. `expected_failures`: clause, or clause/scenario, with the
-    reason; one that passes after all is a failure.
+    operations; None: P1 is SKIPPED. `threads`: whether calls may come from several threads at once; None: as its
+    profile has it, which for those of purgatories is yes, and for others no. `lacks`: see `LACKS`. `expected_failures`:
+    clause, or clause/scenario, with the reason; one that passes after all is a failure.
     """
 
     profile: str
@@ -70,6 +71,7 @@ class Promise:
     wheel_size: int | None = None
     longest_delay_ns: int | None = None
     purge_interval: int | None = None
+    threads: bool | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     subject: str = "subject"
@@ -84,6 +86,11 @@ class Promise:
         unknown = [lack for lack in self.lacks if lack not in LACKS]
         if unknown:
             raise BadPromise(f"no such lack: {', '.join(unknown)}; there are {', '.join(LACKS)}")
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether calls come from several threads at once."""
+        return "O1" in PROFILES[self.profile].clauses if self.threads is None else self.threads
 
     @property
     def buckets(self) -> int:

@@ -139,12 +139,23 @@ class GatedRun:
         """What was played so far, the first under the number 1."""
         self._played = 0
 
-    def drive(self, progress: Callable[[int], None], only: PlayedOrder | None = None) -> list[Orders]:
-        """Play all programs that the subject can be put through, or one order of one only, then wait until all is over.
-        Raises SubjectFailed."""
+    def drive(
+        self,
+        progress: Callable[[int], None],
+        only: PlayedOrder | None = None,
+        *,
+        orders: bool = True,
+        steps: bool = True,
+        leaving_out: Callable[[GateProgram], bool] = lambda program: False,
+    ) -> list[Orders]:
+        """Play all programs that the subject can be put through, or one order of one only, then wait until all is over:
+        all `orders`, and then all `steps`. Raises SubjectFailed."""
         programs = gate_programs(self._part, self._delays)
+        programs = tuple(program for program in programs if not leaving_out(program))
         if only is not None:
             programs = tuple(one for one in programs if one.name == only.program)
+        if not orders:
+            return self._all_steps(programs, only)
         fit = {
             one.name: one.ruled_out(self._description, virtual=self._clock is not None) for one in programs
         }
@@ -167,7 +178,7 @@ class GatedRun:
                 self._play_to_the_end([Gauge()])
             progress(self._played)
         self._come_to_rest()
-        if STEP in self._description.gates:
+        if steps and STEP in self._description.gates:
             found += self._all_steps(programs, only)
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
@@ -12,10 +12,33 @@ from purgatorio_stress.protocol.message import Answer, Call, Description, Said, 
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-__all__ = ["Listener", "Talk", "checked_description"]
+__all__ = ["Listener", "Peer", "Talk", "checked_description"]
 
 _FLUSH_EVERY: Final = 20_000
 """Lines from the subject."""
+
+
+class Peer(Protocol):
+    """What is talked to: a child process, or an adapter in this one."""
+
+    def say(self, line: bytes) -> None:
+        """Tell it one line."""
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """Its next line, if there is one in time."""
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """A failure of it, with what it said of that itself."""
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """The failure of one that was silent for so long."""
+
+    def check_exit(self, why: str = "") -> None:
+        """Wait for its end, once it has nothing more to say. Raises SubjectFailed unless it ends well."""
+
+    def end_input(self) -> None:
+        """Nothing more is said to it."""
+
 
 Listener = Callable[[str, bytes], None]
 """Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
@@ -32,7 +55,7 @@ def checked_description(child: LineChild, said: Answer | Description) -> Descrip
 
 
 class Talk:
-    """Calls to one child, one at a time by `call`, or with several under way by `ask` and `listen`.
+    """Calls to one peer, one at a time by `call`, or with several under way by `ask` and `listen`.
 
     Everything raises SubjectFailed where the child misbehaves. `flush` is called now and then, to write what was
     recorded: a long run must not be held in memory.
@@ -40,7 +63,7 @@ class Talk:
 
     def __init__(
         self,
-        child: LineChild,
+        child: Peer,
         conversation: Conversation,
         limits: ChildLimits,
         listener: Listener | None = None,

@@ -1,0 +1,227 @@
+"""Races by control, in this process: the small programs with gates and steps, played to an adapter.
+
+One run plays all of them; its verdicts are asked for clause by clause. A violation is shown by the one order that made
+it, played again to a fresh subject, as a talk.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from purgatorio_spec.judge.process import check_files
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance.contract import Promise, PurgatoryFactory, TimerFactory
+from purgatorio_stress.conformance.in_process import (
+    DrivenPurgatory,
+    DrivenTimer,
+    InProcess,
+    describe_purgatory,
+    describe_timer,
+)
+from purgatorio_stress.protocol.conversation import Conversation
+from purgatorio_stress.protocol.describe import Part, header_of, reported
+from purgatorio_stress.protocol.gate_program import GateProgram, Inside
+from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, play_of
+from purgatorio_stress.protocol.message import Description
+from purgatorio_stress.protocol.talk import Listener, Talk
+from purgatorio_stress.protocol.virtual_time import VirtualClock
+from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recording import Judged, judge_file
+from purgatorio_stress.subject.child import ChildLimits
+from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.trace_file import StreamedRecording
+
+__all__ = [
+    "GatedProgram",
+    "GatedScenario",
+    "TalkedProgram",
+    "Under",
+    "gated_scenarios",
+    "of_purgatory",
+    "of_timer",
+    "play",
+]
+
+_LIMITS: Final = ChildLimits(silence_s=10.0, total_s=600.0)
+_SHOWN: Final = 60
+"""Lines of a talk."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatedProgram:
+    """`gates`: every order of every small program. `steps`: each of their calls stopped at each of its steps."""
+
+    name: str
+
+    def lines(self) -> Iterable[str]:
+        """Too many to print."""
+        yield f"every small program, by its {self.name}: purgatorio_stress.protocol.gate_program"
+
+
+@dataclass(frozen=True, slots=True)
+class TalkedProgram:
+    """The talk of one play, `>` to the subject."""
+
+    name: str
+    talk: tuple[str, ...]
+
+    def lines(self) -> Iterable[str]:
+        """Line by line."""
+        yield from self.talk
+        yield "(where calls come from one thread only, the promise says threads=False)"
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """What is played to: the part, its description, and a fresh subject for each start."""
+
+    promise: Promise
+    part: Part
+    description: Description
+    peer: Callable[[], InProcess]
+
+
+def of_purgatory(promise: Promise, factory: PurgatoryFactory) -> Under:
+    """A purgatory."""
+    make = partial(DrivenPurgatory, promise, factory)
+    return Under(promise, "purgatory", describe_purgatory(promise), lambda: InProcess(promise.subject, make))
+
+
+def of_timer(promise: Promise, factory: TimerFactory) -> Under:
+    """A timer."""
+    make = partial(DrivenTimer, promise, factory)
+    return Under(promise, "timer", describe_timer(promise), lambda: InProcess(promise.subject, make))
+
+
+def play(program: GatedProgram, under: Under) -> Judged:
+    """Play all of it, and judge the trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{program.name}.jsonl"
+        plays, why = _played(program, under, path)
+        result = check_files([path]).runs[0]
+        # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
+        whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
+    return replace(whole, narrowed=partial(_narrowed, program, under, whole, plays))
+
+
+def _played(
+    program: GatedProgram,
+    under: Under,
+    path: Path,
+    only: PlayedOrder | None = None,
+    listener: Listener | None = None,
+) -> tuple[list[PlayedOrder], str]:
+    """The plays; and why they broke off, or nothing."""
+    clock = VirtualClock()
+    recorder = Recorder(clock)
+    description = under.description
+    talked = Conversation(recorder, reported(description, under.part), virtual=True)
+    talked.description = description
+    # A thread that is held keeps others from their deadlines: nothing is late there.
+    header = header_of(
+        replace(description, late_ns=None),
+        under.part,
+        run=program.name,
+        virtual=True,
+        late_slack_ns=0,
+        params={},
+    )
+    peer = under.peer()
+    run: GatedRun | None = None
+    try:
+        with StreamedRecording(recorder, path, header, every_s=None) as recording:
+            talk = Talk(peer, talked, _LIMITS, listener, recording.flush)
+            run = GatedRun(talk, description, under.part, clock)
+            wants_steps = program.name == "steps"
+            run.drive(
+                _silent,
+                only,
+                orders=not wants_steps,
+                steps=wants_steps,
+                leaving_out=partial(_lacking, under.promise),
+            )
+    except SubjectFailed as failure:
+        return [] if run is None else run.plays, str(failure)
+    finally:
+        peer.close()
+    return run.plays, ""
+
+
+def _narrowed(
+    program: GatedProgram, under: Under, whole: Judged, plays: list[PlayedOrder], clause: str
+) -> tuple[Judged, TalkedProgram | GatedProgram]:
+    """The run of the one play that broke the clause, if it breaks it again; else the whole."""
+    causes = whole.result.clauses[clause].causes.values()
+    for number in (play_of(cause.examples[0].subject) for cause in causes):
+        if number is None or number > len(plays):
+            continue
+        talk: list[str] = []
+
+        def note(way: str, line: bytes, talk: list[str] = talk) -> None:
+            talk.append(f"{way} {line.decode(errors='replace')}")
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{program.name}.jsonl"
+            _, why = _played(program, under, path, plays[number - 1], note)
+            again = judge_file(path, program.name, why)
+        if again.result.clauses[clause].verdict is Verdict.VIOLATED:
+            return again, TalkedProgram(plays[number - 1].program, tuple(talk[:_SHOWN]))
+    return whole, program
+
+
+def _lacking(promise: Promise, program: GateProgram) -> bool:
+    """Whether the promise rules the program out."""
+    if "expiry" in promise.lacks and program.expiring():
+        return True
+    inside = any(isinstance(call, Inside) for call in program.calls())
+    return inside and bool({"callbacks", "re-entry"} & set(promise.lacks))
+
+
+def _kept_nowhere(path: Path) -> None:
+    """The trace of the whole is not kept."""
+
+
+def _silent(plays: int) -> None:
+    """No progress is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatedScenario:
+    """As `TimerScenario`."""
+
+    name: str
+    about: str
+    clauses: tuple[str, ...]
+
+    def programs(self, promise: Promise) -> Iterable[GatedProgram]:
+        """One run."""
+        yield GatedProgram(self.name)
+
+    def ruled_out(self, promise: Promise) -> str | None:
+        """Why it cannot be run, in the subject's own words."""
+        return (
+            None if promise.has_threads else "its calls come from one thread: the promise says no `threads`"
+        )
+
+
+_CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
+    "timer": ("T1", "T3", "T4", "T5"),
+    "purgatory": ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
+}
+
+
+def gated_scenarios(part: Part) -> tuple[GatedScenario, ...]:
+    """Those of a part."""
+    return tuple(GatedScenario(name, about, _CLAUSES[part]) for name, about in _ABOUT)
+
+
+_ABOUT: Final = (
+    ("gates", "threads stopped inside callbacks, in every order"),
+    ("steps", "each call stopped at each of its lines, while other threads run"),
+)
