@@ -16,7 +16,7 @@ CONSUMER = -1
 @dataclass(frozen=True, slots=True)
 class FetchParams:
     """Of the whole request. A follower gives its `replica_id` and reads to the log's end; `leader_only=False` is a
-    consumer that may be served by a follower, and one that gives its `rack` may be sent to one (KIP-392)."""
+    consumer that may be served by a follower (KIP-392)."""
 
     max_wait_ms: int
     min_bytes: int
@@ -24,7 +24,6 @@ class FetchParams:
     isolation: Isolation = Isolation.HIGH_WATERMARK
     replica_id: int = CONSUMER
     leader_only: bool = True
-    rack: str = ""
 
     def is_from_follower(self) -> bool:
         """Whether a replica fetches."""
@@ -45,11 +44,10 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """Of one partition: an error without data, or data. `preferred_replica`: read there, there is no data here."""
+    """Of one partition: an error without data, or data."""
 
     error: Error
     data: ReadRecords
-    preferred_replica: int | None = None
 
     def size_bytes(self) -> int:
         """The bytes of its records."""

@@ -266,19 +266,6 @@ class Partition:
             record.size_bytes for record in self.records(self.ends(None, leader_only=False).log_end.offset)
         )
 
-    def in_sync_with(self, offset: int) -> dict[int, int]:
-        """The log ends of the replicas in sync that have `offset`, its own among them; none where it does not lead."""
-        with self._lock:
-            if not self._role.get().leads:
-                return {}
-            ends = {**self._follower_ends.get(), self.broker_id: self._log.end()}
-            starts = {**self._follower_starts.get(), self.broker_id: self._log.start()}
-            return {
-                replica: ends[replica]
-                for replica in sorted(self._role.get().isr)
-                if replica in ends and starts[replica] <= offset <= ends[replica]
-            }
-
     def isr(self) -> frozenset[int]:
         """The replicas in sync, the leader among them."""
         with self._lock:

@@ -27,10 +27,8 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.partition import EnoughReplicas, Partition, ReadRecords
-from purgatorio_broker.replica_selector import ReplicaView, nearest_replica
 from purgatorio_broker.replica_table import ReplicaTable
 from purgatorio_broker.runtime import Runtime
-from purgatorio_broker.throttle import Throttle
 
 __all__ = ["ReplicaManager"]
 
@@ -41,11 +39,25 @@ _NOTHING_READ = ReadRecords((), None, None)
 
 
 class ReplicaManager:
-    """See the module. `min_isr` and `segment_bytes` are those of every partition; `racks`: of the brokers, by id."""
+    """See the module. `min_isr` and `segment_bytes` are those of every partition."""
 
-    __slots__ = ("_also_checked", "_delete", "_fetch", "_lock", "_min_isr", "_produce", "_racks", "_runtime",
-                 "_segment_bytes", "actions", "broker_id", "delete_expirations", "fetch_expirations",
-                 "produce_expirations", "replicas", "throttle")  # fmt: skip
+    __slots__ = (
+        "_also_checked",
+        "_delete",
+        "_fetch",
+        "_lock",
+        "_min_isr",
+        "_produce",
+        "_runtime",
+        "_segment_bytes",
+        "_throttled",
+        "actions",
+        "broker_id",
+        "delete_expirations",
+        "fetch_expirations",
+        "produce_expirations",
+        "replicas",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -54,16 +66,16 @@ class ReplicaManager:
         broker_id: int = 0,
         min_isr: int = 1,
         segment_bytes: int = 1 << 30,
-        racks: Mapping[int, str] | None = None,
     ) -> None:
         sync = runtime.sync
         self._runtime = runtime
         self._min_isr = min_isr
         self._segment_bytes = segment_bytes
-        self._racks = tuple((racks or {}).items())
         self.broker_id = broker_id
         self.replicas = ReplicaTable(sync)
-        self.throttle = Throttle(sync)
+        self._throttled: AtomicRef[frozenset[TopicPartition]] = sync.atomic_ref(
+            frozenset(), "replicas.throttled"
+        )
         self.actions = ActionQueue(faults=runtime.faults, sync=sync)
         self.produce_expirations = ExpirationMeter(sync)
         self.fetch_expirations = ExpirationMeter(sync)
@@ -206,9 +218,14 @@ class ReplicaManager:
         """See `ReplicaTable.get_or_raise`."""
         return self.replicas.get_or_raise(partition)
 
+    def throttle(self, partitions: frozenset[TopicPartition]) -> None:
+        """Hold the bytes of these partitions back from followers out of sync: Kafka's leader quota, while it
+        is exceeded. Whoever measures says so. One in sync must never fall out of the ISR because of it."""
+        self._throttled.set(partitions)
+
     def is_throttled(self, partition: TopicPartition, params: FetchParams) -> bool:
         """Whether these bytes are held back from this fetcher now."""
-        if not params.is_from_follower() or not self.throttle.holds_back(partition):
+        if not params.is_from_follower() or partition not in self._throttled.get():
             return False
         replica = self.replicas.get(partition)
         return replica is None or params.replica_id not in replica.isr()
@@ -315,10 +332,6 @@ class ReplicaManager:
         max_bytes = 0 if held_back else min(request.max_bytes, max(left_bytes, 0))
         try:
             replica = self.partition_or_raise(partition)
-            nearer = self._nearer(params, replica, request.offset)
-            if nearer is not None:
-                replica.ends(request.current_epoch, leader_only=params.leader_only)
-                return FetchResult(Error.NONE, _NOTHING_READ, nearer)
             data = replica.read(
                 request.offset, max_bytes, params.isolation, request.current_epoch, request.last_fetched_epoch,
                 leader_only=params.leader_only, at_least_one=at_least_one and not held_back,
@@ -326,17 +339,6 @@ class ReplicaManager:
         except BrokerError as refused:
             return FetchResult(refused.error, _NOTHING_READ)
         return FetchResult(Error.NONE, data)
-
-    def _nearer(self, params: FetchParams, replica: Partition, offset: int) -> int | None:
-        """Where a consumer should read instead of here."""
-        if not params.rack or params.is_from_follower():
-            return None
-        racks = dict(self._racks)
-        views = [
-            ReplicaView(number, racks.get(number, ""), end)
-            for number, end in replica.in_sync_with(offset).items()
-        ]
-        return nearest_replica(params.rack, self.broker_id, views)
 
     def _note_follower(
         self,
@@ -359,7 +361,5 @@ class ReplicaManager:
         if params.max_wait_ms <= 0 or not results:
             return False
         if any(result.error is not Error.NONE or result.data.diverging for result in results.values()):
-            return False
-        if any(result.preferred_replica is not None for result in results.values()):
             return False
         return sum(result.size_bytes() for result in results.values()) < params.min_bytes

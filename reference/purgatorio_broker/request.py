@@ -7,11 +7,8 @@ once, when the replica manager answers, or at once where it is not asked at all.
 With acks=0 the producer reads no response. All that can be told it is that something went wrong, by closing the
 connection.
 
-The response carries the larger of two throttle times: a client that exceeds its bandwidth and its share of request
-time waits for the longer, not for the sum.
-
 After each request, with no lock in hand, the queue of actions is run: what the request made ready is completed here.
-Clauses B801 to B806.
+Clauses B801 to B803, B805 and B806.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +32,6 @@ class ProduceResponse:
     """Every partition of the request, in its order."""
 
     results: Mapping[TopicPartition, ProduceResult]
-    throttle_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,6 @@ class FetchResponse:
     """Every partition of the request, in its order."""
 
     results: Mapping[TopicPartition, FetchResult]
-    throttle_ms: int
 
 
 class Client(Protocol):
@@ -85,13 +80,10 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Gatekeeper:
-    """What the layer asks others for: `may(topic)`, `knows(partition)`, and the two throttle times, in ms, of a
-    request that has taken so many bytes."""
+    """What the layer asks others for: `may(topic)` and `knows(partition)`."""
 
     may: Callable[[str], bool] = lambda topic: True
     knows: Callable[[TopicPartition], bool] = lambda partition: True
-    bandwidth_throttle_ms: Callable[[int], int] = lambda size_bytes: 0
-    request_throttle_ms: Callable[[], int] = lambda: 0
 
     def refuses(self, partition: TopicPartition) -> Error:
         """TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NONE, in this order: who may not see a topic is
@@ -99,10 +91,6 @@ class Gatekeeper:
         if not self.may(partition.topic):
             return Error.TOPIC_AUTHORIZATION_FAILED
         return Error.NONE if self.knows(partition) else Error.UNKNOWN_TOPIC_OR_PARTITION
-
-    def throttle_ms(self, size_bytes: int) -> int:
-        """The larger of the two."""
-        return max(self.bandwidth_throttle_ms(size_bytes), self.request_throttle_ms())
 
 
 class RequestLayer:
@@ -124,13 +112,12 @@ class RequestLayer:
         """Append, and answer on `connection`. INVALID_RECORD for a batch without records, or with one below 0 bytes."""
         refused = {partition: self._refusal(partition, new) for partition, new in batches.items()}
         accepted = {partition: new for partition, new in batches.items() if refused[partition] is Error.NONE}
-        size_bytes = sum(_size_bytes(one) for new in accepted.values() for one in new)
 
         def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
             merged = {p: results[p] if p in results else ProduceResult(error) for p, error in refused.items()}
             failed = any(result.error is not Error.NONE for result in merged.values())
             if acks != 0:
-                connection.send(ProduceResponse(merged, self._gatekeeper.throttle_ms(size_bytes)))
+                connection.send(ProduceResponse(merged))
             elif failed:
                 connection.close()
 
@@ -154,8 +141,7 @@ class RequestLayer:
             merged = {
                 p: results[p] if p in results else FetchResult(error, nothing) for p, error in refused.items()
             }
-            size_bytes = sum(result.size_bytes() for result in merged.values())
-            connection.send(FetchResponse(merged, self._gatekeeper.throttle_ms(size_bytes)))
+            connection.send(FetchResponse(merged))
 
         try:
             if accepted:

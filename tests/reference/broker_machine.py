@@ -179,7 +179,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(throttled=some_partitions, exceeded=st.booleans())
     def throttle(self, throttled: tuple[TopicPartition, ...], exceeded: bool) -> None:
         """Followers out of sync are held back, or let go."""
-        self.manager.throttle.set(frozenset(throttled), exceeded=exceeded)
+        self.manager.throttle(frozenset(throttled) if exceeded else frozenset())
 
     @rule(partition=partitions, how=st.sampled_from(("stopped", "deleted", "offline")))
     def lose_replica(self, partition: TopicPartition, how: str) -> None:

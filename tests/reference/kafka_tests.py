@@ -113,16 +113,6 @@ KAFKA_TESTS: Final[dict[str, tuple[str, ...]]] = {
         "asynchronous read: min bytes not met clears the state",
     ),
     "DelayedShareFetchKeyTest": ("testDelayedShareFetchEqualsAndHashcode",),
-    "ThresholdPurgatoryTest": (
-        "testThresholdCompletion",
-        "testExpiration",
-        "testCompleteAll",
-        "testCompleteAllExceptionally",
-        "testMultipleAwaitersWithSameThreshold",
-        "testMaybeCompleteWithHigherValue",
-        "testNumWaitingWithMixedCompletions",
-        "testExpirationReducesWaitingCount",
-    ),
     "CoordinatorTimerImplTest": (
         "testTimerSuccessfulLifecycle",
         "testTimerCancelledBeforeExpiry",

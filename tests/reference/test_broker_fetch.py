@@ -55,7 +55,7 @@ def scene_of(replica: Replica, throttled: bool) -> Scene:
     elif replica is not Replica.LEADS:
         scene.manager.stop_replica(P0, deleted=replica is Replica.UNKNOWN)
     if throttled:
-        scene.manager.throttle.set(frozenset({P0}), exceeded=True)
+        scene.manager.throttle(frozenset({P0}))
     return scene
 
 
@@ -224,7 +224,7 @@ def test_a_throttled_follower_gets_nothing_until_it_is_let_go() -> None:
     scene.append(P0, 10)
     scene.follower(1, P0, 1)
     scene.append(P0, 10)
-    scene.manager.throttle.set(frozenset({P0}), exceeded=True)
+    scene.manager.throttle(frozenset({P0}))
     boxes: dict[int, Answers[Results]] = {1: Answers(), 2: Answers()}
     for follower, answers in boxes.items():
         params = FetchParams(500, 1, 1000, Isolation.LOG_END, replica_id=follower)
@@ -252,12 +252,12 @@ def test_max_wait_0_never_waits() -> None:
         (FetchParams(30, 500, 15), FetchPartition(0, 1000)),
         (FetchParams(30, 500, 1000), FetchPartition(0, 25)),
         (FetchParams(30, 500, 1000), FetchPartition(1, 1000, current_epoch=5)),
-        (FetchParams(30, 500, 1000, leader_only=False, rack="b"), FetchPartition(0, 1000)),
+        (FetchParams(30, 500, 1000, leader_only=False), FetchPartition(0, 1000)),
         (FetchParams(30, 500, 1000, Isolation.LOG_END, replica_id=1), FetchPartition(2, 1000)),
     ],
 )
 def test_to_have_waited_changes_no_answer(params: FetchParams, request_: FetchPartition) -> None:
-    """B215: isolation, maxima, epoch, rack and replica are the request's, whether it waited or not."""
+    """B215: isolation, maxima, epoch and replica are the request's, whether it waited or not."""
     scene = Scene(segment_bytes=1000).leads(P0, isr=(0,))
     scene.append(P0, 10, 10)
     waited: Answers[Results] = Answers()

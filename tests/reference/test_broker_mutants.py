@@ -109,7 +109,7 @@ def a_throttled_follower_is_held_back() -> None:
     """Its partition has data on an older segment; it waits all the same."""
     scene = Scene(segment_bytes=10).leads(P0, isr=(0,))
     scene.append(P0, 10, 10, 10)
-    scene.manager.throttle.set(frozenset({P0}), exceeded=True)
+    scene.manager.throttle(frozenset({P0}))
     answers: Answers[Fetched] = Answers()
     params = FetchParams(30, 1, 1000, Isolation.LOG_END, replica_id=2)
     scene.manager.fetch_records(params, {P0: FetchPartition(0, 1000)}, answers)

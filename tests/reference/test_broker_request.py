@@ -13,13 +13,11 @@ SECRET = TopicPartition("secret", 0)
 NOWHERE = TopicPartition("nowhere", 0)
 
 
-def layer(scene: Scene, bandwidth_ms: int = 0, request_ms: int = 0) -> tuple[RequestLayer, Connection]:
+def layer(scene: Scene) -> tuple[RequestLayer, Connection]:
     """A client that may not see one topic, of a broker that does not know another."""
     gatekeeper = Gatekeeper(
         may=lambda topic: topic != "secret",
         knows=lambda partition: partition.topic != "nowhere",
-        bandwidth_throttle_ms=lambda size_bytes: bandwidth_ms if size_bytes else 0,
-        request_throttle_ms=lambda: request_ms,
     )
     return RequestLayer(scene.manager, gatekeeper), Connection(THREADS)
 
@@ -70,14 +68,6 @@ def test_acks_0_is_answered_by_silence_or_by_the_end() -> None:
     assert (connection.receive(), connection.is_closed()) == (None, True)
     requests.produce(connection, 30, 1, {P0: (10,)})
     assert connection.receive() is None
-
-
-def test_the_larger_throttle_time_counts() -> None:
-    """B804: neither the sum nor the first."""
-    for bandwidth_ms, request_ms in ((5, 9), (9, 5)):
-        requests, connection = layer(Scene().leads(P0), bandwidth_ms, request_ms)
-        requests.produce(connection, 30, 1, {P0: (10,)})
-        assert produced(connection).throttle_ms == 9
 
 
 def test_what_a_request_made_ready_is_complete_when_it_returns() -> None:

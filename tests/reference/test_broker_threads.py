@@ -23,7 +23,6 @@ from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ReplicaShareLog
 from purgatorio_broker.share_partition import ShareLimits
-from purgatorio_broker.threshold_purgatory import ThresholdPurgatory
 from reference.broker_scene import DIALECTS, P0, P1
 
 A = TypeVar("A")
@@ -178,17 +177,6 @@ def test_a_shutdown_in_real_time() -> None:
     manager.append_records(LONG_MS, -1, {P0: (10,)}, call)
     manager.shutdown()
     assert call.wait()[P0].error is Error.REQUEST_TIMED_OUT
-
-
-def test_a_timer_of_its_own_in_real_time() -> None:
-    """A threshold expires by the timer's own thread."""
-    runtime = Runtime()
-    timer = runtime.timer("raft")
-    future = ThresholdPurgatory(timer, runtime.sync).await_threshold(5, 10)
-    expired = threading.Event()
-    future.when_done(expired.set)
-    assert expired.wait(PATIENCE_S)
-    timer.close()
 
 
 def test_a_share_group_in_real_time() -> None:

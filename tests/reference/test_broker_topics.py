@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from itertools import product
 
 from purgatorio.executors import QueuedExecutor
 from purgatorio.faults import PROPAGATE
 from purgatorio.threads import THREADS
-from purgatorio_broker.deferred import Cancelled, Deferred
+from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.delayed_future import DelayedFuturePurgatory
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.runtime import VirtualRuntime
-from purgatorio_broker.threshold_purgatory import ThresholdPurgatory
 from purgatorio_broker.topics import Topics
 from purgatorio_spec.table.produce import request_is_complete
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT, Created
@@ -194,82 +192,3 @@ def test_futures_that_are_late_fail() -> None:
     assert other is not None
     assert other.value == "kept"
     assert futures.called == ["called"]
-
-
-def threshold() -> tuple[VirtualRuntime, ThresholdPurgatory]:
-    """Nobody waits."""
-    runtime = VirtualRuntime(3, faults=PROPAGATE)
-    return runtime, ThresholdPurgatory(runtime.timer("raft"), runtime.sync)
-
-
-def test_a_threshold_is_reached_by_its_own_value() -> None:
-    """B761: at most, not smaller than; several wait for the same, and a higher value completes all below."""
-    _, purgatory = threshold()
-    futures = [purgatory.await_threshold(value, 100) for value in (2, 1, 3, 1)]
-    order: list[int] = []
-    for number, future in enumerate(futures):
-        future.when_done(partial(order.append, number))
-    assert purgatory.maybe_complete(0) == 0
-    assert purgatory.maybe_complete(1) == 2
-    assert (order, purgatory.num_waiting()) == ([1, 3], 2)
-    assert purgatory.maybe_complete(9) == 2
-    assert (order, purgatory.num_waiting()) == ([1, 3, 0, 2], 0)
-
-
-def test_a_threshold_expires_at_its_time() -> None:
-    """B762: not a millisecond earlier; whoever expired is not counted, and a later value does not reach it."""
-    runtime, purgatory = threshold()
-    future = purgatory.await_threshold(5, 100)
-    runtime.advance(99)
-    assert (future.is_done(), purgatory.num_waiting()) == (False, 1)
-    runtime.advance(1)
-    outcome = future.outcome()
-    assert outcome is not None
-    assert isinstance(outcome.error, TimeoutError)
-    assert (purgatory.num_waiting(), purgatory.maybe_complete(9)) == (0, 0)
-
-
-def test_all_thresholds_at_once() -> None:
-    """B763: complete all, or fail all; no timer task is left behind."""
-    runtime, purgatory = threshold()
-    one = purgatory.await_threshold(5, 100)
-    assert purgatory.complete_all(0) == 1
-    two = purgatory.await_threshold(5, 100)
-    assert purgatory.fail_all(RuntimeError("resigned")) == 1
-    outcome, other = one.outcome(), two.outcome()
-    assert outcome is not None
-    assert outcome.value == 0
-    assert other is not None
-    assert isinstance(other.error, RuntimeError)
-    assert runtime.advance(100) == 0
-
-
-def test_a_future_completed_by_somebody_else_leaves() -> None:
-    """B764: cancelled from outside it is not counted, and its time-out is gone."""
-    runtime, purgatory = threshold()
-    future = purgatory.await_threshold(5, 100)
-    assert future.cancel()
-    outcome = future.outcome()
-    assert outcome is not None
-    assert isinstance(outcome.error, Cancelled)
-    assert (purgatory.num_waiting(), runtime.advance(100)) == (0, 0)
-
-
-def test_what_waits_is_counted_whatever_ends_it() -> None:
-    """B762, B764: one is reached, one expires, one is cancelled, one is failed from outside; each leaves the count."""
-    runtime, purgatory = threshold()
-    reached, late, cancelled, failed, left = (
-        purgatory.await_threshold(value, wait_ms)
-        for value, wait_ms in ((1, 100), (9, 10), (9, 100), (9, 100), (9, 100))
-    )
-    counts = [purgatory.num_waiting()]
-    purgatory.maybe_complete(1)
-    counts.append(purgatory.num_waiting())
-    runtime.advance(10)
-    counts.append(purgatory.num_waiting())
-    cancelled.cancel()
-    failed.fail(RuntimeError("resigned"))
-    counts.append(purgatory.num_waiting())
-    assert counts == [5, 4, 3, 1]
-    assert all(future.is_done() for future in (reached, late, cancelled, failed))
-    assert not left.is_done()

@@ -59,15 +59,9 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B751": "futures that are all done are not waited for: the caller is called back at once",
     "B752": "the last future's completion calls back on the executor, not on the completing thread",
     "B753": "at the time-out what is not done fails with a time-out, what is done keeps its value",
-    "B761": "a threshold is reached by every value that is not below it; in order of threshold, then of age",
-    "B762": "a threshold that is not reached fails at its time-out and not before",
-    "B763": "all thresholds can be completed, or failed, at once",
-    "B764": "a future that somebody else decided is not counted any more",
     **OTHER_SHARE_CLAUSES,
     "B215": "what a fetch that waited is answered is what one that did not wait would be: the request's own isolation, "
     "epochs and maxima hold for both",
-    "B216": "a consumer that gives its rack is sent, at once and without records, to a follower there that is in sync "
-    "and has the offset; where the leader is there too, or nobody is, it reads from the leader",
     "B409": "an offset commit of a member is a sign of life; it is refused for another generation, and while a "
     "generation is beginning",
     "B410": "a join whose session time-out is out of bounds, or none of whose protocols all other members have, is "
@@ -84,7 +78,6 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B801": "a request is answered once, with every partition it named, in its order",
     "B802": "where no partition is left to ask for, at once",
     "B803": "acks=0 is answered by nothing; an error closes the connection",
-    "B804": "the throttle time is the larger of the two",
     "B805": "what a request made ready has been completed when its handling returns",
     "B806": "a fetch merges refused partitions as a produce does",
 }
@@ -96,7 +89,6 @@ _OF: Final = (
     ("B3", "DelayedDeleteRecords"),
     ("B4", "consumer groups"),
     ("B75", "DelayedFuture"),
-    ("B76", "ThresholdPurgatory"),
     ("B77", "CoordinatorTimer"),
     ("B8", "request layer"),
     ("B95", "SharePartition"),

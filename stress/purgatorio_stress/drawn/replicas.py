@@ -182,7 +182,7 @@ class ReplicaPlayer(Player):
 
     def do_throttle(self, partition: int) -> None:
         """The follower's bytes of this partition are held back."""
-        self.manager.throttle.set(frozenset(_ASKED[partition]), exceeded=True)
+        self.manager.throttle(frozenset(_ASKED[partition]))
 
     def do_pass(self, by_ms: int) -> None:
         """Time passes; nobody drains the timers of what is shut down."""

@@ -153,7 +153,6 @@ def fetch(node: Node, request: Request) -> None:
         isolation=_isolation(replica, fields.number("isolation_level")),
         replica_id=replica if replica >= 0 else CONSUMER,
         leader_only=replica >= 0 or request.version < 11,
-        rack=fields.text("rack_id"),
     )
     wanted = {
         TopicPartition(name, number): FetchPartition(
@@ -208,8 +207,6 @@ class _Fetched:
             "records": stored(result.data.records),
             "aborted_transactions": None,
         }
-        if result.preferred_replica is not None:
-            values["preferred_read_replica"] = result.preferred_replica
         if result.data.diverging is not None:
             end = result.data.diverging
             values["diverging_epoch"] = {"epoch": end.epoch, "end_offset": end.end_offset}
