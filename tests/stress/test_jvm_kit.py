@@ -11,7 +11,8 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import MIN_INT, End
 from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.protocol.driver import command_subjects, describe_command
-from purgatorio_stress.subject.child import LineChild
+from purgatorio_stress.subject.child import ChildLimits, LineChild
+from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.java_build import kit_folder
 from purgatorio_stress.subjects import record_runs
 from stress.trace_structure import ReadRun, check_intervals, read_run
@@ -102,6 +103,25 @@ def test_exit_without_close_loses_nothing_and_is_no_whole_run(
 def test_full_disk_is_told_and_counted(built: tuple[Path, Path]) -> None:
     """What could not be written is dropped, and is said to be."""
     assert said(built, "full-disk") == "no space left; dropped 10, written 0\n"
+
+
+def test_a_jvm_that_hangs_is_asked_for_its_stacks(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two threads wait for each other: the message says so, and the stacks are kept."""
+    java, classes = built
+    command = [
+        str(java),
+        *QUICK,
+        "-cp",
+        str(classes),
+        "RecorderCases",
+        "deadlock",
+        str(tmp_path / "run.jsonl"),
+    ]
+    with LineChild("crossing", command, ChildLimits(silence_s=2.0)) as child:
+        with pytest.raises(SubjectFailed, match="its JVM finds a deadlock") as caught:
+            list(child.lines())
+        assert b"RecorderCases.crossing" in child.errors()
+    assert caught.value.kind == "hang"
 
 
 def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:

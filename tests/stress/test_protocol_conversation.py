@@ -323,3 +323,15 @@ def test_a_description_that_contradicts_itself_is_refused(wrong: Description, wh
         check_description(wrong)
     assert caught.value.kind == "rubbish"
     assert why in caught.value.why
+
+
+def test_what_was_due_and_is_not_over_is_named() -> None:
+    """What a subject that hangs may have lost: not what fired, nor what is cancelled, nor what is due later."""
+    scene = Scene(
+        Start("timer", "virtual", 10), *(Add(name, 50) for name in ("b", "a", "fired")), Add("later", 99)
+    )
+    scene.now = 61
+    number = scene.talk.calls
+    scene.talk.ask(Advance(61))
+    scene.hear("fired", f'"id":"fired","during":{number}')
+    assert scene.talk.overdue() == ["a", "b"]

@@ -168,6 +168,18 @@ class Conversation:
             return f"call {number} ({call_name(oldest.call)})"
         return None
 
+    def overdue(self) -> list[str]:
+        """The tasks and operations whose time is over, and which are not: what a subject that hangs may have lost."""
+        now_t = self._recorder.clock_ns()
+        known = ((one, self._operations.get(one)) for one in self.settled.pending)
+        return sorted(
+            one
+            for one, told in known
+            if told is not None
+            and told.delay_ns is not None
+            and _deadline(told.asked_t, told.delay_ns) < now_t
+        )
+
     def owed(self) -> str | None:
         """The oldest call that must be answered, in words, or None. While a thread is held nothing must be: what is
         under way may wait for what that thread has."""

@@ -163,7 +163,13 @@ class Talk:
             if waiting is not None and self._patience_s() <= 0:
                 first = self.conversation.description is None
                 limit_s = self._limits.start_s if first else self._limits.silence_s
-                raise self._child.silent(limit_s, f", with {waiting} not answered")
+                late = self.conversation.overdue()
+                lost = (
+                    f"; due by then and not over: {', '.join(late[:5])}{', ...' * (len(late) > 5)}"
+                    if late
+                    else ""
+                )
+                raise self._child.silent(limit_s, f", with {waiting} not answered{lost}")
             return None
         if said is Quiet.ENDED:
             waiting = self.conversation.under_way()

@@ -34,6 +34,9 @@ _STDERR_SHOWN_BYTES: Final = 4096
 _READ_BYTES: Final = 64 * 1024
 _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
+_STACKS_S: Final = 0.5
+"""A JVM that is asked for its stacks has said them when it is silent for so long."""
+
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
 
@@ -237,7 +240,24 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
-        return self.failed("hang", f"silent for {seconds:g} s{why}")
+        dead = b"Java-level deadlock" in self._stacks()
+        return self.failed(
+            "hang", f"silent for {seconds:g} s{why}{'; its JVM finds a deadlock' if dead else ''}"
+        )
+
+    def _stacks(self) -> bytes:
+        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked; kept with its
+        errors. Nobody else is asked: the signal would end him."""
+        with suppress(OSError):
+            if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
+                return b""
+            self._process.send_signal(signal.SIGQUIT)
+            while self._listen(_STACKS_S) and self._open:
+                pass
+        said = b"\n".join(self._lines_said)[-STDERR_KEPT_BYTES:]
+        self._lines_said.clear()
+        self._errors = (self._errors + said)[-STDERR_KEPT_BYTES:]
+        return said
 
     def _deaf(self) -> bool:
         """Whether nobody holds the other end of its standard input any more."""

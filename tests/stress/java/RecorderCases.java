@@ -71,6 +71,13 @@ public final class RecorderCases {
         }
         recorder.close();
         break;
+      case "deadlock":
+        Object one = new Object();
+        Object other = new Object();
+        java.util.concurrent.CyclicBarrier both = new java.util.concurrent.CyclicBarrier(2);
+        new Thread(() -> crossing(one, other, both), "left").start();
+        crossing(other, one, both);
+        break;
       case "exit-without-close":
         for (int index = 0; index < 1_000; index++) {
           recorder.call("timer_fire", "t-" + index, null, null);
@@ -79,6 +86,19 @@ public final class RecorderCases {
         break;
       default:
         throw new IllegalArgumentException(arguments[0]);
+    }
+  }
+
+  private static void crossing(Object first, Object second, java.util.concurrent.CyclicBarrier both) {
+    synchronized (first) {
+      try {
+        both.await();
+      } catch (Exception never) {
+        throw new IllegalStateException(never);
+      }
+      synchronized (second) {
+        System.out.println("past it");
+      }
     }
   }
 }
