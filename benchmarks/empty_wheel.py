@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.builds import Build, compiled_build, interpreted_build
-from benchmarks.own_timers import OnCaller, SetClock
+from benchmarks.own_timers import SetClock
+from purgatorio import DirectExecutor
 from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
 __all__ = ["DEFAULT_WHEEL_SIZE", "EmptyWheel", "measure_empty"]
@@ -34,7 +35,7 @@ def measure_empty(sizes: Sequence[int], levels: Sequence[int] = (1, 2, 3)) -> li
 
 
 def _measure(build: Build, size: int, levels: int) -> EmptyWheel:
-    clock, executor = SetClock(), OnCaller()
+    clock, executor = SetClock(), DirectExecutor()
 
     def make() -> object:
         return build.timer("empty", clock=clock, executor=executor, wheel_size=size, levels=levels)

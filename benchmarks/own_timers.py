@@ -8,10 +8,10 @@ from typing import cast
 
 from benchmarks.builds import Build
 from benchmarks.candidate import Action
-from purgatorio import TimerTask
+from purgatorio import DirectExecutor, TimerTask
 from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
-__all__ = ["FaithfulTimer", "LockOnly", "NoTimer", "OnCaller", "SetClock", "WheelForUse"]
+__all__ = ["FaithfulTimer", "LockOnly", "NoTimer", "SetClock", "WheelForUse"]
 
 
 class SetClock:
@@ -24,25 +24,6 @@ class SetClock:
     def set(self, now_ms: int) -> None:
         """Let it be `now_ms`."""
         self._shown_ms[0] = now_ms
-
-
-class OnCaller:
-    """An executor that runs a drain's tasks at once, on the caller: the timer's lock is let go by then."""
-
-    def submit(self, action: Action, /) -> None:
-        action()
-
-    def shutdown(self) -> None:
-        return None
-
-    def shutdown_now(self) -> int:
-        return 0
-
-    def await_termination(self, timeout_ms: int) -> bool:
-        return True
-
-    def is_current(self) -> bool:
-        return True
 
 
 class WheelForUse:
@@ -59,7 +40,7 @@ class WheelForUse:
             wheel_size=wheel_size,
             integer_handles=integer_handles,
             clock=self._clock,
-            executor=OnCaller(),
+            executor=DirectExecutor(),
         )
         self._drain = timer.advance_clock
         self.add = timer.call_later

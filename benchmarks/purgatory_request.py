@@ -13,9 +13,9 @@ from typing import Final
 
 from benchmarks.builds import Build, compiled_build, interpreted_build
 from benchmarks.candidate import Candidate, Entry
-from benchmarks.own_timers import OnCaller, SetClock
+from benchmarks.own_timers import SetClock
 from benchmarks.workload import Disagreement, Make, Stopwatch, Workload
-from purgatorio import DelayedOperation, Timer
+from purgatorio import DelayedOperation, DirectExecutor, Timer
 
 __all__ = [
     "PENDING",
@@ -53,7 +53,7 @@ class PurgatorySubject:
     def timer(self, clock: SetClock) -> Timer:
         """A timer under virtual time that runs its tasks on the caller."""
         kind = self.build.timer if self.for_use else self.build.faithful
-        return kind("bench", clock=clock, executor=OnCaller())
+        return kind("bench", clock=clock, executor=DirectExecutor())
 
 
 def purgatory_subjects() -> list[PurgatorySubject]:

@@ -13,7 +13,7 @@ from purgatorio.delayed.locked import LOCKED
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.delayed.purgatory import Purgatory
-from purgatorio.executors import LoopExecutor, QueuedExecutor
+from purgatorio.executors import DirectExecutor, LoopExecutor, QueuedExecutor
 from purgatorio.faults import CONTAIN, PROPAGATE, ContainFaults, FaultPolicy
 from purgatorio.invariant import InvariantBroken
 from purgatorio.reaper import ReaperTimer
@@ -40,6 +40,7 @@ __all__ = [
     "Clock",
     "ContainFaults",
     "DelayedOperation",
+    "DirectExecutor",
     "Executor",
     "ExecutorClosed",
     "FaultPolicy",

@@ -1,8 +1,8 @@
 """Executors without a thread of their own.
 
 `QueuedExecutor`, for virtual time and for tests: actions wait until somebody runs them, in the order of submission, on
-the thread that calls `run_all`. `LoopExecutor`, for asyncio: they run on an event loop. Neither runs anything inside
-`submit`, so a callback never runs under a lock of a timer, as with an executor that has a thread.
+the thread that calls `run_all`. `LoopExecutor`, for asyncio: they run on an event loop. `DirectExecutor`: they run at
+once, on the thread that drains the timer.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,32 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import ExecutorClosed, SharedQueue, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["Loop", "LoopExecutor", "QueuedExecutor"]
+__all__ = ["DirectExecutor", "Loop", "LoopExecutor", "QueuedExecutor"]
+
+
+class DirectExecutor:
+    """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread beside the one that
+    drains the timer, which a slow action holds up.
+
+    Nothing is contained: what an action raises comes out of the drain, where a reaper's fault policy gets it.
+    """
+
+    __slots__ = ()
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        action()
+
+    def shutdown(self) -> None:
+        """There is nothing to refuse."""
+
+    def shutdown_now(self) -> int:
+        return 0
+
+    def await_termination(self, timeout_ms: int) -> bool:
+        return True
+
+    def is_current(self) -> bool:
+        return False
 
 
 class QueuedExecutor:

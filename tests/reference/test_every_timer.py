@@ -9,6 +9,7 @@ import pytest
 from purgatorio import (
     PROPAGATE,
     ActionTask,
+    DirectExecutor,
     HashedWheel,
     HeapTimer,
     ManualClock,
@@ -60,13 +61,6 @@ class Refusing(QueuedExecutor):
         if number in self.refused:
             raise Full(number)
         super().submit(action)
-
-
-class OnCaller(QueuedExecutor):
-    """Runs an action at once, and lets its exception through."""
-
-    def submit(self, action: Callable[[], None], /) -> None:
-        action()
 
 
 def drain(timer: AnyTimer) -> int:
@@ -144,7 +138,7 @@ def test_what_was_refused_can_be_cancelled_and_moved(kind: str) -> None:
 def test_a_task_that_raises_through_the_executor_was_not_refused(kind: str) -> None:
     """An executor on the caller, and a policy that raises: it ran, and runs no more; those behind it are not lost."""
     clock = ManualClock()
-    timer = KINDS[kind](clock, OnCaller(), PROPAGATE)
+    timer = KINDS[kind](clock, DirectExecutor(), PROPAGATE)
     ran: list[str] = []
 
     def broken() -> None:

@@ -5,7 +5,7 @@ are for the bugs that need no second thread.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from purgatorio import ActionQueue, QueuedExecutor, ReaperTimer
+from purgatorio import ActionQueue, DirectExecutor, QueuedExecutor, ReaperTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import Task, World
@@ -85,7 +85,7 @@ def _reaper_survives(world: World) -> Final_:
             super().run()
             raise ValueError("callback")
 
-    timer = world.timer(wheel_size=20, executor=_InlineExecutor())
+    timer = world.timer(wheel_size=20, executor=DirectExecutor())
     ReaperTimer("reaper", timer, faults=world.faults, sync=world.sync)
     first, second = Failing(world, "first", 2), Task(world, "second", 400)
 
@@ -101,25 +101,6 @@ def _reaper_survives(world: World) -> Final_:
             yield Broken("O8", "second", "never fired: the exception of the first ended the reaper")
 
     return final
-
-
-class _InlineExecutor:
-    """Runs on the drainer: an exception that is not contained reaches the reaper."""
-
-    def submit(self, action: Callable[[], None], /) -> None:
-        action()
-
-    def shutdown(self) -> None:
-        return None
-
-    def shutdown_now(self) -> int:
-        return 0
-
-    def await_termination(self, timeout_ms: int) -> bool:
-        return True
-
-    def is_current(self) -> bool:
-        return False
 
 
 def _long_chain(world: World) -> Final_:

@@ -5,12 +5,10 @@ What is looked for: an exception that ends the reaper's thread (O8), and a turn 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from purgatorio import ReaperTimer, SystemTimer, TimerTask
+from purgatorio import DirectExecutor, ReaperTimer, SystemTimer, TimerTask
 from purgatorio.reaper import POLL_MS
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
@@ -18,25 +16,6 @@ from purgatorio_stress.stateful.one_thread import KeptFaults, Meter, MeteredCloc
 from purgatorio_stress.stateful.timer_machine import SHAPES
 
 __all__ = ["ReaperMachine"]
-
-
-class _OnTheReaper:
-    """An executor without a thread or a guard: what a task raises comes out of the drain, on the reaper's thread."""
-
-    def submit(self, action: Callable[[], None], /) -> None:
-        action()
-
-    def shutdown(self) -> None:
-        return None
-
-    def shutdown_now(self) -> int:
-        return 0
-
-    def await_termination(self, timeout_ms: int) -> bool:
-        return True
-
-    def is_current(self) -> bool:
-        return False
 
 
 class _Task(TimerTask):
@@ -67,7 +46,7 @@ class ReaperMachine(RuleBasedStateMachine):
             tick_ms=tick_ms,
             wheel_size=size,
             clock=self.clock,
-            executor=_OnTheReaper(),
+            executor=DirectExecutor(),
             faults=self.faults,
             sync=self.sync,
         )
