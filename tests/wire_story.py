@@ -147,11 +147,12 @@ class Story:
         body = {"group_id": "g", "members": [{"member_id": member}]}
         return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": []})
 
-    def pair(self, at: float = 10, joins: float = 2000) -> None:
+    def pair(self, at: float = 10, joins: float = 2000, rebalance: int = 3000) -> None:
         """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on; or `joins` for 2,000."""
         for one in "ab":
             self.join(at, at + 1, "", error=79, given=one)
-            self.join(at + 5, at + 5 + joins, one, 1, leader="a", told="ab" if one == "a" else "")
+            told = "ab" if one == "a" else ""
+            self.join(at + 5, at + 5 + joins, one, 1, leader="a", told=told, rebalance=rebalance)
         self.sync(at + 6 + joins, at + 9 + joins, "b", 1, "sb")
         self.sync(at + 7 + joins, at + 8 + joins, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 

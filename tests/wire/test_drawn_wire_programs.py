@@ -75,12 +75,14 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "clause"),
-    [("min-bytes-by-partition", "F7"), ("below-start-served", "D1"), ("fetch-never-waits", "F1")],
+    [("min-bytes-ignored", "F1"), ("below-start-served", "D1"), ("first-partition-answers", "P1")],
 )
 def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
     name: str, clause: str, tmp_path: Path
 ) -> None:
-    program = "a0*1x100/1 r0e+1e/1000/240/1048576; w60 a0*1x100/1 a1*1x100/1"
+    program = "r0e/1500/10000/1048576; w300 a0*1x100/1"
+    if clause == "P1":
+        program = "a0*1x20/1 a0+1*1x20/-1 a1+0*2x20/1"
     if clause == "D1":
         program = "a0*1x100/1 a0*1x100/1 a0*1x100/1 d0m r0f/0/1/1000"
     with patched(FELT[name].patches):

@@ -638,6 +638,22 @@ def test_an_answer_that_cannot_be_read_says_nothing_else() -> None:
     assert story.judged("G9").occasions == 0
 
 
+@pytest.mark.parametrize("told", [False, True])
+def test_who_was_silent_for_its_session_is_not_waited_for(told: bool) -> None:
+    """The client stood still, and two of three sessions ended: what comes afterwards is late, whatever it says."""
+    story = Story()
+    story.pair(rebalance=10_000)
+    story.join(2500, 2501, "", error=79, given="c")
+    story.join(2510, 9020, "c", 2, leader="a", rebalance=10_000)
+    story.beat(8900, "a", 1, 27)
+    if told:
+        story.beat(8901, "b", 1, 25)
+    story.join(9000, 9020, "a", 2, leader="a", told="ac", rebalance=10_000)
+    story.join(9005, 9021, "b", error=25)
+    assert story.judged("G4").verdict is not Verdict.VIOLATED
+    assert story.judged("G6").verdict is not Verdict.VIOLATED
+
+
 def test_one_late_row_alone_is_unknown() -> None:
     story = Story()
     story.topic()

@@ -231,13 +231,21 @@ def _could_be_alive(group: _Group, before: _Generation, one: _Generation) -> boo
 
 
 def _alive_at(group: _Group, member: str, t: int) -> bool:
-    """Whether the coordinator must still count this member at `t`: heard of lately enough, and not leaving."""
+    """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is out,
+    and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to it."""
     heard = [one for one in group.contacts(member) if one.t <= t]
     if not heard or group.left(member, t) is not None:
         return False
-    session_ns = _session_ms(group, member) * MS
-    waiting = any(one.api == "join_group" and (one.answer_t or END_OF_TIME) >= t for one in heard)
-    return waiting or t < heard[-1].t + session_ns - EARLY_NS
+    if any(one.error == UNKNOWN_MEMBER and (one.answer_t or END_OF_TIME) <= t for one in heard):
+        return False
+    # Who waits in a join is a member all the time, and the session begins anew with the answer.
+    lives = [
+        min(one.answer_t or END_OF_TIME, t) if one.api == "join_group" and _member(one) else one.t
+        for one in heard
+    ]
+    nexts = [*(one.t for one in heard[1:]), t]
+    session_ns = _session_ms(group, member) * MS * 3 // 4
+    return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
 
 
 def _initial_delay(group: _Group, one: _Generation) -> Rows:

@@ -4,8 +4,8 @@ A scene is one question, asked in many rows and, where a row was late or could n
 (`name#2`). A row that is broken is broken. A late row needs company, of one clause, cause and scene: late rows whose
 times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
 was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
-count are VIOLATED, one is UNKNOWN. What a scene asks in rows of which none could be judged makes the clause UNKNOWN;
-undecided rows beside decided ones that ask the same are counted and told, no more.
+count are VIOLATED, one is UNKNOWN. What is asked in rows of which none could be judged in any scene makes the clause
+UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more.
 """
 
 from __future__ import annotations
@@ -134,9 +134,13 @@ class Tallied:
         elif row.held is Held.LATE:
             self.late[scene, row.cause].append(row)
 
+    def _asked(self, cause: str) -> int:
+        """How many rows of a cause were decided, in all scenes."""
+        return sum(count for (_, other), count in self.decided.items() if other == cause)
+
     def violations(self) -> list[Row]:
         """The rows that break it: those broken, and those late that were not alone."""
-        late = [row for key, rows in self.late.items() if repeats(rows, self.decided[key]) for row in rows]
+        late = [row for key, rows in self.late.items() if repeats(rows, self._asked(key[1])) for row in rows]
         return [*self.broken, *late]
 
     def result(self, clause: str, skipped: str) -> ClauseResult:
@@ -147,18 +151,18 @@ class Tallied:
             causes[row.cause].add(violation)
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
-        alone = [row for key, rows in self.late.items() for row in counting(rows, self.decided[key])]
+        alone = [row for key, rows in self.late.items() for row in counting(rows, self._asked(key[1]))]
         if alone:
             row = alone[0]
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
             reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
-        waiting = [
-            (scene, why) for (scene, cause), why in self.open.items() if (scene, cause) not in self.decided
-        ]
+        waiting = [(scene, why) for (scene, cause), why in self.open.items() if not self._asked(cause)]
         if waiting:
             scene, why = waiting[0]
-            reason = f"{self.undecided} of {self.occasions} rows undecided, of one kind all of scene {scene}: {why}"
+            reason = (
+                f"{self.undecided} of {self.occasions} rows undecided, of one kind all, as in {scene}: {why}"
+            )
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions:
             return ClauseResult(clause, Verdict.SKIPPED, reason=skipped)

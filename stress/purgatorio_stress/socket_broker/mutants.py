@@ -4,6 +4,7 @@ Each names the clause (or one of the clauses) of the wire that must be the one t
 function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
 """
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,9 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
+from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import group_coordinator
+from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
 from purgatorio_broker.delayed_join import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
@@ -498,6 +501,93 @@ def _kept_open(self: Server, connection: socket) -> None:
     _KEPT.append(connection)
 
 
+# What came later: bugs that nobody had written a scene for.
+
+_REPLICA_APPEND: Final = ReplicaManager._append
+_APPENDS: Final = itertools.count(1)
+_LOST_OF: Final = 50
+_ROUND_MS, _MOST_MS = 500, 8000
+_DELETE_RECORDS: Final = ReplicaManager._delete_before
+_LOOK_UP: Final = data_requests._look_up
+_PRODUCED_ANSWER: Final = _Produced._answer
+
+
+def _one_in_fifty_wakes_nobody(
+    self: ReplicaManager,
+    partition: TopicPartition,
+    acks: int,
+    new: Sequence[NewRecord],
+    producer: str,
+    marker: str,
+) -> ProduceResult:
+    append = _REPLICA_APPEND if next(_APPENDS) % _LOST_OF else _append_wakes_nobody
+    return append(self, partition, acks, new, producer, marker)
+
+
+def _first_that_completes(self: Watchers) -> int:
+    for node in self._operations.nodes():
+        if self._try(node.item):
+            self._operations.remove(node)
+            return 1
+    return 0
+
+
+def _more_than_min(self: DelayedFetch) -> bool:
+    kept = self._params
+    self._params = replace(kept, min_bytes=kept.min_bytes + 1)
+    try:
+        return _TRY_FETCH(self)
+    finally:
+        self._params = kept
+
+
+def _drop_unseen_while_preparing(self: GroupCoordinator, group: Group, member_id: str) -> None:
+    member = group.get(member_id)
+    if member is not None:
+        self._remove(group, member)
+    self._maybe_rebalance(group)
+
+
+def _assign_whoever_waits(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
+    group.enter(GroupState.STABLE)
+    for member in group.members():
+        if member.awaiting_sync is not None:
+            given = assignments.get(member.id, b"")
+            self._answer_sync(group, group.update(member.id, assignment=given))
+
+
+def _deletion_ends_fetches(self: ReplicaManager, partition: TopicPartition, offset: int) -> DeleteResult:
+    result = _DELETE_RECORDS(self, partition, offset)
+    for operation in self._fetch.cancel_for_key(partition):
+        operation.force_complete()
+    return result
+
+
+def _end_listed_short(
+    replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None
+) -> tuple[int, int]:
+    at_ms, offset = _LOOK_UP(replica, wanted_ms, isolation, epoch)
+    return at_ms, offset - 1 if wanted_ms == data_requests._LATEST and offset else offset
+
+
+def _replaced_by_rebalance(
+    self: GroupCoordinator, group: Group, old: Member, new: Member, callback: JoinCallback
+) -> None:
+    group.swap(old.id, new)
+    self._heard_of(group, new, new.session_timeout_ms)
+    group.update(new.id, awaiting_join=callback)
+    self._maybe_rebalance(group)
+
+
+def _purge_everything(self: Watchers) -> int:
+    return sum(self._operations.remove(node) for node in self._operations.nodes())
+
+
+def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> Values:
+    first = next(iter(results.values()), None)
+    return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
+
+
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
     return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
 
@@ -841,6 +931,78 @@ _MUTANTS: Final = (
         "a heartbeat does not keep a member",
         "G10",
         Patch(GroupCoordinator, "heartbeat", _heartbeat_in_vain),
+    ),
+    _one(
+        "one-in-fifty-lost",
+        "of fifty appends one wakes no fetch",
+        "F3",
+        Patch(ReplicaManager, "_append", _one_in_fifty_wakes_nobody),
+    ),
+    _one(
+        "first-waiter-only",
+        "an event completes one operation of a key, and leaves the others",
+        "F3 F7 F8",
+        Patch(Watchers, "try_complete_watched", _first_that_completes),
+    ),
+    _one(
+        "time-outs-rounded-up",
+        "a time-out comes at the next half second",
+        "F2",
+        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: -(-delay_ms // _ROUND_MS) * _ROUND_MS)),
+    ),
+    _one(
+        "eight-seconds-at-most",
+        "no time-out is longer than 8 s",
+        "F1",
+        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: min(delay_ms, _MOST_MS))),
+    ),
+    _one(
+        "more-than-min-bytes",
+        "a waiting fetch wants a byte more than min_bytes",
+        "F3 F7",
+        Patch(DelayedFetch, "try_complete", _more_than_min),
+    ),
+    _one(
+        "purge-drops-waiting",
+        "a purge takes off the lists what still waits",
+        "F3",
+        Patch(Watchers, "purge_completed", _purge_everything),
+    ),
+    _one(
+        "deletion-ends-fetches",
+        "deleting records answers the fetches that wait for the partition",
+        "F1",
+        Patch(ReplicaManager, "_delete_before", _deletion_ends_fetches),
+    ),
+    _one(
+        "end-listed-short",
+        "ListOffsets says an end one below the end",
+        "L1",
+        Patch(data_requests, "_look_up", _end_listed_short),
+    ),
+    _one(
+        "first-partition-answers",
+        "every partition of a produce is told the first one's offset",
+        "P1",
+        Patch(_Produced, "_answer", _as_the_first),
+    ),
+    _one(
+        "leave-unseen-in-rebalance",
+        "a member that leaves while a rebalance waits for it is waited for",
+        "G4",
+        Patch(GroupCoordinator, "_drop", _drop_unseen_while_preparing),
+    ),
+    _one(
+        "late-sync-empty",
+        "who syncs after the leader gets no assignment",
+        "G5",
+        Patch(GroupCoordinator, "_assign", _assign_whoever_waits),
+    ),
+    _one(
+        "static-return-rebalances",
+        "a static member that comes back starts a rebalance",
+        "G11",
+        Patch(GroupCoordinator, "_replace", _replaced_by_rebalance),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )

@@ -4,7 +4,7 @@ A program is drawn from a seed, written as one line of text, played, and judged 
 partition adds to a waiting fetch is said by the spec's decision table. One that fails is made small by playing parts of
 it again. Lanes are apart by `;`, steps by spaces:
 
-    a0*2x100/-1          append to partition 0: 2 records of 100 bytes, acks -1
+    a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes
     d0m                  delete the records of partition 0 before its middle
     l0e                  look up the offset of its end, by ListOffsets
@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_stress.wire.connection import Connection, Got, NoAnswer
-from purgatorio_stress.wire.play import Play, first_of, number_of
+from purgatorio_stress.wire.play import Play, first_of, list_of, number_of
+from purgatorio_stress.wire.records import batch_bytes
 
 __all__ = ["LEAST_SCENE", "Program", "ProgramBroken", "drawn", "made_small", "parsed", "play_program"]
 
@@ -37,7 +38,7 @@ PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
-    r"a(?P<into>\d)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
+    r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
     r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})"
 )
@@ -92,6 +93,7 @@ def drawn(rng: random.Random) -> Program:
     """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
     partitions = rng.randint(1, 3)
     size = rng.choice((20, 100, 100, 1000))
+    batch = batch_bytes(size)
 
     def place() -> str:
         return f"{rng.randrange(partitions)}{rng.choice('eeeeeefsmmb')}"
@@ -100,7 +102,7 @@ def drawn(rng: random.Random) -> Program:
         parts = {one[0]: one for one in (place() for _ in range(rng.choice((1, 1, 2, 2, partitions))))}
         wait = rng.choice((0, 0, 50, 200, 1000, 1000))
         least = rng.choice(
-            (0, 1, 1, size + 100, size + 100, 2 * (size + 60), 3 * size, 100_000 if wait <= 200 else 2 * size)
+            (0, 1, 1, batch, 2 * batch, 2 * batch, batch + 1, 3 * batch, 100_000 if wait <= 200 else batch)
         )
         room = rng.choice((1 << 20, 1 << 20, 1 << 20, size + 50))
         return f"r{'+'.join(parts.values())}/{wait}/{least}/{room}"
@@ -109,7 +111,10 @@ def drawn(rng: random.Random) -> Program:
         kind = rng.choices("arldw", (10, 8, 2, 1, 2))[0]
         if kind == "a":
             acks = rng.choice((1, 1, -1, -1, 0))
-            return f"a{rng.randrange(partitions)}*{rng.choice((1, 1, 1, 2, 5))}x{size}/{acks}"
+            into = "+".join(
+                map(str, sorted({rng.randrange(partitions) for _ in range(rng.choice((1, 1, 2)))}))
+            )
+            return f"a{into}*{rng.choice((1, 1, 1, 2, 5))}x{size}/{acks}"
         if kind == "r":
             return read()
         if kind == "d":
@@ -158,9 +163,8 @@ class _Playing:
 
     async def _step(self, conn: Connection, said: re.Match[str]) -> None:
         if said["into"]:
-            await self._append(
-                conn, int(said["into"]), int(said["count"]), int(said["size"]), int(said["acks"])
-            )
+            into = [int(one) for one in said["into"].split("+")]
+            await self._append(conn, into, int(said["count"]), int(said["size"]), int(said["acks"]))
         elif said["parts"]:
             parts = [(int(one[0]), self.known[int(one[0])].at(one[1])) for one in said["parts"].split("+")]
             wait_ms = min(int(said["wait"]), MOST_WAIT_MS)
@@ -182,17 +186,18 @@ class _Playing:
         else:
             await self.play.pause(min(int(said["rest"]), MOST_WAIT_MS))
 
-    async def _append(self, conn: Connection, number: int, count: int, size: int, acks: int) -> None:
-        size = min(size, MOST_BYTES // max(count, 1))
-        sent = self.play.produce(conn, self.topic, number, acks=acks, size=size, records=max(count, 1))
+    async def _append(self, conn: Connection, into: list[int], count: int, size: int, acks: int) -> None:
+        size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
+        sent = self.play.produce(conn, self.topic, *into, acks=acks, size=size, records=count)
         if acks == 0:
             return
-        said = first_of(first_of((await sent.within(PATIENCE_S)).body, "responses"), "partition_responses")
-        base = number_of(said, "base_offset", -1)
-        if base >= 0 and not number_of(said, "error_code"):
-            known = self.known[number]
-            known.bases.append(base)
-            known.end = max(known.end, base + max(count, 1))
+        answers = first_of((await sent.within(PATIENCE_S)).body, "responses")
+        for said in list_of(answers, "partition_responses"):
+            base = number_of(said, "base_offset", -1)
+            if base >= 0 and not number_of(said, "error_code"):
+                known = self.known[number_of(said, "index") % (MOST_PARTITION + 1)]
+                known.bases.append(base)
+                known.end = max(known.end, base + count)
 
     async def _delete(self, conn: Connection, number: int, place: str) -> None:
         if self.play.broker.version("delete_records") is None:

@@ -114,6 +114,8 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
     )
 }  # fmt: skip
 """The standard plan, by name."""
+PATIENT: Final = SceneSpec("patient", DRAWN, ("F3",), _FETCH.patient)
+"""Played beside the drawn programs."""
 _ALONE: Final = frozenset({"replicas"})
 """Areas that stop brokers: played when everything else is over."""
 
@@ -361,7 +363,7 @@ class Run:
                     return
 
         self.told(f"playing drawn programs for {seconds:g} s")
-        await asyncio.gather(*(worker() for _ in range(DRAWERS)))
+        await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *(worker() for _ in range(DRAWERS)))
         seen: set[str] = set()
         for name, program in played.items():
             for row in self._rows(self.recorder, name):

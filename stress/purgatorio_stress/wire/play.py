@@ -22,7 +22,7 @@ from purgatorio_stress.wire.records import batch_of
 
 __all__ = [
     "ANSWER_SECONDS", "MOST_VERSION",
-    "Broker", "Made", "Play", "SceneSkipped", "Second", "codes", "first_of", "number_of",
+    "Broker", "Made", "Play", "SceneSkipped", "Second", "codes", "first_of", "list_of", "number_of",
 ]  # fmt: skip
 
 MOST_VERSION: Final[Mapping[str, int]] = {
@@ -222,16 +222,21 @@ class Play:
         )  # fmt: skip
 
     def produce(
-        self, conn: Connection, topic: str, number: int = 0, *, acks: int = 1, size: int = 20, records: int = 1,
+        self, conn: Connection, topic: str, *numbers: int, acks: int = 1, size: int = 20, records: int = 1,
         timeout_ms: int = 10_000,
     ) -> Sent:  # fmt: skip
-        """An append of `records` records of `size` bytes."""
+        """An append of `records` records of `size` bytes, to each of these partitions; to 0 where none is named."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
         data = batch_of([b"." * size] * records, int(time.time() * 1000))
         values = {
             "acks": acks,
             "timeout_ms": timeout_ms,
-            "topic_data": [{"name": topic, "partition_data": [{"index": number, "records": data}]}],
+            "topic_data": [
+                {
+                    "name": topic,
+                    "partition_data": [{"index": number, "records": data} for number in numbers or (0,)],
+                }
+            ],
         }
         return self.send(conn, "produce", values, answered=acks != 0)
 
@@ -305,7 +310,9 @@ class Play:
                 ANSWER_SECONDS
             )
             errors = [
-                codes(part) for topic in _list(got.body, "responses") for part in _list(topic, "partitions")
+                codes(part)
+                for topic in list_of(got.body, "responses")
+                for part in list_of(topic, "partitions")
             ]
             if errors and not any(errors) and not codes(got.body):
                 return
@@ -428,10 +435,11 @@ def number_of(body: object, name: str, default: int = 0) -> int:
 
 def first_of(body: object, name: str) -> object:
     """The first of a list in an answer, or nothing."""
-    return next(iter(_list(body, name)), None)
+    return next(iter(list_of(body, name)), None)
 
 
-def _list(body: object, name: str) -> Sequence[object]:
+def list_of(body: object, name: str) -> Sequence[object]:
+    """A list in an answer, or an empty one."""
     value = body.get(name) if isinstance(body, Mapping) else None
     return value if isinstance(value, list) else ()
 

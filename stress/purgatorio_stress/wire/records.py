@@ -17,7 +17,7 @@ from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-__all__ = ["Batch", "batch_of", "batches"]
+__all__ = ["Batch", "batch_bytes", "batch_of", "batches"]
 
 _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS: Final = 12
@@ -48,6 +48,11 @@ def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
     with io.BytesIO() as out:
         write_new_batch(out, batch)
         return out.getvalue()
+
+
+def batch_bytes(size: int, records: int = 1) -> int:
+    """How large a batch of so many records of `size` bytes is."""
+    return len(batch_of([b"." * size] * records))
 
 
 def batches(data: bytes) -> list[Batch]:

@@ -10,16 +10,20 @@ from typing import Final
 
 from purgatorio_stress.wire.connection import NoAnswer, Sent
 from purgatorio_stress.wire.play import Play, codes, first_of, number_of
+from purgatorio_stress.wire.records import batch_bytes
 
 __all__ = [
-    "accumulating", "acks", "deleted_topic", "idle_fetch", "ready_fetch", "short_fetch", "sum_fetch", "warm_up",
-    "woken_fetch", "woken_many", "wrong_fetch",
+    "accumulating", "acks", "deleted_topic", "idle_fetch", "patient", "ready_fetch", "short_fetch", "sum_fetch",
+    "warm_up", "woken_fetch", "woken_many", "wrong_fetch",
 ]  # fmt: skip
 
 WAKE_MS: Final = 3000
+LONG_MS: Final = 8500
 RACES: Final = 60
 RACERS: Final = 6
 WAITERS: Final = 20
+PATIENT_MS: Final = (3000, 4600, 6200, 7800)
+WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
@@ -46,7 +50,9 @@ async def warm_up(play: Play) -> None:
 async def idle_fetch(play: Play) -> None:
     """Nothing comes: each fetch waits for its max_wait and no longer. Several at a time, and one after the other."""
     topic = await play.topic(partitions=2)
-    waits = [play.wait_ms(ms) for ms in (500, 700, 1000, 1000, 1500, 1500, 2000, 2000, 3000)]
+    # None is round, and one is beyond the 8 s of the third level of Kafka's timing wheel.
+    waits = [play.wait_ms(ms) for ms in (510, 730, 1010, 1070, 1510, 1530, 2010, 2030, 3010)]
+    waits.append(LONG_MS)
     conns = await play.open_many(len(waits))
     sent = [
         play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + 999 * (at % 2))
@@ -54,7 +60,7 @@ async def idle_fetch(play: Play) -> None:
     ]
     await settle(*sent, seconds=max(waits) / 1000 + 6)
     # Alone, with nothing else in the purgatory: what drives the timer must not be other requests.
-    for wait in (play.wait_ms(1000), play.wait_ms(1200)):
+    for wait in (play.wait_ms(1010), play.wait_ms(1230)):
         await settle(play.fetch(conns[0], [(topic, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
 
 
@@ -82,6 +88,20 @@ async def woken_fetch(play: Play) -> None:
     await asyncio.gather(*(race(topic) for topic in topics))
 
 
+async def patient(play: Play) -> None:
+    """Fetches that wait for seconds while thousands of others come and go, each woken 1.5 s before its max_wait."""
+    topic = await play.topic(partitions=len(PATIENT_MS))
+    readers, writer = await play.open_many(len(PATIENT_MS), "reader"), await play.open("writer")
+
+    async def one(number: int) -> None:
+        wait = PATIENT_MS[number]
+        fetch = play.fetch(readers[number], [(topic, number, 0)], max_wait_ms=wait)
+        await play.pause(wait - WOKEN_BEFORE_MS)
+        await settle(play.produce(writer, topic, number), fetch, seconds=WOKEN_BEFORE_MS / 1000 + 6)
+
+    await asyncio.gather(*(one(number) for number in range(len(PATIENT_MS))))
+
+
 async def woken_many(play: Play) -> None:
     """One append wakes everybody who waits for the partition, whoever came first."""
     topic = await play.topic(partitions=2)
@@ -99,13 +119,13 @@ async def woken_many(play: Play) -> None:
 
 
 async def accumulating(play: Play) -> None:
-    """min_bytes takes three appends: the first two must not answer the fetch, the third must."""
+    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must."""
     topic = await play.topic()
     reader, writer = await play.open("reader"), await play.open("writer")
     wait = play.wait_ms(WAKE_MS)
     offset = 0
     for gap in (5, 40, 120):
-        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait, min_bytes=450)
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait, min_bytes=3 * batch_bytes(120))
         for _ in range(3):
             await play.pause(gap)
             if not await settle(play.produce(writer, topic, size=120), seconds=10):
@@ -189,7 +209,7 @@ async def sum_fetch(play: Play) -> None:
             await play.ask_all(play.produce(writer, topic, 0, size=200))
         if when == "before":
             await play.ask_all(play.produce(writer, topic, 1, size=200))
-        fetch = play.fetch(reader, parts, max_wait_ms=wait, min_bytes=400)
+        fetch = play.fetch(reader, parts, max_wait_ms=wait, min_bytes=2 * batch_bytes(200))
         for number in {"before": (), "after": (0, 1), "between": (1,)}[when]:
             await play.pause(60)
             await play.ask_all(play.produce(writer, topic, number, size=200))
@@ -214,10 +234,12 @@ async def deleted_topic(play: Play) -> None:
 
 async def acks(play: Play) -> None:
     """acks 1, -1 and 0, and what is none of them."""
-    topic = await play.topic()
+    topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     for at in range(12):
         await play.ask_all(play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3))
+    for acks in (1, -1, -1):
+        await play.ask_all(play.produce(writer, topic, 1, 0, acks=acks))
     for _ in range(3):
         play.produce(writer, topic, acks=0)
         await settle(play.produce(writer, topic, acks=1), seconds=10)
