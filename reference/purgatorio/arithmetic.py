@@ -9,6 +9,15 @@ dependency; with it installed:
 
     crosshair check purgatorio.arithmetic --analysis_kind=PEP316 --per_condition_timeout=5
 
+>>> bucket_expiration(deadline=17, tick=5), bucket_index(deadline=17, tick=5, size=4)
+(15, 3)
+>>> is_expired(14, clock=10, tick=5), is_expired(15, clock=10, tick=5)  # the tick at the clock, and the next
+(True, False)
+>>> is_within_level(29, clock=10, interval=20), is_within_level(30, clock=10, interval=20)
+(True, False)
+>>> rounds_left(deadline_tick=9, cursor_tick=0, size=4)  # visited at 1, 5 and 9
+2
+
 Names: a *tick* is the width of a bucket, the *interval* of a level is tick x size, the *virtual id* of a time is
 the number of its tick, counted from 0. A level's clock is always a multiple of its tick. (Varghese and Lauck,
 "Hashed and Hierarchical Timing Wheels", schemes 6 and 7; Kafka's `TimingWheel`.)

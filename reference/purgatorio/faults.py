@@ -5,7 +5,7 @@ loses no other operation, skips no later callback of the same operation and ends
 raises has still completed its operation, and `force_complete` still answers True.
 
 `PROPAGATE` is what Kafka does: the exception goes to whoever happens to be on the stack. It ends the pass of
-`check_and_complete` (the operations behind are not tried for this event), skips `on_expiration` after an
+`check_and_complete` (the operations after it are not tried for this event), skips `on_expiration` after an
 `on_complete` that raised at expiry, and ends the reaper's thread, after which nothing expires. Choose it to
 study or reproduce that, or to compare with a system that does the same.
 

@@ -1,8 +1,8 @@
 """`SharedQueue` for threads: a doubly linked list whose readers take no lock.
 
-Promise (why a reader without a lock is safe). `next` of a node changes only from None to the node behind it, or,
-by an unlinking, to a node further behind; an unlinked node keeps its `next`. So whoever stands on a node that is
-being unlinked still walks forward, past other unlinked nodes, to every live node that was behind it. An item is
+Promise (why a reader without a lock is safe). `next` of a node changes only from None to the node after it, or,
+by an unlinking, to a node further on; an unlinked node keeps its `next`. So whoever stands on a node that is
+being unlinked still walks forward, past other unlinked nodes, to every live node that was after it. An item is
 in the chain before `append` returns, hence any iteration that starts later reaches it.
 
 Not promised: that an iteration standing on the last node when it is unlinked sees what is appended after that.

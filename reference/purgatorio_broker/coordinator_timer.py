@@ -76,7 +76,8 @@ class _Keyed(TimerTask):
 
 
 class CoordinatorTimer:
-    """See the module. `timer` gives the time; somebody drives it."""
+    """At most one timer a key; at its time the operation is written in the group's shard, unless it was replaced or
+    cancelled by then. `timer` gives the time; somebody drives it."""
 
     __slots__ = ("_faults", "_lock", "_scheduler", "_sync", "_tasks", "_timer")
 

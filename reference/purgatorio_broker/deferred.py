@@ -29,7 +29,7 @@ class Outcome(Generic[T]):
 
 
 class Deferred(Generic[T]):
-    """See the module."""
+    """A value that comes once: the first of `complete`, `fail` and `cancel` decides, and each action runs once."""
 
     __slots__ = ("_actions", "_lock", "_outcome")
 

@@ -34,7 +34,7 @@ LowWatermark = Callable[[TopicPartition], tuple[Error, int]]
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """See the module."""
+    """Waits until every replica has moved its log start so far, partition by partition."""
 
     __slots__ = ("_callback", "_low_watermark", "_meter", "_partitions")
 

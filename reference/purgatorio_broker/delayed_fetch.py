@@ -11,7 +11,7 @@ The cases, per partition in the order of the request (clauses B201 to B214):
     C  nobody knows the partition                                           complete
     D  its directory is offline                                             complete
     E  the fetcher's leader epoch is fenced, or unknown here                complete
-    F1 the fetch offset is behind the end: the log was truncated            complete
+    F1 the fetch offset is beyond the end: the log was truncated            complete
     F2 the end is on a later segment, unless a throttled follower asks      complete
     H  the fetcher's log has diverged, or that cannot be told               complete
     -  else the bytes up to the end, at most the partition's maximum, add up
@@ -61,7 +61,8 @@ class FetchSource(Protocol):
 
 
 class DelayedFetch(DelayedOperation):
-    """See the module. `answer` reads and calls back."""
+    """Waits until the request's `min_bytes` can be read, or a partition changed so that it need not. `answer` reads and
+    calls back."""
 
     __slots__ = ("_answer", "_meter", "_params", "_source", "_statuses")
 

@@ -24,7 +24,7 @@ class _FutureKey:
 
 
 class DelayedFuture(DelayedOperation):
-    """See the module."""
+    """Waits until all futures are done; at its time-out the others fail."""
 
     __slots__ = ("_callback", "_futures")
 

@@ -18,8 +18,8 @@ __all__ = ["DelayedHeartbeat"]
 
 
 class DelayedHeartbeat(DelayedOperation):
-    """See the module. `pending`: of a member that has an id and has not joined. `expire(group, member, pending)`
-    runs at the time-out, without the lock."""
+    """A member's session: completed by a sign of life, and its expiry removes the member. `pending`: of a member that
+    has an id and has not joined. `expire(group, member, pending)` runs at the time-out, without the lock."""
 
     __slots__ = ("_expire", "_group", "_member", "_pending")
 

@@ -21,8 +21,8 @@ __all__ = ["DelayedJoin", "InitialDelayedJoin"]
 
 
 class DelayedJoin(DelayedOperation):
-    """See the module. `end`: ends the rebalance, under the lock. `run_actions`: what that has queued; run at expiry
-    too, where no request is there to do it (KAFKA-8334)."""
+    """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the
+    lock. `run_actions`: what that has queued; run at expiry too, where no request is there to do it (KAFKA-8334)."""
 
     __slots__ = ("_end", "_group", "_run_actions")
 
@@ -55,7 +55,8 @@ class DelayedJoin(DelayedOperation):
 
 
 class InitialDelayedJoin(DelayedJoin):
-    """See the module. `remaining_ms`: how long it may still be put off after this delay. `again(delay, remaining)`
+    """The first rebalance of an empty group: waits its delay out, and once more where somebody joined meanwhile.
+    `remaining_ms`: how long it may still be put off after this delay. `again(delay, remaining)`
     registers its successor."""
 
     __slots__ = ("_again", "_configured_ms", "_remaining_ms")

@@ -42,7 +42,8 @@ Validator = Callable[[TopicPartition, int], EnoughReplicas]
 
 
 class DelayedProduce(DelayedOperation):
-    """See the module. `results`: those of the append, one a partition."""
+    """Waits until every partition's records are replicated, or have failed. `results`: those of the append, one a
+    partition."""
 
     __slots__ = ("_callback", "_meter", "_partitions", "_validator")
 

@@ -37,7 +37,8 @@ class RemoteRead:
 
 
 class DelayedRemoteFetch(DelayedOperation):
-    """See the module. `local`: what the local read gave for every partition. ValueError for a follower."""
+    """Waits until all reads from the tier are done, well or not. `local`: what the local read gave for every partition.
+    ValueError for a follower."""
 
     __slots__ = ("_callback", "_local", "_meter", "_reads", "_source")
 

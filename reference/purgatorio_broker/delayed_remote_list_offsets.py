@@ -61,8 +61,8 @@ _TIMED_OUT = ListedOffset(Error.REQUEST_TIMED_OUT)
 
 
 class DelayedRemoteListOffsets(DelayedOperation):
-    """See the module. `leads(partition)`: raises BrokerError where this broker does not. `with_epoch`: the client
-    is new enough to be told the leader's epoch."""
+    """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError where this
+    broker does not. `with_epoch`: the client is new enough to be told the leader's epoch."""
 
     __slots__ = ("_answers", "_callback", "_leads", "_lookups", "_meter", "_with_epoch")
 

@@ -79,7 +79,8 @@ class ShareSurroundings:
 
 
 class DelayedShareFetch(DelayedOperation):
-    """See the module. `shares`: the partitions of the request, in its order."""
+    """Waits until the member may acquire records of one of the partitions. `shares`: the partitions of the request, in
+    its order."""
 
     __slots__ = ("_callback", "_held", "_member", "_params", "_shares", "_surroundings")
 
@@ -103,7 +104,8 @@ class DelayedShareFetch(DelayedOperation):
         self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
 
     def try_complete(self) -> bool:
-        """See the module. What raises gives the locks back and completes: on completion it is reported."""
+        """Take the locks and go on from where it stands: acquire, read, wait for a read, or complete. What raises gives
+        the locks back and completes: on completion it is reported."""
         held = self._held.get_and_set(None)
         if isinstance(held, ReadingHere):
             read = held.future.outcome()

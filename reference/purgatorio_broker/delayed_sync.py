@@ -16,7 +16,8 @@ __all__ = ["DelayedSync"]
 
 
 class DelayedSync(DelayedOperation):
-    """See the module. `expire(group, generation)` runs at the time-out, without the lock."""
+    """Waits until all members of a generation have synced. `expire(group, generation)` runs at the time-out, without
+    the lock."""
 
     __slots__ = ("_expire", "_generation", "_group")
 

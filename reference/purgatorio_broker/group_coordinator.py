@@ -43,8 +43,9 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 
 
 class GroupCoordinator:
-    """See the module. `persist(group id, generation)`: called whenever a group is stored. `session_bounds_ms`: the
-    shortest and the longest session that a member may ask for. `new_id`: the ids of members; counted unless given."""
+    """Joins, syncs, heartbeats and leaves of the groups of one broker; every call is answered once. `persist(group id,
+    generation)`: called whenever a group is stored. `session_bounds_ms`: the shortest and the longest session that a
+    member may ask for. `new_id`: the ids of members; counted unless given."""
 
     __slots__ = ("_closed", "_groups", "_heartbeats", "_ids", "_initial_delay_ms", "_lock", "_new_id", "_persist",
                  "_rebalances", "_runtime", "_session_bounds_ms", "actions")  # fmt: skip

@@ -49,14 +49,14 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """Where `epoch`, the largest one not above the asked one, ends: the offset behind its last record."""
+    """Where `epoch`, the largest one not above the asked one, ends: the offset after its last record."""
 
     epoch: int
     end_offset: int
 
 
 class Log:
-    """See the module. ValueError for a segment size below 1."""
+    """The records of one partition, in offsets without a gap. ValueError for a segment size below 1."""
 
     __slots__ = ("_first_of_segment", "_records", "_start", "_transactional", "segment_bytes")
 
@@ -144,7 +144,7 @@ class Log:
 
     def raise_start(self, offset: int) -> None:
         """Put what lies before `offset` out of reach; never lowers the start."""
-        require(offset <= self.end(), f"start {offset} behind the end {self.end()}")
+        require(offset <= self.end(), f"start {offset} beyond the end {self.end()}")
         records = self._records.mutate()
         for at in range(self._start.get(), offset):
             if records[at].contents is not None:

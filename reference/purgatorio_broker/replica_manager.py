@@ -39,7 +39,8 @@ _NOTHING_READ = ReadRecords((), None, None)
 
 
 class ReplicaManager:
-    """See the module. `min_isr` and `segment_bytes` are those of every partition."""
+    """The partitions of one broker: each request is answered by its callback once, at once or later. `min_isr` and
+    `segment_bytes` are those of every partition."""
 
     __slots__ = (
         "_also_checked",

@@ -94,7 +94,7 @@ class Gatekeeper:
 
 
 class RequestLayer:
-    """See the module."""
+    """Merges what is refused here with what the replica manager says; one response a request, with no lock in hand."""
 
     __slots__ = ("_gatekeeper", "_manager")
 

@@ -37,7 +37,7 @@ Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
 
 
 class ShareLog(Protocol):
-    """See the module. `max_bytes` is for each partition."""
+    """What a share fetch reads from: at once, later, or from the tier. `max_bytes` is for each partition."""
 
     def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
         """How far may be read. BrokerError where this broker does not lead it."""

@@ -104,7 +104,7 @@ class SharePartition:
             self._fetching.set(False)
 
     def next_offset(self) -> int:
-        """Where the next fetch begins: at the first record that can be acquired again, else behind the last."""
+        """Where the next fetch begins: at the first record that can be acquired again, else after the last."""
         with self._lock:
             return self._next()
 

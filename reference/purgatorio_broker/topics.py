@@ -23,7 +23,8 @@ __all__ = ["Topics"]
 
 
 class Topics:
-    """See the module."""
+    """Creates and deletes topics and elects leaders; each request is answered when the metadata shows it, or at its
+    time-out."""
 
     __slots__ = ("_elections", "_runtime", "_topics", "metadata")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from pictures_by_table import lateness
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.comparison import Change, ClauseChange, Comparison, compare
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown
-from purgatorio_spec.history.lateness import lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.verdict import Verdict, Violation

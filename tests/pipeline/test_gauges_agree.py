@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pictures_by_table import gauge_series, lateness
 from purgatorio_spec.check import fold_reader
-from purgatorio_spec.history.gauge_series import gauge_series
-from purgatorio_spec.history.lateness import lateness
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 

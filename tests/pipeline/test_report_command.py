@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
+from pictures_by_table import lateness
 from pipeline.made_results import bug, explored, kill, mutants_of, raced, stress_of
 from pipeline.test_report_files import TRACE, parsed, suites
 from pipeline.test_report_page import alone
@@ -24,7 +25,7 @@ from purgatorio_pipeline.incremental.batch import write_quarantine
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.results.checked import of_check, of_lake
 from purgatorio_pipeline.results.shape import BadResults
-from purgatorio_spec.history.lateness import Lateness, lateness
+from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.block import BrokenLine
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pictures_by_table import gauge_series, lateness
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
@@ -22,8 +23,8 @@ from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page, write_report
 from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_spec.history.gauge_series import POINTS_SHOWN, GaugePoint, GaugeSeries, gauge_series
-from purgatorio_spec.history.lateness import lateness, lateness_of
+from purgatorio_spec.history.gauge_series import POINTS_SHOWN, GaugePoint, GaugeSeries
+from purgatorio_spec.history.lateness import lateness_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import visible

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pictures_by_table import gauge_series
 from purgatorio_spec.history.gauge_series import (
     POINTS_SHOWN,
     Raw,
-    gauge_series,
     kept,
     pending_at,
     series,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.makers.clauses import page
 from purgatorio_pipeline.cli import COMMANDS
-from tidy.clause_page import page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]

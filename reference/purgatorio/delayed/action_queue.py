@@ -6,7 +6,7 @@ the check here, and the request's handler runs the queue at its end, and so does
 It also bounds recursion: a callback that checks a key directly, whose operations' callbacks check the next, goes
 as deep as the chain is long; through the queue the chain is a loop.
 
-Promise: every action added is run once by some later `run_all`; one that raises loses none behind it. Not
+Promise: every action added is run once by some later `run_all`; one that raises loses none after it. Not
 promised: that an action added *during* a `run_all` runs in that call. One call runs at most as many as were there
 when it began, so that two threads cannot keep each other busy for ever.
 """
@@ -21,7 +21,7 @@ __all__ = ["ActionQueue"]
 
 
 class ActionQueue:
-    """See the module."""
+    """Actions that wait until no lock is held: `add` puts one off, and each is run once by some later `run_all`."""
 
     __slots__ = ("_actions", "_faults")
 

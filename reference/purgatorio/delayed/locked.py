@@ -24,7 +24,7 @@ __all__ = ["LOCKED", "Locked"]
 
 
 class Locked:
-    """See the module."""
+    """Trying, completing and registering happen under the operation's own lock, and an event waits for it."""
 
     __slots__ = ()
 

@@ -32,7 +32,7 @@ __all__ = ["PENDING_FLAG", "PendingFlag"]
 
 
 class PendingFlag:
-    """See the module."""
+    """An event that does not get the operation's lock leaves a flag to who has it, who then tries once more."""
 
     __slots__ = ()
 

@@ -52,7 +52,7 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Purgatory(Generic[Op]):
-    """See the module.
+    """Operations wait here under keys until an event, their time-out or a shutdown completes them, each once.
 
     `timer`: shared with nobody, for `shutdown` closes it; an `IntrusiveTimer` of 1 ms by default. `reaper`: drive it by
     a thread of its own, called `ExpirationReaper-<name>`. `timer_enabled=False`: operations never expire.

@@ -85,7 +85,7 @@ class Watchers:
         require(walked == self.size(), f"key {self.key!r}: size {self.size()}, a walk finds {walked}")
 
     def _try(self, operation: DelayedOperation) -> bool:
-        """One operation's exception must not keep the event from those behind it (clause O8)."""
+        """One operation's exception must not keep the event from those after it (clause O8)."""
         try:
             return operation.safe_try_complete()
         except Exception as error:

@@ -65,7 +65,8 @@ class HashedEntry:
 
 
 class HashedWheel(Calls):
-    """See the module. `tick_ms` and `wheel_size` at least 1 (ValueError).
+    """A timer of one wheel: an add costs the same however long the delay, a drain a visit of each slot it passes.
+    `tick_ms` and `wheel_size` at least 1 (ValueError).
 
     With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.
     """
@@ -295,7 +296,7 @@ class HashedWheel(Calls):
         return self._fire_all(sorted(due, key=lambda entry: entry.deadline_tick))
 
     def _fire_all(self, due: list[HashedEntry]) -> int:
-        """Hand over; where the executor refuses one, that and all behind it are kept, and its exception is raised."""
+        """Hand over; where the executor refuses one, that and all after it are kept, and its exception is raised."""
         left = iter(due)
         fired = 0
         try:

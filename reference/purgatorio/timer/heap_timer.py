@@ -44,7 +44,8 @@ class _HeapEntry:
 
 
 class HeapTimer(Calls):
-    """See the module. `tick_ms` at least 1 (ValueError)."""
+    """A timer over one heap: for few tasks, or for delays hours apart. An add costs log n, a cancel n. `tick_ms` at
+    least 1 (ValueError)."""
 
     __slots__ = ("_clock", "_executor", "_faults", "_queue", "_sync", "name", "tick_ms", "undriven")
 
@@ -81,7 +82,7 @@ class HeapTimer(Calls):
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
-        so does all behind it."""
+        so does all after it."""
         if self.undriven is not None:
             self.undriven.driven.set(True)
         if not self._queue.await_due(timeout_ms):

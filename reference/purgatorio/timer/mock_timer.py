@@ -41,7 +41,7 @@ class _MockEntry:
 
 
 class MockTimer(Calls):
-    """See the module."""
+    """A timer for tests, driven by `advance_clock` alone: it moves its clock, and runs what is due on the caller."""
 
     __slots__ = ("_added", "_heap", "_lock", "_sync", "clock")
 

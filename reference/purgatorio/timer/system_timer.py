@@ -42,7 +42,8 @@ __all__ = ["SystemTimer"]
 
 
 class SystemTimer(Calls):
-    """See the module. `tick_ms` at least 1, `wheel_size` at least 2 (ValueError).
+    """The timer with Kafka's structure, to be read: wheels of buckets, a delay queue of buckets, an executor. `tick_ms`
+    at least 1, `wheel_size` at least 2 (ValueError).
 
     `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
     """

@@ -6,6 +6,25 @@ A level has `wheel_size` buckets of `tick_ms` each and a clock that is a multipl
     e < clock + tick * wheel_size    the bucket number (e / tick) mod wheel_size of this level
     beyond                           the level above, whose tick is this level's whole interval
 
+With a tick of 1, three buckets a level, and a start at c, a multiple of 9 (Kafka's example), these are the deadlines of
+the buckets as the clock moves on; what has expired is run:
+
+    clock   level 1     level 2                    level 3
+    c       c+1, c+2    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
+    c+1     c+2, c+3    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
+    c+2     c+3, c+4    c+3..c+5, c+6..c+8         c+9..c+17, c+18..c+26
+    c+3     c+4, c+5    c+6..c+8, c+9..c+11        c+9..c+17, c+18..c+26
+
+The lowest level that has a deadline takes it: c+3 is put into level 2 at c, and would be put into level 1 at c+1.
+
+>>> from purgatorio.arithmetic import level_of
+>>> for passed in range(4):  # the level of c+1 to c+11, counted from 0; -1 where it has expired
+...     print([level_of(27 + delay, 27 + passed, 1, 3)[0] for delay in range(1, 12)])
+[0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2]
+[-1, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
+[-1, -1, 0, 0, 1, 1, 1, 1, 2, 2, 2]
+[-1, -1, -1, 0, 0, 1, 1, 1, 1, 1, 1]
+
 Promises.
 * No bucket holds deadlines of two ticks: the ticks in [clock + tick, clock + interval) are wheel_size - 1 different
   ones, and the clock never passes a bucket that has not been polled, since it moves to polled buckets only.

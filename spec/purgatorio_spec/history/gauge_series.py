@@ -16,10 +16,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from purgatorio_spec.history.operation import NEVER
 
 POINTS_SHOWN: Final = 240
 """Readings of one run that are kept: of more, evenly many, and those where a gauge was highest."""
@@ -112,46 +108,3 @@ def series(
         for at, (i, t, watched, delayed) in enumerate(readings)
     )
     return GaugeSeries(run, points, count)
-
-
-def gauge_series(run: str, events: pa.Table) -> GaugeSeries | None:
-    """The series of a run from its events (`EVENT_SCHEMA`)."""
-    is_reading = pc.is_in(events.column("f"), value_set=pa.array(["gauge", "quiesce"]))
-    rows = events.filter(pc.and_(is_reading, pc.not_equal(events.column("ph"), pa.scalar("call"))))
-    states = [state or {} for state in rows.column("state").to_pylist()]
-    raw = [
-        (i, t, state.get("watched"), state.get("delayed"))
-        for i, t, state in zip(
-            rows.column("i").to_numpy().tolist(), rows.column("t").to_numpy().tolist(), states, strict=True
-        )
-    ]
-    chosen = kept([one for one in raw if one[2] is not None or one[3] is not None])
-    operations = _operations(events) if len(chosen) > 1 else None
-    if operations is None:
-        return series(run, chosen, len(raw))
-    return series(run, chosen, len(raw), *pending_at(np.array([one[0] for one in chosen]), *operations))
-
-
-def _operations(events: pa.Table) -> tuple[Ints, Ints, Ints] | None:
-    """First registration, first win and number of keys of each operation; None if none was registered."""
-    f, ph = events.column("f"), events.column("ph")
-    registers = pc.and_(pc.equal(f, pa.scalar("try_complete_else_watch")), pc.equal(ph, pa.scalar("call")))
-    calls = events.filter(registers)
-    if not calls.num_rows:
-        return None
-    wins = pc.and_(
-        pc.and_(pc.equal(f, pa.scalar("force_complete")), pc.equal(ph, pa.scalar("ret"))),
-        pc.equal(events.column("out"), pa.scalar(1)),
-    )
-    won = events.filter(wins)
-    ids = pc.unique(calls.column("id"))
-    from_i = np.full(len(ids), NEVER, np.int64)
-    to_i = np.full(len(ids), NEVER, np.int64)
-    entries = np.zeros(len(ids), np.int64)
-    place = pc.index_in(calls.column("id"), value_set=ids).to_numpy()
-    np.minimum.at(from_i, place, calls.column("i").to_numpy())
-    np.maximum.at(entries, place, np.asarray(pc.fill_null(pc.list_value_length(calls.column("keys")), 0)))
-    known = won.filter(pc.is_in(won.column("id"), value_set=ids))
-    place = pc.index_in(known.column("id"), value_set=ids).to_numpy()
-    np.minimum.at(to_i, place, known.column("i").to_numpy())
-    return from_i, to_i, entries

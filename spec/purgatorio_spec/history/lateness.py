@@ -19,8 +19,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,10 +27,6 @@ _POSITIVE_NS: Final = tuple(unit * step for unit in _UNITS_NS for step in (1, 2,
 
 EDGES_NS: Final[tuple[int, ...]] = (*(-edge for edge in reversed(_POSITIVE_NS)), 0, *_POSITIVE_NS)
 """The edges of the bins: 1 us to 50 s on both sides of 0. The first and the last bin also hold all that lies beyond."""
-
-_FUNCTIONS: Final = ("timer_add", "timer_fire", "timer_cancel", "force_complete")
-_NEVER: Final = (1 << 63) - 1
-_UNSET: Final = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +48,6 @@ class Lateness:
         return sum(count for _, _, count in self.bins)
 
 
-def lateness(run: str, events: pa.Table) -> Lateness | None:
-    """The lateness of a run from its events (`EVENT_SCHEMA` columns id, i, t, ph, f, deadline_t; other functions are
-    ignored, an absent one counts as never called). None if no task counts."""
-    return lateness_of(run, lateness_ns(events))
-
-
 def lateness_of(run: str, values_ns: Ints) -> Lateness | None:
     """The distribution of lateness values, one a task; None of none. A percentile is the smallest value that at least
     so many per cent of the values do not exceed."""
@@ -74,50 +62,3 @@ def lateness_of(run: str, values_ns: Ints) -> Lateness | None:
     )
     p50, p90, p99 = (int(ordered[-(-len(ordered) * part // 100) - 1]) for part in (50, 90, 99))
     return Lateness(run, bins, p50, p90, p99, int(ordered[-1]), int(np.sum(ordered < 0)))
-
-
-def lateness_ns(events: pa.Table) -> Ints:
-    """The lateness of every task that counts, in no particular order."""
-    wanted = pc.and_(
-        pc.is_in(events.column("f"), value_set=pa.array(_FUNCTIONS)), pc.is_valid(events.column("id"))
-    )
-    rows = events.filter(wanted)
-    if not rows.num_rows:
-        return np.empty(0, np.int64)
-    ids = pc.unique(rows.column("id"))
-    task = pc.index_in(rows.column("id"), value_set=ids).to_numpy().astype(np.int64)
-    i, t = rows.column("i").to_numpy(), rows.column("t").to_numpy()
-    is_ret = _is(rows, "ph", "ret")
-    is_add, is_fire = _is(rows, "f", "timer_add"), _is(rows, "f", "timer_fire") & ~is_ret
-    stops = ~is_add & ~_is(rows, "f", "timer_fire") & ~is_ret
-
-    adds = np.bincount(task[is_add & ~is_ret], minlength=len(ids))
-    column = rows.column("deadline_t")
-    set_t = np.asarray(pc.if_else(pc.is_valid(column), column, pa.scalar(_UNSET)), np.int64)
-    deadline_t = _most(task, set_t, is_add, len(ids))
-    added_t = _most(task, t, is_add & is_ret, len(ids))
-    fired_i = _least(task, i, is_fire, len(ids))
-    fired_t = _least(task, t, is_fire, len(ids))
-    stopped_i = _least(task, i, stops, len(ids))
-
-    counts = (adds == 1) & (deadline_t != _UNSET) & (fired_i != _NEVER) & (stopped_i > fired_i)
-    deadline_t, added_t, fired_t = deadline_t[counts], added_t[counts], fired_t[counts]
-    raw = fired_t - deadline_t
-    late: Ints = np.where(raw < 0, raw, np.maximum(fired_t - np.maximum(deadline_t, added_t), 0))
-    return late
-
-
-def _is(rows: pa.Table, column: str, value: str) -> npt.NDArray[np.bool_]:
-    return np.asarray(pc.equal(rows.column(column), pa.scalar(value)))
-
-
-def _most(task: Ints, values: Ints, mask: npt.NDArray[np.bool_], tasks: int) -> Ints:
-    most = np.full(tasks, _UNSET, np.int64)
-    np.maximum.at(most, task[mask], values[mask])
-    return most
-
-
-def _least(task: Ints, values: Ints, mask: npt.NDArray[np.bool_], tasks: int) -> Ints:
-    least = np.full(tasks, _NEVER, np.int64)
-    np.minimum.at(least, task[mask], values[mask])
-    return least

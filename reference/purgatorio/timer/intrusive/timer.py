@@ -14,7 +14,7 @@ The contract is that of `purgatorio.timer.interface`; clause T7 too: no call wor
 * `close` drops what waits, so that tasks and timer can be freed, and TimerClosed is raised by every later `add`.
 
 Not promised: a timer that works on after an exception from outside of the program (Ctrl-C in the main thread) has hit
-one of its calls; such a one may fall between the taking of the lock and the `try` behind it. `with` would close that
+one of its calls; such a one may fall between the taking of the lock and the `try` after it. `with` would close that
 gap, and costs a tenth of a microsecond more than the two calls, twice for every task. Nor its use in a signal handler:
 the lock is not re-entrant.
 
@@ -131,7 +131,9 @@ Handle = CallNode | int
 
 
 class IntrusiveTimer:
-    """See the module. ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
+    """The timer to use: any thread may call anything; adding and cancelling cost the same however many wait.
+
+    ValueError where `tick_ms` is below 1 or `wheel_size` is no power of two from 2 on.
 
     `levels` are made beforehand (at least 1), more on demand. `integer_handles`: functions wait in dictionaries, and
     their handles are integers; else as linked nodes. None is what costs less in this build (docs/performance.md).
@@ -409,9 +411,9 @@ class IntrusiveTimer:
 class Batch:
     """What one drain hands over, in the order of its ticks: one action for the executor, whatever the number of tasks.
 
-    [T3] Each runs once. What one raises goes to the timer's fault policy, and loses none behind it: where the policy
-    raises it again, those behind are handed over once more. Not promised: that `Executor.shutdown_now` counts tasks; a
-    batch that has not started counts as one.
+    [T3] Each runs once. What one raises goes to the timer's fault policy, and loses none after it: where the policy
+    raises it again, those after it are handed over once more. Not promised: that `Executor.shutdown_now` counts tasks;
+    a batch that has not started counts as one.
     """
 
     __slots__ = ("_dues", "_timer", "started")

@@ -19,6 +19,15 @@ Promises (clause ids in brackets).
 * Each thing moves at most once in a `take_due`, wherever it was: *all* due buckets are taken out first, then what is
   not due yet is placed by the new clock.
 
+>>> wheel = Wheel(wheel_size=4, levels=1, now_tick=0)
+>>> soon, late = wheel.put(2, print), wheel.put(70, print)
+>>> wheel.take_due(1), wheel.next_due_tick()
+(None, 2)
+>>> [tick for tick, _, _ in wheel.take_due(2) or ()], wheel.size()
+([2], 1)
+>>> wheel.pop(late) is print, wheel.size(), wheel.take_due(80)
+(True, 0, [])
+
 Bounds: a level is made when a tick first needs it, so `2**63 - 1` ms at 256 slots takes 8 levels. A bucket is in the
 heap at most once, also when all in it was cancelled: the heap has at most levels x size + 1 members.
 
@@ -106,8 +115,8 @@ class Bucket(Link):
 
 
 class Level:
-    """See the module. `rank` counts from 0, the overdue one; `size`, of the others, is a power of two. `shift` is for
-    ticks, `handle_shift` for integer handles.
+    """Buckets of 2**`shift` ticks, for the ticks from `floor` up to `limit`. `rank` counts from 0, the overdue one;
+    `size`, of the others, is a power of two. `shift` is for ticks, `handle_shift` for integer handles.
 
     `floor` is the limit of the level below: ticks from there up to `limit` belong here. (Those of the overdue level
     have no least one; its floor is its limit.)
@@ -153,7 +162,9 @@ tick, so buckets are never compared."""
 
 
 class Wheel:
-    """See the module. `wheel_size` is a power of two, `levels` are made beforehand (at least 1), more on demand.
+    """What waits, by tick: `link` a node or `put` a function, take it back by `unlink` or `pop`, and `take_due` gives
+    what is due. No lock and no clock. `wheel_size` is a power of two, `levels` are made beforehand (at least 1), more
+    on demand.
 
     `idle_until`: no `take_due` before that tick would give or move anything.
     """

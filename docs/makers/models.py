@@ -1,4 +1,8 @@
-"""The generated parts of the page about models and proofs: one text each, compared with the page by a test."""
+"""The generated parts of `docs/models.md`, one text each; `pytest tests/spec/test_model_page.py --refresh-golden`
+writes them.
+
+The state machine is drawn by walking the code, so the picture cannot say something else.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from purgatorio_spec.claim_result import ClaimResult
 from purgatorio_spec.known_bugs import KNOWN_BUGS
 from purgatorio_spec.model.campaign import claims_by_id
 from purgatorio_spec.model.kills import kills
-from spec.machine_drawing import mermaid
+from purgatorio_spec.model.operation_machine import Event, Operation, Phase, next_events, step
 
 STORIES = ("C1", "C4", "L7")
 """The claims whose first twin is told on the page."""
@@ -77,3 +81,53 @@ def _bounds(page: str, name: str) -> tuple[int, int]:
     if page.count(opening) != 1 or page.count(closing) != 1:
         raise ValueError(f"the page needs exactly one {opening} and one {closing}")
     return page.index(opening) + len(opening) + 1, page.index(closing)
+
+
+_THREADS = ("a", "b")
+_DEPTH = 3
+
+
+def edges() -> dict[tuple[str, str], dict[str, set[str]]]:
+    """(from, to) -> event -> the clauses that forbid it (in some history; none if it is allowed).
+
+    Only histories without a forbidden event are followed; a forbidden one ends in `forbidden`. Two threads, calls
+    nested at most three deep; allowed events that change no phase are left out.
+    """
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    seen = {Operation()}
+    work = [Operation()]
+    while work:
+        state = work.pop()
+        for event in next_events(state, _THREADS, _DEPTH):
+            after, broken = step(state, event)
+            target = "forbidden" if broken else after.phase.value
+            if broken or after.phase is not state.phase:
+                labels = found.setdefault((state.phase.value, target), {})
+                labels.setdefault(_words(event), set()).update(broken)
+            if not broken and after not in seen:
+                seen.add(after)
+                work.append(after)
+    return found
+
+
+def _words(event: Event) -> str:
+    if event.phase == "call":
+        return f"{event.function} starts"
+    answer = {None: "ends", 0: "returns false", 1: "returns true"}[event.out]
+    return f"{event.function} {answer}"
+
+
+def mermaid() -> str:
+    """The diagram: phases, what leads from one to the next, and what each phase forbids, by clause."""
+    lines = ["stateDiagram-v2", f"    [*] --> {Phase.PENDING.value}"]
+    phases = [phase.value for phase in Phase]
+    found = edges()
+    for source, target in sorted(found, key=lambda edge: (edge[1] == "forbidden", phases.index(edge[0]))):
+        labels = found[source, target]
+        shown = [_label(words, clauses) for words, clauses in sorted(labels.items())]
+        lines.append(f"    {source} --> {target}: {'<br>'.join(shown)}")
+    return "\n".join(lines)
+
+
+def _label(words: str, clauses: set[str]) -> str:
+    return f"{words} ({' or '.join(sorted(clauses))})" if clauses else words

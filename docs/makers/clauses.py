@@ -15,7 +15,7 @@ _HEAD = """# Clauses
 Every promise that is judged from a trace, under the id that verdicts name. *Holds for*: the profiles that promise it.
 *Needs*: the functions that the trace must record and the constants that its header must give; where one is missing the
 clause is SKIPPED, never judged by a default. What counts as an occasion to fail stands in the text of the function.
-Behind them, under [clauses of the code](#clauses-of-the-code) and [clauses of the broker](#clauses-of-the-broker), the
+After them, under [clauses of the code](#clauses-of-the-code) and [clauses of the broker](#clauses-of-the-broker), the
 promises that no trace can show.
 
 """
