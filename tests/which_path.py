@@ -130,7 +130,7 @@ def measured(mutant: Mutant) -> dict[str, str]:
     return {
         "plugin": plugged(mutant),
         "protocol, virtual": driven(mutant, lambda one: one.mode in ("virtual-steps", "virtual-jumps"), (1,)),
-        "protocol, real": driven(mutant, lambda one: one.mode == "real", SEEDS),
+        "protocol, real": driven(mutant, lambda one: one.mode in ("real", "real-free"), SEEDS),
         "gates": driven(mutant, lambda one: one.mode.endswith("gates"), (1,)),
         "races": raced(mutant),
         "explorer": explored(mutant),

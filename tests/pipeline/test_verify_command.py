@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.command.drive import TALK_KEPT, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])
@@ -113,3 +114,10 @@ def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
     said = json.loads(verify(tmp_path, WHEEL, f"{WHEEL} --bug").stdout)
     assert len({run["run"] for run in said["runs"]}) == 4
     assert [run["verdict"] for run in said["runs"]] == ["PASS", "PASS", "VIOLATED", "VIOLATED"]
+
+
+def test_a_talk_that_stayed_long_is_cut_in_json() -> None:
+    """What could not be made short would be megabytes; the trace has it."""
+    said = Shown("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).as_json()
+    assert said["calls"] == 18_655
+    assert said["talk"] == ["> {}"] * TALK_KEPT

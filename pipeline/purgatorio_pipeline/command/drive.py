@@ -4,6 +4,7 @@ shortest talk that shows a violation."""
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,11 @@ Judge = Callable[[Sequence[Path]], Judged]
 
 SHORTENED = 5
 """So many violated clauses are made short: each takes some seconds."""
+SHORTENING_S = 60.0
+"""No search for a short one begins later than this after the first."""
 TALK_SHOWN = 40
+TALK_KEPT = 400
+"""Lines of a talk on the terminal, and in JSON; the trace has all of its calls."""
 
 
 def subjects_of_commands(
@@ -91,8 +96,13 @@ class Shown:
     talk: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
-        """For `verify --json`."""
-        return {"run": self.run, "clause": self.clause, "calls": self.calls, "talk": list(self.talk)}
+        """For `verify --json`: the whole talk stands there, or where it begins if it could not be made short."""
+        return {
+            "run": self.run,
+            "clause": self.clause,
+            "calls": self.calls,
+            "talk": list(self.talk[:TALK_KEPT]),
+        }
 
     def print(self) -> None:
         """The talk as it went, bounded; whatever the program wrote is made visible."""
@@ -116,14 +126,17 @@ def shortest_talks(
     runs = {run.run: run for run in result.runs}
     shown: list[Shown] = []
     done: set[tuple[str, str, str]] = set()
+    until_s = time.monotonic() + SHORTENING_S
     for subject in driven:
         run = runs.get(f"{subject.name}-seed{seed}")
-        if run is None or subject.mode == "real":
+        if run is None or subject.mode in ("real", "real-free"):
             continue
         for clause, judged in run.clauses.items():
             key = (subject.label, subject.part, clause)
             if judged.verdict is not Verdict.VIOLATED or key in done or len(done) >= SHORTENED:
                 continue
+            if time.monotonic() > until_s:
+                return shown
             tell(len(done), f"looking for the fewest calls that show {clause} in {run.run}")
             done.add(key)
             path = folder / f"{run.run}-shortest-{clause}.jsonl"
