@@ -36,7 +36,7 @@ class Engine(StrEnum):
 
 
 class NoTables(Exception):
-    """Tables were asked for, and an engine that writes none."""
+    """What only Spark can do was asked of this process: tables, a master."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,21 @@ def choose_engine(
     if asked is not None:
         if tables and asked == Engine.PROCESS:
             raise NoTables("--out holds Spark's tables: leave it out, or judge with --engine spark")
+        if spark == "--master" and asked == Engine.PROCESS:
+            raise NoTables("--master is Spark's, and this is judged in this process: leave it out")
         return Choice(Engine(asked), "--engine")
     if tables or spark:
         return Choice(Engine.SPARK, spark or "--out")
     size = sum(path.stat().st_size for path in paths)
     if size < LARGE_BYTES:
-        return Choice(Engine.PROCESS, f"{size / 1e6:,.1f} MB; Spark from {LARGE_BYTES / 1e6:,.0f} MB")
+        return Choice(Engine.PROCESS, f"{_size(size)}; Spark from {LARGE_BYTES / 1e6:,.0f} MB")
     if find_spec("pyspark") is None:
-        return Choice(Engine.PROCESS, f"{size / 1e6:,.1f} MB; purgatorio[spark] is not installed")
-    return Choice(Engine.SPARK, f"{size / 1e6:,.1f} MB")
+        return Choice(Engine.PROCESS, f"{_size(size)}; purgatorio[spark] is not installed")
+    return Choice(Engine.SPARK, _size(size))
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} kB"
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,3 +245,10 @@ def test_a_lake_of_something_else(tmp_path: Path) -> None:
     lake.write_arrow("gold/verdicts", pa.table({"clause": ["T1"]}))
     with pytest.raises(BadResults):
         of_lake(tmp_path)
+
+
+def test_what_is_left_out_names_an_option_that_the_command_has() -> None:
+    """`... more causes: use --verbose`, and it is there."""
+    shown = CliRunner().invoke(purgatorio, ["report", "--help"]).output
+    assert "--verbose" in shown
+    assert "--json" in shown

@@ -129,7 +129,7 @@ def test_the_summary_is_the_golden_one(golden: Golden) -> None:
         Verdict.INVALID_TRACE,
         5,
         {},
-        (f"1 broken line(s), first {broken}",),
+        (f"1 broken line, first {broken}",),
     )
     runs = (first.judge(), second.judge(), quiet.judge(), cut)
     text = printed(CheckResult(runs, 1, (broken,)), {**first.examples(), **second.examples()}, verbose=True)

@@ -206,7 +206,7 @@ def test_an_event_that_comes_twice_makes_the_run_invalid(tmp_path: Path, cuts: S
     seen = watched(tmp_path, replace(facts, events=twice.num_rows), twice, cuts)
     assert expected.verdict != "INVALID_TRACE"
     assert seen.result.verdict == "INVALID_TRACE"
-    assert "3 broken line(s), first drawn: 3 event(s) with an i that an earlier one has" in str(
+    assert "3 broken lines, first drawn: 3 event(s) with an i that an earlier one has" in str(
         seen.result.problems
     )
     assert seen.followed.repeated == 3

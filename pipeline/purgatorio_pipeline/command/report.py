@@ -59,6 +59,7 @@ input, 3 unknown.
 @click.option("--junit", "junit_", type=_FILE, help="Write JUnit XML of the runs.")
 @click.option("--sarif", "sarif_", type=_FILE, help="Write SARIF 2.1.0 of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+@click.option("--verbose", is_flag=True, help="All runs and causes, and what was skipped, and why.")
 def command(
     sources: tuple[str, ...],
     html: Path | None,
@@ -66,6 +67,7 @@ def command(
     junit_: Path | None,
     sarif_: Path | None,
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """Put together what is known of SOURCES: verdicts, counterexamples, outcomes of scenarios, known bugs by layer."""
     try:
@@ -101,15 +103,15 @@ def command(
     if as_json:
         click.echo(json.dumps(found.as_json(), ensure_ascii=False))
     else:
-        _tell(Console(), found)
+        _tell(Console(), found, verbose=verbose)
         if html is not None:
             click.echo(f"report: {html}")
     sys.exit(EXIT_STATUS[found.verdict])
 
 
-def _tell(console: Console, found: Gathered) -> None:
+def _tell(console: Console, found: Gathered, *, verbose: bool) -> None:
     if found.judged.result.runs:
-        print_check(console, found.judged.result, found.judged.examples)
+        print_check(console, found.judged.result, found.judged.examples, verbose=verbose)
     told = [one for one in found.outcomes.scenarios if one.verdict is not Verdict.PASS]
     for one in told[:SCENARIOS_SHOWN]:
         forbidden = f", {one.forbidden:,} forbidden" if one.forbidden else ""

@@ -229,7 +229,9 @@ def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[s
             f"profile {facts.header.profile!r} is not known: use one that `purgatorio check --profiles` lists"
         )
     if facts.broken:
-        problems.append(f"{facts.broken} broken line(s), first {facts.first_broken}")
+        problems.append(
+            f"{facts.broken:,} broken line{'' if facts.broken == 1 else 's'}, first {facts.first_broken}"
+        )
     if facts.cut is not None:
         problems.append(
             f"{facts.cut}: what comes before it is judged, the rest is unknown; record to the end"

@@ -233,7 +233,8 @@ def _problems(trace: WireTrace) -> list[str]:
     if trace.header is None:
         problems.append("no usable header: line 1 of a trace is its header, see docs/wire.md")
     if trace.broken_count:
-        problems.append(f"{trace.broken_count} broken line(s), first {trace.broken[0]}")
+        plural = "" if trace.broken_count == 1 else "s"
+        problems.append(f"{trace.broken_count:,} broken line{plural}, first {trace.broken[0]}")
     if trace.cut is not None:
         problems.append(f"{trace.cut}: what comes before it is judged, nothing of it is PASS")
     elif trace.end is None and trace.header is not None:

@@ -151,7 +151,7 @@ async def look_at(
             values = {"client_software_name": "purgatorio", "client_software_version": "1"}
             got = await conn.send("api_versions", version, values).within(LOOK_SECONDS)
         except NoAnswer as silent:
-            raise NoBroker(f"{address}: {said or silent}") from silent
+            raise NoBroker(f"{address}: {said}" if said else str(silent)) from silent
         keys = None if got.body is None else got.body.get("api_keys")
         offered = {
             API_NAMES.get(number_of(one, "api_key"), f"api-{number_of(one, 'api_key')}"): (
