@@ -134,7 +134,9 @@ def test_the_engine_goes_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert choose_engine(None, [trace], spark="--master").engine is Engine.SPARK
     with pytest.raises(NoTables):
         choose_engine("process", [trace], tables=True)
+    with pytest.raises(NoTables, match="--master is Spark's"):
+        choose_engine("process", [trace], spark="--master")
     monkeypatch.setattr(judging, "LARGE_BYTES", 100)
     assert choose_engine(None, [trace]).engine is Engine.SPARK
     monkeypatch.setattr(judging, "find_spec", lambda name: None)
-    assert str(choose_engine(None, [trace])) == "in this process (0.0 MB; purgatorio[spark] is not installed)"
+    assert str(choose_engine(None, [trace])) == "in this process (0.1 kB; purgatorio[spark] is not installed)"
