@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from purgatorio import (
+    ActionQueue,
     ActionTask,
     DelayedOperation,
     HashedWheel,
@@ -18,6 +20,7 @@ from purgatorio import (
     TimerTask,
 )
 from purgatorio.faults import ContainFaults
+from purgatorio.sync import Lock
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.probe import Probe
@@ -28,6 +31,7 @@ __all__ = [
     "HEAP",
     "PURGATORIES",
     "WHEEL",
+    "grouped_purgatory",
     "hashed_wheel",
     "heap_timer",
     "intrusive_timer",
@@ -194,6 +198,49 @@ class AnyPurgatory:
     def gauges(self) -> tuple[int, int]:
         now = self.purgatory.gauges()
         return now.purgatory_size, now.num_delayed_operations
+
+
+class GroupedOperation(ProbedOperation):
+    """One whose answer needs the locks of its keys' groups, one after the other."""
+
+    groups: Callable[[str], Lock]
+
+    def on_complete(self) -> None:
+        for key in self.probe.keys:
+            with self.groups(key):
+                pass
+        super().on_complete()
+
+
+class GroupedPurgatory(AnyPurgatory):
+    """A purgatory as Kafka's coordinators have it: each key is a group with a lock. Who changes a group has its lock,
+    and puts the check of its key on an `ActionQueue`, run when the lock is back."""
+
+    def __init__(self, promise: Promise) -> None:
+        super().__init__(promise)
+        self.locks: dict[str, Lock] = {}
+
+    def group(self, key: str) -> Lock:
+        return self.locks.setdefault(key, threading.RLock())
+
+    def register(self, probe: Probe) -> bool:
+        operation = GroupedOperation(probe, self.dialect)
+        operation.groups = self.group
+        self.operations[probe] = operation
+        done = self.purgatory.try_complete_else_watch(operation, probe.keys)
+        self.executor.run_all()
+        return done
+
+    def check(self, key: str) -> int:
+        actions, completed = ActionQueue(), list[int]()
+        with self.group(key):
+            actions.add(lambda: completed.append(self.purgatory.check_and_complete(key)))
+        actions.run_all()
+        return sum(completed)
+
+
+def grouped_purgatory(promise: Promise) -> GroupedPurgatory:
+    return GroupedPurgatory(promise)
 
 
 def purgatory(promise: Promise) -> AnyPurgatory:

@@ -9,17 +9,22 @@ Nothing is asked but what a stranger has: the example of the protocol, the adapt
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
-import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
+from purgatorio import ActionQueue, DelayedOperation, Purgatory
+from purgatorio.sync import Lock
 from purgatorio_spec.check import check_files
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.hunt import stress_hunt
@@ -51,11 +56,15 @@ CLASSES: Final[Sequence[tuple[str, tuple[int, ...]]]] = (
     ("a cancelled timer stays or runs", (51, 52, 83)),
     ("wrong count of timers", (49, 84)),
     ("level above made twice", (53,)),
-    ("deadlock, livelock", (6, 7, 13)),
+    ("deadlock, livelock", (6, 7, 9, 10, 13, 17, 18)),
     ("sleeps too long, or not at all", (45, 58, 60, 79, 80, 88)),
     ("the reaper dies", (34,)),
 )
 """By what breaks; the numbers are those of docs/kill-matrix.md."""
+
+OF_GROUPS: Final = (9, 10, 17, 18)
+"""One change in four places of use: what is put on an `ActionQueue` runs at once. It shows where keys have groups with
+locks, so there the reference is driven as Kafka's coordinators use it."""
 
 PATHS: Final = ("plugin", "protocol, virtual", "protocol, real", "gates", "races", "explorer")
 
@@ -104,7 +113,8 @@ def plugged(mutant: Mutant) -> str:
             if outcome.verdict is Verdict.VIOLATED
         }
         # Tasks move in the timer of a purgatory too, and its calls are what a stranger has.
-        races = outcomes(mutant.dialect, races=RACES)
+        name = f"{mutant.dialect}, groups" if mutant.number in OF_GROUPS else mutant.dialect
+        races = outcomes(name, races=RACES)
         found |= {case.split("/")[0] for case, one in races.items() if one.verdict is Verdict.VIOLATED}
         if any("hang" in one.text for one in races.values() if one.verdict is Verdict.INVALID_TRACE):
             found.add("hang")
@@ -141,8 +151,49 @@ def serve(number: int) -> None:
     """The example with the mutant inside."""
     mutant = MUTANTS[number]
     sys.argv = [str(EXAMPLE), mutant.dialect]
+    spec = importlib.util.spec_from_file_location("example", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    if number in OF_GROUPS:
+        put_under_groups(example)
     with mutant.applied(), suppress(KeyboardInterrupt):
-        runpy.run_path(str(EXAMPLE), run_name="__main__")
+        example.main()
+
+
+def put_under_groups(example: ModuleType) -> None:
+    """Give every key of the example a group with a lock, as `reference_adapters.GroupedPurgatory` has it."""
+    locks = defaultdict[Hashable, Lock](threading.RLock)
+    keys_of: dict[DelayedOperation, Sequence[Hashable]] = {}
+    made, on_complete = example.Subject.made, example.Operation.on_complete
+
+    def grouped(self: object, call: dict[str, object]) -> object:
+        if call["m"] != "check":
+            return made(self, call)
+        actions, answers = ActionQueue(), list[object]()
+        with locks[call["key"]]:
+            actions.add(lambda: answers.append(made(self, call)))
+        actions.run_all()
+        return answers[0]
+
+    class Grouped(Purgatory[DelayedOperation]):
+        def try_complete_else_watch(self, operation: DelayedOperation, keys: Sequence[Hashable]) -> bool:
+            keys_of[operation] = keys
+            return super().try_complete_else_watch(operation, keys)
+
+    def completing(self: DelayedOperation) -> None:
+        for key in keys_of[self]:
+            with locks[key]:
+                pass
+        on_complete(self)
+
+    for place, name, instead in (
+        (example.Subject, "made", grouped),
+        (example.Operation, "on_complete", completing),
+        (example, "Purgatory", Grouped),
+    ):
+        setattr(place, name, instead)
 
 
 def measured_apart(number: int) -> dict[str, str]:

@@ -24,6 +24,7 @@ from reference_adapters import (
     NS_PER_MS,
     PURGATORIES,
     WHEEL,
+    grouped_purgatory,
     hashed_wheel,
     heap_timer,
     intrusive_timer,
@@ -39,6 +40,9 @@ def subject(name: str) -> tuple[str, Subject]:
     if name in ("pending-flag", "locked"):
         (promise,) = [promise for promise in PURGATORIES if promise.profile == name]
         return "purgatory", purgatory_subject(promise, purgatory)
+    if name.endswith(", groups"):
+        (promise,) = [promise for promise in PURGATORIES if f"{promise.profile}, groups" == name]
+        return "purgatory", purgatory_subject(promise, grouped_purgatory)
     timers = {
         "wheel": (WHEEL, wheel),
         "fine-wheel": (FINE_WHEEL, wheel),
@@ -106,7 +110,7 @@ def test_a_known_bug_fails_its_clause(number: int, name: str, clause: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pending-flag", "locked", "wheel", "intrusive", "heap"])
+@pytest.mark.parametrize("name", ["pending-flag", "locked", "locked, groups", "wheel", "intrusive", "heap"])
 def test_the_reference_passes_its_races(name: str) -> None:
     """Each clause has its occasions there, but for what a timer of one level has not."""
     found = outcomes(name, races=RACES)
