@@ -65,6 +65,8 @@ class Judged:
     table: pa.Table
     narrowed: Callable[[str], tuple[Judged, Narrow]] | None = None
     """For a clause that was violated: the part of the run that shows it."""
+    unfinished: str = ""
+    """What was not done for want of time: nothing that was kept is a PASS."""
 
     def example(self, clause: str, file: str) -> Counterexample:
         """The earliest violation of a clause that was violated, as it reads once the trace is in `file`."""

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
-from purgatorio_stress.conformance import case
+from purgatorio_stress.conformance import case, gated
+from purgatorio_stress.subject.child import ChildLimits
 
 pytest_plugins = ["pytester"]
 
@@ -388,3 +389,52 @@ def test_a_test_that_never_checks_fails(toy: pytest.Pytester) -> None:
     assert found.get("failed", 0) > 0
     assert found.get("passed", 0) == 0
     result.stdout.fnmatch_lines(["*check() was never called*"])
+
+
+STUCK = """
+import threading
+import pytest
+from purgatorio_stress.conformance.contract import Promise
+
+class Stuck:
+    '''Deaf to the second event of a key, while the first is under way.'''
+
+    def __init__(self):
+        self.lock, self.waiting = threading.Lock(), {}
+
+    def register(self, probe):
+        for key in probe.keys:
+            self.waiting.setdefault(key, []).append(probe)
+        return False
+
+    def check(self, key):
+        with self.lock:
+            self.lock.acquire()
+
+    def force(self, probe):
+        return probe.force_complete(lambda: True)
+
+    def advance(self, by_ns):
+        pass
+
+@pytest.fixture
+def purgatorio_purgatory():
+    return lambda promise: Stuck()
+
+LACKS = dict.fromkeys(("cancel-for-key", "gauges", "raising", "timer", "expiry", "callbacks"), "it is a stub")
+
+@pytest.mark.purgatorio(kind="purgatory", promises=[Promise("locked", tick_ns=1_000_000, lacks=LACKS)])
+def test_conformance(purgatorio_case):
+    purgatorio_case.check()
+"""
+
+
+def test_a_thread_that_never_comes_back_fails_its_race_in_time(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process it cannot be ended; the test is, and says what was not answered."""
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
+    pytester.makepyfile(test_stuck=STUCK)
+    result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*cannot be judged: subject: hang: silent for 0.3 s, with call*check*"])

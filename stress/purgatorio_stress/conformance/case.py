@@ -224,6 +224,9 @@ class Case:
                 why = visible(judged.broken_off, TEXT_LIMIT)
                 text = f"{self.clause}  cannot be judged: {why}"
                 return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
+        unfinished = [judged.unfinished for _, judged in runs if judged.unfinished]
+        if unfinished and Verdict.SKIPPED not in reasons:
+            return Outcome(Verdict.UNKNOWN, occasions, unfinished[0])
         if Verdict.SKIPPED in reasons:
             return Outcome(Verdict.SKIPPED, occasions, reasons[Verdict.SKIPPED])
         if Verdict.UNKNOWN in reasons:

@@ -27,7 +27,7 @@ from purgatorio_stress.conformance.in_process import (
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.gate_program import GateProgram, Inside
-from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, play_of
+from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, play_of, unfinished
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.talk import Listener, Talk
 from purgatorio_stress.protocol.virtual_time import VirtualClock
@@ -103,11 +103,11 @@ def play(program: GatedProgram, under: Under) -> Judged:
     """Play all of it, and judge the trace."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{program.name}.jsonl"
-        plays, why = _played(program, under, path)
+        plays, why, left_out = _played(program, under, path)
         result = check_files([path]).runs[0]
         # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
         whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
-    return replace(whole, narrowed=partial(_narrowed, program, under, whole, plays))
+    return replace(whole, narrowed=partial(_narrowed, program, under, whole, plays), unfinished=left_out)
 
 
 def _played(
@@ -116,8 +116,8 @@ def _played(
     path: Path,
     only: PlayedOrder | None = None,
     listener: Listener | None = None,
-) -> tuple[list[PlayedOrder], str]:
-    """The plays; and why they broke off, or nothing."""
+) -> tuple[list[PlayedOrder], str, str]:
+    """The plays; why they broke off, and what was cut short, or nothing."""
     clock = VirtualClock()
     recorder = Recorder(clock)
     description = under.description
@@ -139,7 +139,7 @@ def _played(
             talk = Talk(peer, talked, _LIMITS, listener, recording.flush)
             run = GatedRun(talk, description, under.part, clock)
             wants_steps = program.name == "steps"
-            run.drive(
+            orders = run.drive(
                 _silent,
                 only,
                 orders=not wants_steps,
@@ -147,10 +147,10 @@ def _played(
                 leaving_out=partial(_lacking, under.promise),
             )
     except SubjectFailed as failure:
-        return [] if run is None else run.plays, str(failure)
+        return [] if run is None else run.plays, str(failure), ""
     finally:
         peer.close()
-    return run.plays, ""
+    return run.plays, "", unfinished(orders)
 
 
 def _narrowed(
@@ -168,7 +168,7 @@ def _narrowed(
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{program.name}.jsonl"
-            _, why = _played(program, under, path, plays[number - 1], note)
+            _, why, _ = _played(program, under, path, plays[number - 1], note)
             again = judge_file(path, program.name, why)
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:
             return again, TalkedProgram(plays[number - 1].program, tuple(talk[:_SHOWN]))

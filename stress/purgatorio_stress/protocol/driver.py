@@ -18,7 +18,7 @@ from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
-from purgatorio_stress.protocol.gates import GatedRun, Orders, PlayedOrder
+from purgatorio_stress.protocol.gates import GatedRun, Orders, PlayedOrder, unfinished
 from purgatorio_stress.protocol.message import STEP, Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
@@ -214,6 +214,7 @@ class CommandSubject:
             gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None)
             self.account.plays = gated.plays
             self.account.orders = gated.drive(lambda _: None, self.account.only)
+            self.account.left_out = unfinished(self.account.orders)
             talk.finish()
             return
         if self.mode == "real-free":
@@ -280,7 +281,7 @@ class CommandSubject:
         if self.limits is not None:
             return self.limits
         if self.mode.endswith(("-gates", "-free")):
-            return ChildLimits(total_s=600.0)
+            return ChildLimits(total_s=900.0)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
             total_s=120.0 + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)

@@ -50,13 +50,14 @@ from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["GatedRun", "Orders", "PlayedOrder", "play_of"]
+__all__ = ["GatedRun", "Orders", "PlayedOrder", "play_of", "unfinished"]
 
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _EXPIRY_LATE_S: Final = 1.0
+_SHARE_LEAST_S: Final = 1.0
 _STEPS_MOST: Final = 2_000
 _STOPS_MOST: Final = 500
 """So often a play is stopped at most; a subject that comes to its gates more often goes in circles."""
@@ -91,6 +92,12 @@ class PlayedOrder:
     stop: Stop | None = None
 
 
+def unfinished(orders: Sequence[Orders]) -> str:
+    """What of the programs was cut short, or nothing."""
+    names = dict.fromkeys(one.program.name for one in orders if not one.skipped and not one.complete)
+    return f"orders or steps of {', '.join(names)}: the time was up, or too many" if names else ""
+
+
 def play_of(operation: str) -> int | None:
     """The number of the play that an operation, task or key belongs to, by its name."""
     number = operation.partition("-")[0].removeprefix("p")
@@ -110,7 +117,7 @@ Act = Callable[[], None]
 
 class GatedRun:
     """One run with gates. `clock`: the driver's, in virtual time; None in real time. `plays_most`: of each program.
-    `program_s`: for the steps of one."""
+    `steps_s`: for the steps of all."""
 
     def __init__(
         self,
@@ -120,10 +127,10 @@ class GatedRun:
         clock: VirtualClock | None,
         *,
         plays_most: int = 1_000,
-        program_s: float = 10.0,
+        steps_s: float = 240.0,
         until_s: float = float("inf"),
     ) -> None:
-        self._program_s = program_s
+        self._steps_s = steps_s
         self._talk = talk
         self._description = description
         self._part = part
@@ -189,22 +196,27 @@ class GatedRun:
     def _all_steps(self, programs: Sequence[GateProgram], only: PlayedOrder | None) -> list[Orders]:
         """Each call of the programs without volleys stopped at each of its steps."""
         found: list[Orders] = []
+        left = len(programs)
+        until_s = min(self._until_s, time.monotonic() + self._steps_s)
         self._start((STEP,) if self._clock is not None else (STEP, "timer_fire"))
         for program in programs:
+            left -= 1
             if program.steps(self._description, virtual=self._clock is not None) is not None:
                 continue
             if only is not None:
                 if only.stop is not None:
                     self._stopped_at(program, only.stop)
                 continue
-            found.append(self._steps_of(program))
+            # What one does not use of its share is the next one's.
+            share_s = (until_s - time.monotonic()) / (left + 1)
+            found.append(self._steps_of(program, time.monotonic() + max(share_s, _SHARE_LEAST_S)))
             if "gauge" in self._description.capabilities:
                 self._play_to_the_end([Gauge()])
         self._come_to_rest()
         return found
 
-    def _steps_of(self, program: GateProgram) -> Orders:
-        plays, until_s = 0, min(self._until_s, time.monotonic() + self._program_s)
+    def _steps_of(self, program: GateProgram, until_s: float) -> Orders:
+        plays = 0
         for lane, calls in enumerate(program.lanes):
             for place, call in enumerate(calls):
                 step = 0
