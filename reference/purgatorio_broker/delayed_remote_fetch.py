@@ -21,7 +21,7 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.meter import ExpirationMeter
-from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.partition import NOTHING_READ, ReadRecords
 from purgatorio_broker.runtime import Runtime
 
 __all__ = ["DelayedRemoteFetch", "RemoteRead"]
@@ -89,5 +89,5 @@ def _answer(local: FetchResult, future: Deferred[ReadRecords] | None) -> FetchRe
     if outcome is None or local.error is not Error.NONE:
         return local
     if outcome.value is None:
-        return FetchResult(Error.UNKNOWN_SERVER_ERROR, ReadRecords((), None, None))
+        return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
     return FetchResult(Error.NONE, outcome.value)

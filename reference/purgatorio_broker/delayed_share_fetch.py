@@ -40,10 +40,10 @@ from purgatorio_broker.fetch_request import FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Record
 from purgatorio_broker.offset import OffsetMetadata
-from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.partition import NOTHING_READ, ReadRecords
 from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.share_holding import Held, LateAnswer, ReadHere, ReadingHere, ReadingRemotely
-from purgatorio_broker.share_log import NOTHING_READ, ShareLog, ShareReads
+from purgatorio_broker.share_log import ShareLog, ShareReads
 from purgatorio_broker.share_partition import SharePartition
 
 __all__ = ["DelayedShareFetch", "ShareFetchCallback", "ShareResult", "ShareSurroundings"]

@@ -21,7 +21,7 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, Record
 from purgatorio_broker.offset import OffsetMetadata
 
-__all__ = ["Appended", "EnoughReplicas", "Isolation", "LogEnds", "Partition", "ReadRecords"]
+__all__ = ["NOTHING_READ", "Appended", "EnoughReplicas", "Isolation", "LogEnds", "Partition", "ReadRecords"]
 
 
 class Isolation(Enum):
@@ -77,6 +77,10 @@ class ReadRecords:
     def size_bytes(self) -> int:
         """The bytes of the records."""
         return sum(record.size_bytes for record in self.records)
+
+
+NOTHING_READ = ReadRecords((), None, None)
+"""What a read that failed, or was not made, found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPar
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.meter import ExpirationMeter
-from purgatorio_broker.partition import EnoughReplicas, Partition, ReadRecords
+from purgatorio_broker.partition import NOTHING_READ, EnoughReplicas, Partition
 from purgatorio_broker.replica_table import ReplicaTable
 from purgatorio_broker.runtime import Runtime
 
@@ -34,8 +34,6 @@ __all__ = ["ReplicaManager"]
 
 Check = Callable[[TopicPartition], int]
 """Tries what waits for a partition; returns how many this completed."""
-
-_NOTHING_READ = ReadRecords((), None, None)
 
 
 class ReplicaManager:
@@ -338,7 +336,7 @@ class ReplicaManager:
                 leader_only=params.leader_only, at_least_one=at_least_one and not held_back,
             )  # fmt: skip
         except BrokerError as refused:
-            return FetchResult(refused.error, _NOTHING_READ)
+            return FetchResult(refused.error, NOTHING_READ)
         return FetchResult(Error.NONE, data)
 
     def _note_follower(

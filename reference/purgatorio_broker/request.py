@@ -21,7 +21,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
-from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.partition import NOTHING_READ
 from purgatorio_broker.replica_manager import ReplicaManager
 
 __all__ = ["Client", "Connection", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
@@ -137,9 +137,9 @@ class RequestLayer:
         accepted = {p: request for p, request in partitions.items() if refused[p] is Error.NONE}
 
         def respond(results: Mapping[TopicPartition, FetchResult]) -> None:
-            nothing = ReadRecords((), None, None)
             merged = {
-                p: results[p] if p in results else FetchResult(error, nothing) for p, error in refused.items()
+                p: results[p] if p in results else FetchResult(error, NOTHING_READ)
+                for p, error in refused.items()
             }
             connection.send(FetchResponse(merged))
 

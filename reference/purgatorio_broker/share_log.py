@@ -15,11 +15,9 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.offset import OffsetMetadata
-from purgatorio_broker.partition import Isolation, Partition, ReadRecords
+from purgatorio_broker.partition import NOTHING_READ, Isolation, Partition, ReadRecords
 
-__all__ = ["NOTHING_READ", "ReplicaShareLog", "ShareLog", "ShareRead", "ShareReads", "Tier"]
-
-NOTHING_READ = ReadRecords((), None, None)
+__all__ = ["ReplicaShareLog", "ShareLog", "ShareRead", "ShareReads", "Tier"]
 
 
 @dataclass(frozen=True, slots=True)

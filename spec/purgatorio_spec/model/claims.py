@@ -237,7 +237,7 @@ def _watch_list_claim(claim: str, checkers: int) -> Claim:
 
 
 def _list_twin(flaw: lists.ListFlaw, checkers: int) -> Twin:
-    return _twin(flaw.value, lists.NO_LOST, lambda: lists.watch_list(flaw, checkers))
+    return _twin(flaw.value, protocol.NO_LOST, lambda: lists.watch_list(flaw, checkers))
 
 
 def _lock_claim(index: int, story: LockStory) -> Claim:

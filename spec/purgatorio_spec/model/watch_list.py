@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from purgatorio_spec.known_bugs import bug_name
+from purgatorio_spec.model.completion import NO_LOST
 from purgatorio_spec.model.packed import (
     END,
     Bits,
@@ -22,7 +23,6 @@ from purgatorio_spec.model.packed import (
 )
 from purgatorio_spec.model.shape import Model, Step
 
-NO_LOST = "O4 ready at the end means completed"
 NO_ORPHAN = "P1 no operation sits in a list that its key does not lead to"
 
 

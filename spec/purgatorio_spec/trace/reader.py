@@ -1,7 +1,7 @@
 """Reading a trace file as a stream of Arrow batches, with everything that is wrong with it on record.
 
 `TraceReader` holds one block at a time, so 20 million events never are 20 million Python objects. It judges nothing:
-it tells the events apart from what is broken, and says in `TraceReader.ending` how the file ended.
+it tells the events apart from what is broken, and `end` and `cut` say how the file ended.
 """
 
 from __future__ import annotations
