@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 import xml.etree.ElementTree as ET
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from purgatorio_stress.conformance import case, gated
+from purgatorio_stress.protocol import gates
 from purgatorio_stress.subject.child import ChildLimits
 
 pytest_plugins = ["pytester"]
@@ -438,3 +440,22 @@ def test_a_thread_that_never_comes_back_fails_its_race_in_time(
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(["*cannot be judged: subject: hang: silent for 0.3 s, with call*check*"])
+
+
+def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never silent, and comes to callbacks again and again: there it ends."""
+    monkeypatch.setattr(gates, "_SAID_MOST", 300)
+    endless = STUCK.replace(
+        "self.lock.acquire()", "while True: self.waiting[key][0].try_complete(lambda: False)"
+    )
+    assert endless != STUCK
+    pytester.makepyfile(test_endless=endless)
+    before = set(threading.enumerate())
+    result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*hang: said 300 lines in one play, and goes in circles*"])
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=10.0)
+        assert not thread.is_alive()

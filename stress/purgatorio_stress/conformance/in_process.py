@@ -3,7 +3,8 @@
 Lanes are threads of this process. The operation that the purgatory gets is made here, so its callbacks report and stop
 without anything from the user. A step is a line of any code that is neither Python's own nor the suite's.
 
-A thread that never comes back cannot be ended: it is a daemon, and stays until the process ends.
+A thread that turns for ever ends at its next callback. One that waits for ever cannot be ended: it is a daemon, and
+stays until the process ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -133,8 +134,9 @@ class InProcess:
             self._lanes[lane].put(call)
 
     def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
-        while (call := calls.get()) is not None:
-            self._answer(call)
+        with suppress(_Over):
+            while (call := calls.get()) is not None:
+                self._answer(call)
 
     def _answer(self, call: Call) -> None:
         """Make the call on this thread, and answer it."""
@@ -179,8 +181,13 @@ class InProcess:
         self._lanes = {}
 
 
+class _Over(BaseException):
+    """Ends a thread of the suite that turns for ever, once its run is over: no `except Exception` keeps it."""
+
+
 class Stage:
-    """Where the threads of one run speak and stand. After `close` nobody is heard any more, and nobody stands."""
+    """Where the threads of one run speak and stand. After `close` nobody is heard any more, and nobody stands; a thread
+    of the suite that comes to a callback then ends."""
 
     def __init__(
         self,
@@ -258,6 +265,8 @@ class Stage:
         return self._told(f, operation, act, lambda result: {"out": int(result)})
 
     def _told(self, f: str, operation: str, act: Callable[[], T], says: Callable[[T], Fields]) -> T:
+        if self._closed and getattr(self._here, "call", None) is not None:
+            raise _Over
         self.event("enter", f=f, id=operation)
         try:
             result = act()

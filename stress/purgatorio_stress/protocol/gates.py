@@ -43,6 +43,7 @@ from purgatorio_stress.protocol.message import (
     Quiesce,
     Ready,
     Register,
+    Said,
     Start,
 )
 from purgatorio_stress.protocol.talk import Talk
@@ -57,6 +58,7 @@ _FAR_REAL_NS: Final = 5_000 * MS
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _EXPIRY_LATE_S: Final = 1.0
+_SAID_MOST: Final = 20_000
 _SHARE_LEAST_S: Final = 1.0
 _STEPS_MOST: Final = 2_000
 _STOPS_MOST: Final = 500
@@ -141,6 +143,7 @@ class GatedRun:
         self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
         self._late_ns = (description.late_ns or 0) + 2 * tick_ns
         self._slowest_s = 0.0
+        self._said = 0
         self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
@@ -236,12 +239,13 @@ class GatedRun:
             self._come_to_rest()
             self._start((STEP,))
         self._played += 1
+        self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         play = _Play(self, program, self._played)
         self._play_to_the_end(play.before)
         for place in range(stop.place + 1):
             while not play.can_call(stop.lane) and self._talk.conversation.loose():
-                self._talk.hear_on()
+                self._hear_on()
             if play.can_call(stop.lane):
                 play.make(stop.lane, stop.step if place == stop.place else None)
             self.settle(play)
@@ -257,7 +261,7 @@ class GatedRun:
             if waiting:
                 play.make(waiting[0])
             elif self._talk.conversation.loose():
-                self._talk.hear_on()
+                self._hear_on()
             else:
                 break
         self.plays.append(PlayedOrder(program.name, (), stop))
@@ -286,6 +290,7 @@ class GatedRun:
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
         self._played += 1
+        self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         play = _Play(self, program, self._played)
         self._play_to_the_end(play.before)
@@ -294,7 +299,7 @@ class GatedRun:
             acts = play.acts()
             if not acts and self._talk.conversation.loose():
                 # Nobody is held, so whatever still runs comes somewhere.
-                self._talk.hear_on()
+                self._hear_on()
                 self.settle(play)
                 continue
             if not acts:
@@ -327,7 +332,7 @@ class GatedRun:
                 self._go_in_circles(stops)
                 self.go(standing)
             elif self._talk.conversation.loose():
-                self._talk.hear_on()
+                self._hear_on()
             else:
                 return
 
@@ -336,6 +341,22 @@ class GatedRun:
             raise self._talk.failed(
                 "hang", f"came to its gates {stops} times in one play, and goes in circles"
             )
+
+    def _hear(self, within_s: float) -> Said | None:
+        """See `Talk.hear`."""
+        self._count_what_is_said()
+        return self._talk.hear(within_s)
+
+    def _hear_on(self) -> None:
+        """See `Talk.hear_on`."""
+        self._count_what_is_said()
+        self._talk.hear_on()
+
+    def _count_what_is_said(self) -> None:
+        """A call that never ends may say something all the time, and is never silent."""
+        self._said += 1
+        if self._said > _SAID_MOST:
+            raise self._talk.failed("hang", f"said {_SAID_MOST:,} lines in one play, and goes in circles")
 
     def settle(self, play: _Play) -> None:
         """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
@@ -349,7 +370,7 @@ class GatedRun:
             if not talked.loose():
                 return
             asked_s = time.monotonic()
-            if self._talk.hear(self._quiet_s()) is None:
+            if self._hear(self._quiet_s()) is None:
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
@@ -366,7 +387,7 @@ class GatedRun:
         """Let the threads go on, together; heard once the subject has taken note."""
         number = self._talk.ask(Go(tuple(hold.number for hold in holds)))
         while self._talk.conversation.is_open(number):
-            self._talk.hear_on()
+            self._hear_on()
 
     def wait_until(self, call: Until, lane: int, delay_ns: int, step: int | None) -> None:
         """Let virtual time come near the deadline of an operation or task."""
@@ -385,7 +406,7 @@ class GatedRun:
         while operation in talked.settled.pending and time.monotonic() < until_s:
             if any(hold.f == "timer_fire" and hold.id == operation for hold in talked.holds.values()):
                 return
-            self._talk.hear(min(0.05, until_s - time.monotonic()))
+            self._hear(min(0.05, until_s - time.monotonic()))
 
     @property
     def talk(self) -> Talk:
@@ -399,6 +420,7 @@ class GatedRun:
 
     def _come_to_rest(self) -> None:
         """Past the last time-out, so that nothing can hide behind one that has not come."""
+        self._said = -_SAID_MOST * 10
         if self._clock is not None:
             for _ in range(3):
                 step_ns = self._delays.far_ns + self._late_ns
@@ -408,7 +430,7 @@ class GatedRun:
         else:
             until_s = time.monotonic() + (self._delays.far_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
             while time.monotonic() < until_s and self._talk.conversation.settled.pending:
-                if self._talk.hear(min(0.05, until_s - time.monotonic())) is not None:
+                if self._hear(min(0.05, until_s - time.monotonic())) is not None:
                     # As long as something comes the rest may come too: a slow machine has lost nothing.
                     until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
                 self._drain()
