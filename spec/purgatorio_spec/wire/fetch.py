@@ -186,6 +186,8 @@ class _Judge:
         one = self.one
         gap = one.wait_ms * MS or NO_WAIT_GAP_NS
         by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
+        if clause == "D1" and a.error == error:
+            return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
         promise = f"{_named(error)} at once:"
         if one.answer_t is None or by.held is not Held.KEPT:
             return timed(clause, f"{what}-waits", one, by, promise, one.t)

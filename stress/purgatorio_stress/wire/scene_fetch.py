@@ -147,14 +147,15 @@ async def ready_fetch(play: Play) -> None:
         end += 1
     for _ in range(3):
         await play.ask_all(play.fetch(reader, [(topic, 0, end)], max_wait_ms=wait, min_bytes=0))
-    for asked in (
-        play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=300),
-        play.fetch(reader, [(topic, 0, end)], max_wait_ms=0),
-        play.fetch(reader, [(topic, 0, end - 1)], max_wait_ms=0),
-        play.fetch(reader, [(topic, 0, end - 2)], max_wait_ms=0, min_bytes=100_000),
-        play.fetch(reader, [(topic, 0, 0)], max_wait_ms=0, min_bytes=0),
+    # One after the other: what is asked behind another request is not judged.
+    for offset, wait_ms, least in (
+        (0, wait, 300),
+        (end, 0, 1),
+        (end - 1, 0, 1),
+        (end - 2, 0, 100_000),
+        (0, 0, 0),
     ):
-        await play.ask_all(asked)
+        await play.ask_all(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=least))
 
 
 async def short_fetch(play: Play) -> None:
