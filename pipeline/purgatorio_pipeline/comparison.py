@@ -188,6 +188,7 @@ class Comparison:
     def as_json(self) -> Json:
         """The public shape."""
         return {
+            "kind": "compare",
             "verdict": str(self.verdict),
             "pairs": [pair.as_json() for pair in self.pairs],
             "only_before": [_run_json(run) for run in self.only_before],

@@ -68,6 +68,7 @@ class Gathered:
             bugs = {"asked": len(self.kills.rows), "survive": [row.number for row in self.kills.survivors]}
         return {
             **checked,
+            "kind": "report",
             "verdict": str(self.verdict),
             "scenarios": [asdict(one) for one in self.outcomes.scenarios],
             "unfinished": list(self.outcomes.unfinished),
@@ -124,22 +125,26 @@ class _Found:
         except orjson.JSONDecodeError:
             self.matrices.append(of_kept(_lines(held)))
             return
-        if "mutants" in shape:
-            self.matrices.append(of_mutants(shape))
-        elif "layers" in shape:
-            self.matrices.append(of_kept([shape]))
-        elif "runs" in shape and "jobs" not in shape:
-            self.checks.append(of_check(shape))
-        elif "rounds" in shape:
-            self.tables += of_stress(shape)
-        elif "scenario" in shape or "scenarios" in shape:
-            self.tables += of_explore(shape)
-        elif "jobs" in shape:
-            raise BadResults(
-                "the sums of a campaign: name its folder (--out) instead, which has the outcomes"
-            )
-        else:
-            raise BadResults(f"neither a trace nor results: known are {_KNOWN}")
+        match shape.get("kind"):
+            case "check":
+                self.checks.append(of_check(shape))
+            case "stress":
+                self.tables += of_stress(shape)
+            case "explore":
+                self.tables += of_explore(shape)
+            case "mutants":
+                self.matrices.append(of_mutants(shape))
+            case "mutant":
+                self.matrices.append(of_kept([shape]))
+            case "campaign":
+                raise BadResults(
+                    "the sums of a campaign: name its folder (--out) instead, which has the outcomes"
+                )
+            case kind:
+                said = "no `kind`" if kind is None else f"the kind {visible(str(kind), 60)!r}"
+                raise BadResults(
+                    f"neither a trace nor results that are read here ({said}): known are {_KNOWN}"
+                )
 
     def _campaign(self, place: Path) -> None:
         for file in sorted((place / "verdicts").glob("[!.]*.json")):

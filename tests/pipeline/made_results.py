@@ -17,7 +17,14 @@ def outcome(said: str, count: int, grade: str, clause: str = "", again: str = ""
 
 def stress_of(*scenarios: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A run of the harness."""
-    return {"verdict": "VIOLATED", "rounds": 1, "dropped": 0, "scenarios": list(scenarios), **more}
+    return {
+        "kind": "stress",
+        "verdict": "VIOLATED",
+        "rounds": 1,
+        "dropped": 0,
+        "scenarios": list(scenarios),
+        **more,
+    }
 
 
 def raced(
@@ -35,6 +42,7 @@ def raced(
 def explored(name: str = "two-events/locked", verdict: str = "UNKNOWN", **more: Any) -> dict[str, Any]:
     """A scenario under the explorer."""
     return {
+        "kind": "explore",
         "scenario": name, "verdict": verdict, "strategy": "random", "schedules": 50, "bound": "a sample",
         "limit": "50 schedules", "unreached": ["a mark"], "outcomes": [outcome("completed", 50, "acceptable")],
         "violations": [], **more,
@@ -49,6 +57,7 @@ def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:
 def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
     """A row of the matrix."""
     return {
+        "kind": "mutant",
         "number": number, "name": f"bug-{number}", "source": f"KAFKA-{number}", "scenario": "two-events/locked",
         "layers": layers,
     }  # fmt: skip
@@ -57,6 +66,7 @@ def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
 def mutants_of(*rows: dict[str, Any]) -> dict[str, Any]:
     """The whole matrix."""
     return {
+        "kind": "mutants",
         "mutants": list(rows),
         "equivalent": ["offer a bucket twice"],
         "not_applicable": [{"number": 43, "name": "no-counter", "reason": "there is no counter"}],

@@ -80,7 +80,8 @@ def test_one_page_of_everything(tmp_path: Path) -> None:
     stress = written(tmp_path / "stress.json", stress_of(raced()))
     one = written(tmp_path / "explore.json", explored())
     several = written(
-        tmp_path / "more.json", {"verdict": "UNKNOWN", "scenarios": [explored(), explored("b/c")]}
+        tmp_path / "more.json",
+        {"kind": "explore", "verdict": "UNKNOWN", "scenarios": [explored(), explored("b/c")]},
     )
     matrix = written(tmp_path / "mutants.json", mutants_of(bug(1, explorer=kill("O4"))))
     kept = tmp_path / "kept.jsonl"
@@ -194,19 +195,20 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("held", "said"),
     [
-        ("{}", "neither a trace nor results"),
+        ("{}", "neither a trace nor results that are read here (no `kind`)"),
+        ('{"kind": "watch"}', "the kind 'watch'"),
         ("", "it is empty; known are what `purgatorio stress`"),
         ("[1]", "it is no JSON object"),
         ('{"verdict": "PASS"', "it is no JSON"),
         ('{"a": 1}\n{"b": 2}\n', "'layers' of a bug is no JSON object"),
-        ('{"jobs": 3, "runs": 9}', "name its folder (--out) instead"),
-        ('{"mutants": [{"number": -1, "layers": {}}]}', "'number' is no whole number"),
+        ('{"kind": "campaign"}', "name its folder (--out) instead"),
+        ('{"kind": "mutants", "mutants": [{"number": -1, "layers": {}}]}', "'number' is no whole number"),
         (
-            '{"runs": [{"run": "x", "verdict": "PASS", "clauses": {"Z9": {"verdict": "PASS"}}}]}',
+            '{"kind": "check", "runs": [{"run": "x", "verdict": "PASS", "clauses": {"Z9": {"verdict": "PASS"}}}]}',
             "'Z9' is no clause",
         ),
-        ('{"mutants": []}', "hold no run, no scenario and no known bug"),
-        ('{"rounds": 0, "scenarios": []}', "hold no run, no scenario and no known bug"),
+        ('{"kind": "mutants", "mutants": []}', "hold no run, no scenario and no known bug"),
+        ('{"kind": "stress", "scenarios": []}', "hold no run, no scenario and no known bug"),
     ],
 )
 def test_what_it_cannot_read_it_says(held: str, said: str, tmp_path: Path) -> None:
@@ -252,3 +254,21 @@ def test_what_is_left_out_names_an_option_that_the_command_has() -> None:
     shown = CliRunner().invoke(purgatorio, ["report", "--help"]).output
     assert "--verbose" in shown
     assert "--json" in shown
+
+
+def test_every_document_says_its_kind(tmp_path: Path) -> None:
+    """So that whoever reads it need not guess from its keys."""
+    trace, explored_ = tmp_path / "t.jsonl", ["explore", "two-events", "--schedules", "3"]
+    trace.write_text(TRACE + END)
+    commands = {
+        "check": ["check", trace],
+        "compare": ["compare", trace, trace],
+        "convert": ["convert", trace, tmp_path / "t.parquet"],
+        "explore": explored_,
+        "stress": ["stress", "-s", "two-events", "--rounds", "8"],
+        "report": ["report", trace],
+        "claims": ["model", "C1"],
+    }
+    for kind, words in commands.items():
+        done = CliRunner().invoke(purgatorio, [*map(str, words), "--json"])
+        assert json.loads(done.stdout)["kind"] == kind, done.output

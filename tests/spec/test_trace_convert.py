@@ -172,5 +172,5 @@ def test_the_command_prints_one_json_object(tmp_path: Path) -> None:
     path = own_fields().write(tmp_path / "a.jsonl")
     run = CliRunner().invoke(command, [str(path), str(tmp_path / "b.parquet"), "--json"])
     assert run.exit_code == 0
-    assert run.stdout.startswith('{"verdict":"PASS",')
+    assert run.stdout.startswith('{"kind":"convert","verdict":"PASS",')
     assert '"events":3' in run.stdout

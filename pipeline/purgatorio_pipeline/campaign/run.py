@@ -59,6 +59,7 @@ class Campaign:
     def as_json(self) -> dict[str, object]:
         """Totals, failures and causes for machines; the rows are in the campaign's folder."""
         return {
+            "kind": "campaign",
             "verdict": str(self.verdict),
             "jobs": len(self.outcomes),
             "resumed": self.resumed,

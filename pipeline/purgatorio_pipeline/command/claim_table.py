@@ -41,7 +41,10 @@ def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool,
         verdict = Verdict.UNKNOWN
     if as_json:
         claims = [result.as_json() for result in results]
-        json.dump({"verdict": verdict.value, "seconds": round(seconds, 1), "claims": claims}, sys.stdout)
+        json.dump(
+            {"kind": "claims", "verdict": verdict.value, "seconds": round(seconds, 1), "claims": claims},
+            sys.stdout,
+        )
         sys.stdout.write("\n")
     else:
         _show(results, verdict, stories, seconds, _console())

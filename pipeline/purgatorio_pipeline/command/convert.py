@@ -51,6 +51,7 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
 
 def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:
     return {
+        "kind": "convert",
         "verdict": str(Verdict.PASS if result.valid else Verdict.INVALID_TRACE),
         "trace": str(trace),
         "out": str(out) if result.written else None,

@@ -51,7 +51,11 @@ def run_foreign(
     except CannotLoad as error:
         raise click.UsageError(str(error)) from None
     if as_json:
-        whole = {"verdict": str(explored.verdict), "scenarios": [explored.as_json()]}
+        whole = {
+            "kind": "explore-package",
+            "verdict": str(explored.verdict),
+            "scenarios": [explored.as_json()],
+        }
         click.echo(json.dumps(whole, ensure_ascii=False))
     else:
         for line in lines_of(explored):
@@ -69,7 +73,11 @@ def run_foreign_token(token: Token, as_json: bool) -> NoReturn:
         raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if broken else Verdict.PASS
     if as_json:
-        whole = {"verdict": str(verdict), "scenarios": [{**explored.as_json(), "verdict": str(verdict)}]}
+        whole = {
+            "kind": "explore-package",
+            "verdict": str(verdict),
+            "scenarios": [{**explored.as_json(), "verdict": str(verdict)}],
+        }
         click.echo(json.dumps(whole, ensure_ascii=False))
     else:
         click.echo(table(explored))

@@ -135,7 +135,13 @@ def _by_machine(count: int, seed: int, seconds: float, as_json_: bool) -> None:
                     )
     alive = sum(not fate.clause for fate in fates)
     if as_json_:
-        shape = {"seed": seed, "changes": len(fates), "alive": alive, "of": [one.as_json() for one in fates]}
+        shape = {
+            "kind": "mutants-machine",
+            "seed": seed,
+            "changes": len(fates),
+            "alive": alive,
+            "of": [one.as_json() for one in fates],
+        }
         click.echo(json.dumps(shape, ensure_ascii=False))
     else:
         click.echo(f"{len(fates) - alive} of {len(fates)} changes killed, {alive} alive")

@@ -78,7 +78,12 @@ def command(
             shutil.rmtree(folder, ignore_errors=True)
     verdict = worst(row.verdict for row in rows)
     if as_json:
-        shape = {"verdict": str(verdict), "machine": measured_on, "subjects": [row.as_json() for row in rows]}
+        shape = {
+            "kind": "subjects",
+            "verdict": str(verdict),
+            "machine": measured_on,
+            "subjects": [row.as_json() for row in rows],
+        }
         click.echo(json.dumps(shape, ensure_ascii=False))
     else:
         _tell(rows)

@@ -184,7 +184,12 @@ def _verdict(state: WatchState) -> Verdict:
 
 
 def _as_json(state: WatchState) -> dict[str, object]:
-    return {"verdict": str(_verdict(state)), "batch": state.batch, "runs": list(state.all_runs())}
+    return {
+        "kind": "watch",
+        "verdict": str(_verdict(state)),
+        "batch": state.batch,
+        "runs": list(state.all_runs()),
+    }
 
 
 def _tell(console: Console, news: News) -> None:

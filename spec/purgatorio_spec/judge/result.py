@@ -110,6 +110,7 @@ class CheckResult:
     def as_json(self) -> Json:
         """The public shape."""
         return {
+            "kind": "check",
             "verdict": str(self.verdict),
             "runs": [run.as_json() for run in self.runs],
             "quarantined": self.quarantined,

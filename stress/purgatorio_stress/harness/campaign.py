@@ -129,6 +129,7 @@ class StressResult:
     def as_json(self) -> dict[str, object]:
         """The shape of `purgatorio stress --json`."""
         return {
+            "kind": "stress",
             "verdict": str(self.verdict),
             "scenarios": [table.as_json() for table in self.tables],
             "dropped": self.dropped,

@@ -43,8 +43,9 @@ class MatrixRow:
     layers: Mapping[str, Kill]
 
     def as_json(self) -> dict[str, object]:
-        """One of the objects in `mutants`."""
+        """One of the objects in `mutants`, and a line of a file of kept rows."""
         return {
+            "kind": "mutant",
             "number": self.mutant.number,
             "name": self.mutant.name,
             "source": self.mutant.source,
@@ -216,6 +217,7 @@ def _seconds(rows: Iterable[MatrixRow], layer: str) -> float:
 def as_json(rows: list[MatrixRow]) -> dict[str, object]:
     """The shape of `purgatorio mutants --json`."""
     return {
+        "kind": "mutants",
         "mutants": [row.as_json() for row in rows],
         "equivalent": list(EQUIVALENT),
         "not_applicable": [
