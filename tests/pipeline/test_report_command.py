@@ -258,13 +258,13 @@ def test_what_is_left_out_names_an_option_that_the_command_has() -> None:
 
 def test_every_document_says_its_kind(tmp_path: Path) -> None:
     """So that whoever reads it need not guess from its keys."""
-    trace, explored_ = tmp_path / "t.jsonl", ["explore", "two-events", "--schedules", "3"]
+    trace = tmp_path / "t.jsonl"
     trace.write_text(TRACE + END)
-    commands = {
+    commands: dict[str, list[str | Path]] = {
         "check": ["check", trace],
         "compare": ["compare", trace, trace],
         "convert": ["convert", trace, tmp_path / "t.parquet"],
-        "explore": explored_,
+        "explore": ["explore", "two-events", "--schedules", "3"],
         "stress": ["stress", "-s", "two-events", "--rounds", "8"],
         "report": ["report", trace],
         "claims": ["model", "C1"],
