@@ -109,9 +109,10 @@ def explore(
     seed: int = 0,
     mutant: int = 0,
     patches: Sequence[Patch] = (),
+    races: bool = False,
 ) -> Explored:
-    """Explore one scenario, with a mutant inside if its number or somebody's patches are given. KeyError for unknown
-    names."""
+    """Explore one scenario, with a mutant inside if its number or somebody's patches are given. `races`: see
+    `ScenarioProgram`. KeyError for unknown names."""
     scenario = scenario_named(name)
     if strategy == "states" and scenario.plain:
         return Explored(
@@ -120,7 +121,8 @@ def explore(
             (),
             mutant=mutant,
         )
-    program = ScenarioProgram(scenario, dialect, memory=MUTANTS[mutant].memory if mutant else ())
+    memory = MUTANTS[mutant].memory if mutant else ()
+    program = ScenarioProgram(scenario, dialect, memory=memory, races=races)
     # What is acceptable is what the sound code does.
     serial = serial_outcomes(scenario, dialect)
     with MUTANTS[mutant].applied() if mutant else patched(patches):
@@ -173,7 +175,7 @@ def _lock_order(done: Exploration) -> list[Found]:
     ][:1]
 
 
-def replay_token(token: Token, patches: Sequence[Patch] = ()) -> Replay:
+def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = False) -> Replay:
     """Repeat the run of a token. BadToken where it names what is not there, or does not fit."""
     try:
         scenario = scenario_named(token.scenario)
@@ -185,6 +187,6 @@ def replay_token(token: Token, patches: Sequence[Patch] = ()) -> Replay:
         raise BadToken(f"no scenario {token.scenario}/{token.dialect}")
     if token.mutant and token.mutant not in MUTANTS:
         raise BadToken(f"no mutant {token.mutant}")
-    program = ScenarioProgram(scenario, token.dialect)
+    program = ScenarioProgram(scenario, token.dialect, races=races)
     with MUTANTS[token.mutant].applied() if token.mutant else patched(patches):
         return replay(program, token.schedule)

@@ -60,7 +60,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
     default=0,
     help="For --package: so many time-outs a thread come while others could go on.",
 )
-@click.option("--races", is_flag=True, help="For --package: a data race is a violation.")
+@click.option("--races", is_flag=True, help="A data race of plain memory is a violation.")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
 @click.option(
     "--chrome",
@@ -111,7 +111,7 @@ def command(
         )  # fmt: skip
     bug = _bug(mutant)
     if token is not None:
-        _replay(token, bug, chrome, as_json)
+        _replay(token, bug, races, chrome, as_json)
         return
     if drawn:
         _draw(scenarios, seconds, seed, bug, as_json)
@@ -123,8 +123,9 @@ def command(
         for name, dialect in pairs:
             going.tell(len(explored), f"exploring {name}/{dialect}")
             one = explore(
-                name, dialect, limits, strategy=strategy, seed=seed, mutant=bug.number, patches=bug.patches
-            )
+                name, dialect, limits, strategy="dpor" if races and strategy is None else strategy, seed=seed,
+                mutant=bug.number, patches=bug.patches, races=races,
+            )  # fmt: skip
             explored.append(one)
             if not as_json:
                 with going.aside():
@@ -237,12 +238,12 @@ def _show(one: Explored) -> None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
 
 
-def _replay(text: str, bug: Bug, chrome: Path | None, as_json: bool) -> None:
+def _replay(text: str, bug: Bug, races: bool, chrome: Path | None, as_json: bool) -> None:
     try:
         token = Token.parse(text)
         if token.scenario == FOREIGN:
             run_foreign_token(token, as_json)
-        run = replay_token(token, bug.patches)
+        run = replay_token(token, bug.patches, races=races)
     except BadToken as error:
         raise click.UsageError(str(error)) from None
     if chrome is not None:

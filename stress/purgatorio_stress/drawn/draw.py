@@ -38,8 +38,8 @@ def pairs_of(drawn: Drawn) -> set[Pair]:
     return found
 
 
-def draw(vocabulary: Vocabulary, dialect: str, dice: random.Random, is_new: Callable[[Pair], bool]) -> Drawn:
-    """A program that a caller may write, with as many new pairs as a handful of throws gives."""
+def draw(vocabulary: Vocabulary, dialect: str, dice: random.Random, worth: Callable[[Pair], float]) -> Drawn:
+    """A program that a caller may write: of a handful of throws the one whose pairs are worth most."""
     thrown: list[Drawn] = []
     for _ in range(20 * _HANDFUL):
         one = _throw(vocabulary, dice)
@@ -47,7 +47,7 @@ def draw(vocabulary: Vocabulary, dialect: str, dice: random.Random, is_new: Call
             thrown.append(one)
         if len(thrown) == _HANDFUL:
             break
-    return max(thrown, key=lambda one: sum(map(is_new, pairs_of(one))))
+    return max(thrown, key=lambda one: sum(map(worth, pairs_of(one))))
 
 
 def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:

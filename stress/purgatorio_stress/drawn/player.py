@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from purgatorio_stress.drawn.act import Act, Drawn
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["BEFORE", "CALLBACK", "THREAD", "Planned", "Player", "Verb", "Vocabulary", "play"]
+__all__ = ["AT", "BEFORE", "CALLBACK", "THREAD", "Planned", "Player", "Verb", "Vocabulary", "play"]
+
+AT: Final = " | "
+"""Between the parts of a mark that says that an act was before a place when another began."""
 
 BEFORE, THREAD, CALLBACK = "b", "t", "c"
 
@@ -27,8 +32,8 @@ class Player:
         self.world = world
         self.drawn = drawn
         self.broken: list[Broken] = []
-        self.playing: list[tuple[int, str, int]] = []
-        """Which task began which act after how many steps; for the coverage."""
+        self.open: dict[int, str] = {}
+        """The act that each task is in."""
 
     def is_live(self) -> bool:
         """Whether the threads run: not before, not at the end."""
@@ -36,10 +41,24 @@ class Player:
 
     def take(self, act: Act) -> None:
         """Carry it out. Planned exceptions that come through are broken promises (O8), and kept."""
-        run = self.world.run
-        self.playing.append((run.current.index, act.do, run.depth))  # type: ignore[attr-defined]  # an explored run
+        outer = self._begin(act.do)
         getattr(self, f"do_{act.do}")(*act.args)
         self.act_ended()
+        self.open[outer[0]] = outer[1]
+
+    def _begin(self, do: str) -> tuple[int, str]:
+        """Marks whom it meets: every other task that is within an act, with what that is about to use."""
+        run = self.world.run
+        assert isinstance(run, Run), "drawn programs are explored"
+        me = run.current.index
+        outer = self.open.get(me, "")
+        self.open[me] = do
+        for task in run.tasks:
+            act = self.open.get(task.index)
+            if act and task.index != me and not task.finished:
+                place = (run.names or {}).get(task.obj, "its beginning")
+                self.world.mark(f"{act}{AT}{place}{AT}{do}")
+        return me, outer
 
     def act_ended(self) -> None:
         """What whoever called does before it goes on."""
@@ -109,6 +128,9 @@ class Vocabulary:
 
 def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:
     """Set the program up: what comes before is done, the threads are ready to start."""
+    run = world.run
+    if isinstance(run, Run) and run.names is None:
+        run.names = {}
     player = vocabulary.build(world, drawn)
     try:
         for act in drawn.before:

@@ -40,7 +40,7 @@ class _Operation(Operation):
             _KEYS[keys],
             FOREVER_MS if delay_ms == _FOREVER or not player.timed else delay_ms,
             lock=None if lock == _OWN else player.groups[lock - 1],
-            completing=lambda: player.call_back("complete", number),
+            completing=lambda: player.completed(number),
             expiring=lambda: player.expired(number),
             trying=lambda: player.tried(number),
         )
@@ -70,11 +70,13 @@ class PurgatoryPlayer(Player):
         self.evented: set[int] = set()
         self.given_back: set[str] = set()
         self.shut: list[bool] = []
-        self.depth: list[int] = []
+        self.churned: list[Operation] = []
+        self.left_at_completion: list[int] = []
+        self.alone = len(drawn.threads) == 1 and not reaper
         self.fails_to_try = {
             one.thing for one in drawn.callbacks if one.slot == "try" and one.act.do == "raise"
         }
-        self.queues = any(act.do in ("queue", "change") for act in drawn.acts())
+        self.queues = any(act.do in ("queue", "change", "spoil") for act in drawn.acts())
 
     def _timer(self, kind: int, executor: Executor | None) -> Timer | None:
         world = self.world
@@ -105,15 +107,23 @@ class PurgatoryPlayer(Player):
 
     def _run_queue(self) -> None:
         """Until nothing is left: what an action adds does not run in the call that runs the action."""
-        while self.queues and self.actions.size():
+        while self.queues and (waiting := self.actions.size()):
             self.world.sync.loop_head(self)
-            self.actions.run_all()
+            ran = self.actions.run_all()
+            if ran < waiting and self.alone:
+                self.broken.append(Broken("O8", "actions", f"{waiting} were there, {ran} ran"))
 
     def call_back(self, slot: str, thing: int) -> None:
         """See `Player`; without the end of a handler."""
         for callback in self.drawn.callbacks:
             if callback.slot == slot and callback.thing == thing:
                 getattr(self, f"do_{callback.act.do}")(*callback.act.args)
+
+    def completed(self, number: int) -> None:
+        """Under the operation's lock, or once it is known to be completed."""
+        if self.drawn.things[1:] == () and not self.left_at_completion:
+            self.left_at_completion.append(self.purgatory.inner.watched())
+        self.call_back("complete", number)
 
     def tried(self, number: int) -> None:
         """The first try is the caller's own, so what raises is registered, and raises from the second one on."""
@@ -232,6 +242,19 @@ class PurgatoryPlayer(Player):
         with self.groups[group]:
             self.do_register(number)
 
+    def do_churn(self, times: int) -> None:
+        """So many operations come and are completed, as most are."""
+        for _ in range(times):
+            operation = self.world.operation(f"op-{len(self.churned)}-churned", "a", "b")
+            self.churned.append(operation)
+            self.purgatory.register(operation)
+            operation.force_complete()
+
+    def do_spoil(self) -> None:
+        """Put off what raises, and something else."""
+        self.actions.add(self.do_raise)
+        self.do_queue(0)
+
     def do_queue(self, key: int) -> None:
         """Put a check off."""
         self.actions.add(lambda: self.purgatory.check(_KEY_NAMES[key]))
@@ -245,12 +268,21 @@ class PurgatoryPlayer(Player):
         inner.check()
         yield from self._stranded()
         yield from self._lost()
+        for before in self.left_at_completion:
+            if inner.watched() > before + 1 and not self.churned:
+                seen = f"it was put on {inner.watched() - before} lists after it had been completed"
+                yield Broken("P1", "op-0", seen)
         if self.executor is not None and self.timed and not self.shut:
             self._let_all_expire()
             inner.check()
         if not self.shut and self._counts_exactly():
             inner.pass_time(0)
             self.purgatory.gauge("quiesce")
+            estimate = inner._estimated_operations.get() - inner.num_delayed()
+            if self.alone and estimate > self.purge_interval:
+                yield Broken(
+                    "P2", "purgatory", f"{estimate} are thought to be done with, right after the purge"
+                )
         yield from self._in_limbo()
         yield from self._stranded()
         yield from self.uncontained()
@@ -293,7 +325,7 @@ class PurgatoryPlayer(Player):
                 yield Broken("O5", operation.id, "its time-out has passed, and it is not completed")
 
 
-_DOMAINS: Final = {"key": (0, 0, 0, 1, 2), "pass": (1, 1, 2, 3, 5), "group": (0, 0, 0, 1)}
+_DOMAINS: Final = {"key": (0, 0, 0, 1, 2), "pass": (1, 1, 2, 3, 5), "group": (0, 0, 0, 1), "churn": (1, 3)}
 
 _VERBS: Final = (
     Verb("register", ("thing",), weight=8),
@@ -312,6 +344,8 @@ _VERBS: Final = (
     Verb("enter", ("group", "thing"), THREAD, weight=2),
     Verb("hold", ("group",), THREAD + CALLBACK, weight=4),
     Verb("queue", ("key",), CALLBACK, weight=2),
+    Verb("spoil", where=THREAD + CALLBACK, weight=1),
+    Verb("churn", ("churn",), BEFORE + THREAD, weight=1),
     Verb("raise", where=CALLBACK, weight=3),
 )
 
@@ -341,7 +375,7 @@ def _legal(drawn: Drawn, dialect: str) -> bool:
 
 
 def _may_call_back(slot: str, do: str, thing: int, args: tuple[int, ...], own: bool, dialect: str) -> bool:
-    if do in ("raise", "queue"):
+    if do in ("raise", "queue", "spoil"):
         return do == "raise" or slot != "try"
     if not own:
         return False

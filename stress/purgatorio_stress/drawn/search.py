@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.drawn.act import Act, Drawn
 from purgatorio_stress.drawn.draw import draw, enumerated, pairs_of
-from purgatorio_stress.drawn.player import Vocabulary
+from purgatorio_stress.drawn.player import AT, Vocabulary
 from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_of
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
@@ -91,7 +91,8 @@ class DrawnFound:
 @dataclass
 class DrawnSearch:
     """What a search came to. `sizes`: for each subject and dialect the size up to which all programs were searched, and
-    how many of the next one. `pairs`: for each subject which verbs have met, and how often."""
+    how many of the next one. `met`: for each subject which acts have met at which
+    places, and in how many runs: one was before a place (a shared object) when the other began."""
 
     seed: int
     programs: int = 0
@@ -102,7 +103,7 @@ class DrawnSearch:
     cpu_seconds: float = 0.0
     found: DrawnFound | None = None
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    pairs: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
+    met: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -122,7 +123,7 @@ class DrawnSearch:
             "sizes": {
                 name: {"complete": size, "of_the_next": more} for name, (size, more) in self.sizes.items()
             },
-            "pairs_met": {name: len(met) for name, met in self.pairs.items()},
+            "met": {name: dict(met.most_common()) for name, met in self.met.items()},
         }
 
     def lines(self) -> Iterator[str]:
@@ -132,11 +133,11 @@ class DrawnSearch:
             f"enumerated; {self.complete:,} searched completely, {self.sampled:,} by a sample; "
             f"{self.schedules:,} schedules in {self.cpu_seconds:.1f} s of CPU"
         )
-        for name, met in self.pairs.items():
+        for name, met in self.met.items():
             size, more = self.sizes.get(name, (0, 0))
             yield (
                 f"          {name}: all programs of up to {size} acts, {more:,} of {size + 1}; "
-                f"{len(met):,} pairs of acts met"
+                f"{len(set(map(_pair_of, met))):,} pairs of acts met at {len(met):,} places"
             )
         if self.found is not None:
             yield f"          broken by program {self.found.at} after {self.found.cpu_seconds:.1f} s; made small:"
@@ -171,7 +172,7 @@ def search_drawn(
         drawn = source.next()
         begun = time.process_time()
         done = explore_program(drawn, source.dialect, seed + turn, memory)
-        source.spend(time.process_time() - begun)
+        source.spend(time.process_time() - begun, done.marks)
         result.programs += 1
         result.schedules += done.schedules
         result.complete += done.complete
@@ -185,6 +186,11 @@ def search_drawn(
             )
     result.cpu_seconds = time.process_time() - start
     return result
+
+
+def _pair_of(mark: str) -> tuple[str, str]:
+    one, _, other = mark.split(AT)
+    return min(one, other), max(one, other)
 
 
 class _Source:
@@ -201,22 +207,29 @@ class _Source:
         self._small = self._all_small()
         self._turn = 0
         self.share = 0.0
-        self._met = result.pairs.setdefault(self._name, Counter())
+        self._met = result.met.setdefault(self._name, Counter())
+        self._known: Counter[tuple[str, str]] = Counter()
 
-    def spend(self, seconds: float) -> None:
-        """A program of it has taken so long."""
+    def spend(self, seconds: float, met: Counter[str]) -> None:
+        """A program of it has taken so long, and its acts have met so."""
         self.share += seconds / self._vocabulary.weight
+        self._known.update(_pair_of(mark) for mark in met if mark not in self._met)
+        self._met.update(met)
 
     def next(self) -> Drawn:
         """One more."""
         self._turn += 1
         drawn = next(self._small, None) if self._turn % 3 == 0 else None
         if drawn is None:
-            drawn = draw(self._vocabulary, self.dialect, self._dice, lambda pair: pair not in self._met)
+            drawn = draw(self._vocabulary, self.dialect, self._dice, self._worth)
         else:
             self._result.enumerated += 1
-        self._met.update(pairs_of(drawn))
+        self._known.update(pairs_of(drawn))
         return drawn
+
+    def _worth(self, pair: tuple[str, str]) -> float:
+        """What has never met first, then what has met at few places, or was seldom tried."""
+        return 1 / (1 + self._known[pair])
 
     def _all_small(self) -> Iterator[Drawn]:
         for size in range(1, _LARGEST):
@@ -238,6 +251,7 @@ def explore_program(
                 more = explore_pct(program, Limits(schedules // 2, _SECONDS), seed)
                 done.schedules += more.schedules
                 done.found += more.found
+            done.marks = Counter({mark: runs for mark, runs in program.marks.items() if AT in mark})
             return done
     except NoEnd as error:
         return _found_outside(Broken("P3", "code", str(error)))

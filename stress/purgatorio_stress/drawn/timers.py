@@ -28,6 +28,7 @@ from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, jud
 from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.scenario.sequences import InlineExecutor
 from purgatorio_stress.scenario.world import World
 
 __all__ = ["TIMERS", "FiringExecutor", "Timeline"]
@@ -35,6 +36,8 @@ __all__ = ["TIMERS", "FiringExecutor", "Timeline"]
 HORIZON_MS: Final = 40
 
 _LONG_WAIT_MS: Final = 1_000
+
+_INLINE: Final = 2
 
 _ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
 
@@ -170,7 +173,8 @@ class _PlayedTask(TimerTask):
 
 
 class TimerPlayer(Player):
-    """See the module. Settings: tick, size, executor (0 queued, 1 a thread), the end (0 step by step, 1 a leap)."""
+    """See the module. Settings: tick, size, executor (0 queued, 1 a thread, 2 the drainer's own, where another drains),
+    the end (0 step by step, 1 a leap)."""
 
     def __init__(self, kind: _Kind, world: World, drawn: Drawn) -> None:
         super().__init__(world, drawn)
@@ -178,10 +182,11 @@ class TimerPlayer(Player):
         self.kind = kind
         self.clock = _FirstReading(world)
         self.line = Timeline(world)
-        has_thread = bool(threaded) or kind.rules.driven
         inner: Executor = (
-            world.sync.executor("timer")
-            if has_thread
+            InlineExecutor()
+            if threaded == _INLINE
+            else world.sync.executor("timer")
+            if threaded or kind.rules.driven
             else QueuedExecutor(faults=world.faults, sync=world.sync)
         )
         self.queued = isinstance(inner, QueuedExecutor)
@@ -346,6 +351,13 @@ class TimerPlayer(Player):
     def do_pass(self, by_ms: int) -> None:
         """Time passes."""
         self.world.virtual.advance(by_ms)
+
+    def do_step(self, by_ms: int) -> None:
+        """Time passes, and what is due runs: a drainer's turn."""
+        self.world.virtual.advance(by_ms)
+        for timer in range(len(self.timers)):
+            self.do_drain(0, timer)
+        self.do_run()
 
     def do_sleep(self, for_ms: int) -> None:
         """This thread waits so long."""
@@ -573,10 +585,11 @@ def _driven(make: Callable[[TimerPlayer, int, int], Timer]) -> Callable[[TimerPl
     return made
 
 
-_DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17)
+_DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26)
 """On wheels of two and three buckets: this level and the next two, their ends, and what is due already."""
 
 _DOMAINS: Final = {
+    "step": (1, 2, 3, 4, 8, 9),
     "pass": (1, 1, 2, 2, 3, 4, 5, 8, 9, 30),
     "sleep": (1, 2, 3, 5),
     "wait": (0, 0, 0, 2),
@@ -597,6 +610,7 @@ _COMMON: Final = (
 )
 _DRAINED: Final = (
     Verb("drain", ("wait",), weight=5),
+    Verb("step", ("step",), BEFORE + THREAD, weight=3),
     Verb("run", where=BEFORE + THREAD, weight=2),
     Verb("pass", ("pass",), BEFORE + THREAD, weight=4),
     Verb("refuse", ("times",), weight=1),
@@ -611,6 +625,7 @@ _FUNCTIONS: Final = (
     Verb("next_due", weight=1),
 )
 _SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
+_REAPED_SETTINGS: Final = (*_SETTINGS[:2], (0, 0, _INLINE), _SETTINGS[3])
 _THING: Final = (_DELAYS,)
 _SECOND: Final = (
     Verb("add", ("thing", "timer"), weight=8),
@@ -627,6 +642,11 @@ def _known_before(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) < 2 or added <= known
 
 
+def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
+    """What runs on the drainer runs under its locks, so it calls nothing there."""
+    return drawn.settings[2] != _INLINE or all(one.act.do == "raise" for one in drawn.callbacks)
+
+
 def _one_thread(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) == 1
 
@@ -637,12 +657,13 @@ def _vocabulary(
     verbs: tuple[Verb, ...],
     *classes: type,
     horizon_ms: int = 0,
+    settings: tuple[tuple[int, ...], ...] = _SETTINGS,
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
 ) -> Vocabulary:
     return Vocabulary(
         name,
         verbs,
-        _SETTINGS,
+        settings,
         _THING,
         partial(TimerPlayer, kind),
         (*classes, TimerTask),
@@ -715,6 +736,8 @@ TIMERS: Final = (
         (*_COMMON, *_REAPED),
         ReaperTimer,
         horizon_ms=HORIZON_MS,
+        settings=_REAPED_SETTINGS,
+        legal=_raises_at_most,
     ),
     _vocabulary(
         "reaper-intrusive",
@@ -722,6 +745,8 @@ TIMERS: Final = (
         (*_COMMON, *_REAPED),
         ReaperTimer,
         horizon_ms=HORIZON_MS,
+        settings=_REAPED_SETTINGS,
+        legal=_raises_at_most,
     ),
     _vocabulary(
         "reaper-heap",
@@ -729,6 +754,8 @@ TIMERS: Final = (
         (*_COMMON, *_REAPED),
         ReaperTimer,
         horizon_ms=HORIZON_MS,
+        settings=_REAPED_SETTINGS,
+        legal=_raises_at_most,
     ),
     _vocabulary(
         "hashed-worker",

@@ -79,7 +79,7 @@ def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
 @dataclass
 class ScenarioProgram:
     """A `Program`; counts the marks that its runs reached, and the sets of marks of those that broke nothing.
-    `memory`: containers outside of it that its code uses."""
+    `memory`: containers outside of it that its code uses. `races`: data races of cells are looked for (RACE)."""
 
     scenario: Scenario
     dialect: str
@@ -87,10 +87,12 @@ class ScenarioProgram:
     outcomes: Counter[frozenset[str]] = field(default_factory=Counter)
     world: World | None = None
     memory: tuple[object, ...] = ()
+    races: bool = False
 
     def __post_init__(self) -> None:
         self.histories = HistoryJudge(_spec_run(self.scenario, self.dialect))
         self._final: Final_ | None = None
+        self._raced: list[str] = []
 
     @property
     def name(self) -> str:
@@ -110,13 +112,20 @@ class ScenarioProgram:
     def set_up(self, run: Run, /) -> None:
         """See `Program`."""
         scenario = self.scenario
-        stage = Explored(run, scenario.start_ms, step_clock=scenario.step_clock, stepping=scenario.stepping)
+        self._raced = []
+        stage = Explored(
+            run,
+            scenario.start_ms,
+            step_clock=scenario.step_clock,
+            stepping=scenario.stepping,
+            races=self._raced.append if self.races else None,
+        )
         self.world = World(stage, self.dialect, start_ms=scenario.start_ms)
         self._final = scenario.build(self.world)
 
     def roots(self) -> Iterable[object]:
         """See `Keeping`."""
-        return self.world, self._final, *self.memory
+        return self.world, self._final, self._raced, *self.memory
 
     def judge(self, run: Run, /) -> Sequence[Broken]:
         """Errors of tasks, the structures at the end, and the clauses over the recorded history."""
@@ -134,6 +143,7 @@ class ScenarioProgram:
                 self.outcomes[frozenset(world.marks)] += 1
         for mark in world.marks:
             self.marks[mark] += 1
+        broken += [Broken("RACE", "cell", text) for text in dict.fromkeys(self._raced)]
         return broken
 
 

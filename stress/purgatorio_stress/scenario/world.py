@@ -21,6 +21,7 @@ from purgatorio_spec.trace.record import Event
 from purgatorio_stress.explorer.controlled import ControlledSync, VirtualClock
 from purgatorio_stress.explorer.history_log import HistoryLog, LogRow
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import (
     ReadingClock,
@@ -93,13 +94,20 @@ class Stage(Protocol):
 
 
 class Explored:
-    """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`."""
+    """The explorer's stage. `step_clock`: tasks of the scenario move the time; `stepping`: see `ControlledSync`;
+    `races`: what is called with each data race, where they are looked for."""
 
     def __init__(
-        self, run: Run, start_ms: int, *, step_clock: bool = False, stepping: frozenset[str] = frozenset()
+        self,
+        run: Run,
+        start_ms: int,
+        *,
+        step_clock: bool = False,
+        stepping: frozenset[str] = frozenset(),
+        races: Callable[[str], object] | None = None,
     ) -> None:
         self.run = run
-        self.sync: Sync = ControlledSync(run, stepping)
+        self.sync: Sync = ControlledSync(run, stepping) if races is None else RacingSync(run, races)
         self.log = HistoryLog(run, start_ms)
         self.virtual = VirtualClock(run, start_ms, steps=step_clock)
         self.clock = _Clock(run, self.virtual)

@@ -1,0 +1,397 @@
+"""Data races of cells: two uses that nothing orders, one of them a write. The reference promises that it has none.
+
+`RacingSync` is the explorer's seam whose locks and atomics also keep vector clocks: what a task did before it gave a
+lock back, or wrote an atomic, comes before what another does after it took the lock, or read the atomic. A use of a
+cell that does not come after the last write of another task, or a write that does not come after all reads, is a race,
+whatever order this run had. Slower than the plain seam, so it is used where it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from purgatorio.sync import (
+    AtomicFlag,
+    AtomicInt,
+    AtomicRef,
+    Cell,
+    Condition,
+    Executor,
+    Lock,
+    ReadWriteLock,
+    SharedQueue,
+    Worker,
+)
+from purgatorio_stress.explorer.controlled import ControlledSync
+from purgatorio_stress.explorer.primitives import (
+    ControlledCell,
+    ControlledFlag,
+    ControlledInt,
+    ControlledLock,
+    ControlledQueue,
+    ControlledRef,
+    QueueEntry,
+)
+from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.waiting import (
+    ControlledCondition,
+    ControlledExecutor,
+    ControlledReadWriteLock,
+)
+
+__all__ = ["RACE", "RacingSync"]
+
+RACE: Final = "data race"
+"""How the text of each begins."""
+
+T = TypeVar("T")
+
+_Clock = dict[int, int]
+
+
+class Clocks:
+    """Who knows what, in one run. `found` is called with the text of each race."""
+
+    def __init__(self, run: Run, found: Callable[[str], object]) -> None:
+        self._run = run
+        self._found = found
+        self._tasks: dict[int, _Clock] = {}
+        self._given: dict[tuple[int, str], _Clock] = {}
+        self._writes: dict[int, tuple[int, int, str]] = {}
+        self._reads: dict[int, dict[int, tuple[int, str]]] = {}
+
+    def mine(self) -> _Clock:
+        """The present task's."""
+        task = self._run.current.index
+        return self._tasks.setdefault(task, {task: 1})
+
+    def take(self, oid: int, side: str = "") -> None:
+        """What was given there comes before what follows."""
+        if self._run.live:
+            self.learn(self._given.get((oid, side), {}))
+
+    def learn(self, other: _Clock) -> None:
+        """All that `other` knows comes before what follows."""
+        mine = self.mine()
+        for task, count in other.items():
+            if mine.get(task, 0) < count:
+                mine[task] = count
+
+    def give(self, oid: int, side: str = "") -> None:
+        """What the task has done comes before what follows a `take` there."""
+        if self._run.live:
+            given = self._given.setdefault((oid, side), {})
+            for task, count in self.tell().items():
+                if given.get(task, 0) < count:
+                    given[task] = count
+
+    def tell(self) -> _Clock:
+        """A copy of what the task knows; what it does next is not in it."""
+        task, mine = self._run.current.index, self.mine()
+        told = dict(mine)
+        mine[task] += 1
+        return told
+
+    def use(self, oid: int, name: str, *, writes: bool) -> None:
+        """A cell is used."""
+        if not self._run.live:
+            return
+        task, mine, place = self._run.current.index, self.mine(), _place()
+        write = self._writes.get(oid)
+        if write is not None and write[0] != task and mine.get(write[0], 0) < write[1]:
+            self._race(name, write[2], place)
+        reads = self._reads.setdefault(oid, {})
+        if not writes:
+            reads[task] = mine[task], place
+            return
+        for other, (count, where) in reads.items():
+            if other != task and mine.get(other, 0) < count:
+                self._race(name, where, place)
+        reads.clear()
+        self._writes[oid] = task, mine[task], place
+
+    def _race(self, name: str, one: str, other: str) -> None:
+        first, second = sorted((one, other))
+        self._found(f"{RACE} on {name}: {first} and {second}")
+
+
+def _place() -> str:
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
+
+
+class _Lock(ControlledLock):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, name: str, reentrant: bool, clocks: Clocks) -> None:
+        super().__init__(run, name, reentrant)
+        self._clocks = clocks
+
+    def acquire(self, blocking: bool = True) -> bool:
+        taken = super().acquire(blocking)
+        if taken:
+            self._clocks.take(self.oid)
+        return taken
+
+    def release(self) -> None:
+        self._clocks.give(self.oid)
+        super().release()
+
+    __enter__ = acquire
+
+
+class _Condition(ControlledCondition):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, lock: ControlledLock, name: str, clocks: Clocks) -> None:
+        super().__init__(run, lock, name)
+        self._clocks = clocks
+
+    def wait(self, timeout_ms: int | None = None) -> bool:
+        self._clocks.give(self._lock.oid)
+        in_time = super().wait(timeout_ms)
+        self._clocks.take(self._lock.oid)
+        return in_time
+
+
+class _ReadWriteLock(ControlledReadWriteLock):
+    """Readers order writers, and not one another."""
+
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, name: str, clocks: Clocks) -> None:
+        super().__init__(run, name)
+        self._clocks = clocks
+
+    def begin_read(self, blocking: bool) -> bool:
+        taken = super().begin_read(blocking)
+        if taken:
+            self._clocks.take(self.oid)
+        return taken
+
+    def end_read(self) -> None:
+        self._clocks.give(self.oid, "readers")
+        super().end_read()
+
+    def begin_write(self, blocking: bool) -> bool:
+        taken = super().begin_write(blocking)
+        if taken:
+            self._clocks.take(self.oid)
+            self._clocks.take(self.oid, "readers")
+        return taken
+
+    def end_write(self) -> None:
+        self._clocks.give(self.oid)
+        super().end_write()
+
+
+class _Flag(ControlledFlag):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, value: bool, name: str, clocks: Clocks) -> None:
+        super().__init__(run, value, name)
+        self._clocks = clocks
+
+    def get(self) -> bool:
+        value = super().get()
+        self._clocks.take(self.oid)
+        return value
+
+    def set(self, value: bool, /) -> None:
+        super().set(value)
+        self._clocks.give(self.oid)
+
+    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
+        done = super().compare_and_set(expected, value)
+        self._clocks.take(self.oid)
+        if done:
+            self._clocks.give(self.oid)
+        return done
+
+    def get_and_set(self, value: bool, /) -> bool:
+        before = super().get_and_set(value)
+        self._clocks.take(self.oid)
+        self._clocks.give(self.oid)
+        return before
+
+
+class _Int(ControlledInt):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, value: int, name: str, clocks: Clocks) -> None:
+        super().__init__(run, value, name)
+        self._clocks = clocks
+
+    def get(self) -> int:
+        value = super().get()
+        self._clocks.take(self.oid)
+        return value
+
+    def set(self, value: int, /) -> None:
+        super().set(value)
+        self._clocks.give(self.oid)
+
+    def add(self, delta: int, /) -> int:
+        value = super().add(delta)
+        self._clocks.take(self.oid)
+        self._clocks.give(self.oid)
+        return value
+
+
+class _Ref(ControlledRef[T]):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, value: T, name: str, clocks: Clocks) -> None:
+        super().__init__(run, value, name)
+        self._clocks = clocks
+
+    def get(self) -> T:
+        value = super().get()
+        self._clocks.take(self.oid)
+        return value
+
+    def set(self, value: T, /) -> None:
+        super().set(value)
+        self._clocks.give(self.oid)
+
+    def get_and_set(self, value: T, /) -> T:
+        before = super().get_and_set(value)
+        self._clocks.take(self.oid)
+        self._clocks.give(self.oid)
+        return before
+
+
+class _Queue(ControlledQueue[T]):
+    """Who takes or sees something comes after who appended it."""
+
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, name: str, clocks: Clocks) -> None:
+        super().__init__(run, name)
+        self._clocks = clocks
+
+    def append(self, item: T, /) -> None:
+        super().append(item)
+        self._clocks.give(self.oid)
+
+    def poll(self) -> T | None:
+        item = super().poll()
+        self._clocks.take(self.oid)
+        return item
+
+    def _following(self, seen: int) -> QueueEntry[T] | None:
+        node = super()._following(seen)
+        self._clocks.take(self.oid)
+        return node
+
+
+class _Executor(ControlledExecutor):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, name: str, clocks: Clocks) -> None:
+        super().__init__(run, name)
+        self._clocks = clocks
+
+    def submit(self, action: Callable[[], None], /) -> None:
+        clocks, told = self._clocks, self._clocks.tell()
+
+        def knowing() -> None:
+            clocks.learn(told)
+            action()
+
+        super().submit(knowing)
+
+
+class _Cell(ControlledCell[T]):
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, value: T, name: str, clocks: Clocks) -> None:
+        super().__init__(run, value, name)
+        self._clocks = clocks
+
+    def get(self) -> T:
+        self._clocks.use(self.oid, self.name, writes=False)
+        return super().get()
+
+    def set(self, value: T, /) -> None:
+        self._clocks.use(self.oid, self.name, writes=True)
+        super().set(value)
+
+    def mutate(self) -> T:
+        self._clocks.use(self.oid, self.name, writes=True)
+        return super().mutate()
+
+
+class _Worker:
+    def __init__(self, inner: Worker, clocks: Clocks, known: _Clock) -> None:
+        self._inner = inner
+        self._clocks = clocks
+        self._known = known
+
+    def join(self, timeout_ms: int | None = None) -> bool:
+        """See `Worker`."""
+        ended = self._inner.join(timeout_ms)
+        if ended:
+            self._clocks.learn(self._known)
+        return ended
+
+    def is_current(self) -> bool:
+        """See `Worker`."""
+        return self._inner.is_current()
+
+
+class RacingSync(ControlledSync):
+    """See the module. `found` is called with the text of each race, in the task that makes the second use."""
+
+    __slots__ = ("_clocks",)
+
+    def __init__(self, run: Run, found: Callable[[str], object]) -> None:
+        super().__init__(run)
+        self._clocks = Clocks(run, found)
+
+    def lock(self, name: str = "lock") -> Lock:
+        return _Lock(self._run, name, False, self._clocks)
+
+    def rlock(self, name: str = "rlock") -> Lock:
+        return _Lock(self._run, name, True, self._clocks)
+
+    def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
+        return _ReadWriteLock(self._run, name, self._clocks)
+
+    def condition(self, lock: Lock, name: str = "condition") -> Condition:
+        assert isinstance(lock, ControlledLock), "a condition needs a lock of the same Sync"
+        return _Condition(self._run, lock, name, self._clocks)
+
+    def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
+        return _Flag(self._run, value, name, self._clocks)
+
+    def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
+        return _Int(self._run, value, name, self._clocks)
+
+    def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
+        return _Ref(self._run, value, name, self._clocks)
+
+    def cell(self, value: T, name: str = "cell") -> Cell[T]:
+        return _Cell(self._run, value, name, self._clocks)
+
+    def queue(self, name: str = "queue") -> SharedQueue[T]:
+        made: ControlledQueue[T] = _Queue(self._run, name, self._clocks)
+        return made
+
+    def executor(self, name: str) -> Executor:
+        return _Executor(self._run, name, self._clocks)
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        clocks, told = self._clocks, self._clocks.tell()
+        known: _Clock = {}
+
+        def knowing() -> None:
+            clocks.learn(told)
+            body()
+            known.update(clocks.mine())
+
+        return _Worker(super().spawn(name, knowing), clocks, known)
