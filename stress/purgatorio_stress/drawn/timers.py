@@ -23,6 +23,7 @@ from purgatorio import (
 )
 from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import Handle, IntrusiveTimer
+from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
 from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.drawn.act import Drawn
@@ -38,6 +39,9 @@ HORIZON_MS: Final = 40
 _LONG_WAIT_MS: Final = 1_000
 
 _INLINE: Final = 2
+
+_LONGEST_MS: Final = 200
+"""By then a callback that waits on an executor's thread is done."""
 
 _ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
 
@@ -196,7 +200,11 @@ class TimerPlayer(Player):
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
         self.fired: dict[int, int] = {}
         self.order: list[str] = []
-        self.handles: dict[int, tuple[Handle, str]] = {}
+        self.handles: dict[int, tuple[Handle | TimerTask, str]] = {}
+        self.called: list[tuple[Handle | TimerTask, str]] = []
+        self.repeated: list[tuple[Repeated, list[int]]] = []
+        self.cancelled: list[tuple[Repeated, list[int], int]] = []
+        self.periods: list[int] = []
         adds = [act.args[0] for act in drawn.acts() if act.do == "add"]
         # A trace says of a task that it fires once, and by the end, unless the timer is closed.
         self.recorded = frozenset(
@@ -249,14 +257,35 @@ class TimerPlayer(Player):
             log.ret("timer_add", c, name, deadline_t=deadline_ms * 1_000_000)
 
     def do_call_later(self, number: int) -> None:
-        """`IntrusiveTimer.call_later`."""
+        """`call_later` of any timer."""
         delay_ms = self.drawn.things[number][0]
+        timer = self._calls_functions()
         self._calling(
-            number,
-            lambda name: self._wheel().call_later(delay_ms, partial(self.fire, name, number)),
-            delay_ms,
-            None,
+            number, lambda name: timer.call_later(delay_ms, partial(self.fire, name, number)), delay_ms, None
         )
+
+    def do_call_every(self, number: int) -> None:
+        """`call_every`, with the delay as the period; runs are at least a period apart, up to the tick."""
+        # (A period below a tick is due at once, again and again.)
+        period_ms = max(self.drawn.things[number][0], self.tick_ms)
+        ran_ms: list[int] = []
+
+        def run() -> None:
+            now_ms = self.line.now_ms()
+            if ran_ms and now_ms - ran_ms[-1] <= period_ms - self.tick_ms:
+                seen = f"ran at {ran_ms[-1]} and {now_ms} ms, its period is {period_ms} ms"
+                self.broken.append(Broken("T1", f"repeated-{number}", seen))
+            ran_ms.append(now_ms)
+
+        timer = self._calls_functions()
+        if not self._failing(lambda: self.repeated.append((timer.call_every(period_ms, run), ran_ms))):
+            self.periods.append(period_ms)
+
+    def do_unrepeat(self) -> None:
+        """Cancel what repeats: of each at most the run that was handed over comes."""
+        for repeated, ran_ms in list(self.repeated):
+            repeated.cancel()
+            self.cancelled.append((repeated, ran_ms, len(ran_ms)))
 
     def do_call_at(self, number: int) -> None:
         """`IntrusiveTimer.call_at`."""
@@ -270,7 +299,7 @@ class TimerPlayer(Player):
         )
 
     def _calling(
-        self, number: int, call: Callable[[str], Handle], delay_ms: int, deadline_ms: int | None
+        self, number: int, call: Callable[[str], Handle | TimerTask], delay_ms: int, deadline_ms: int | None
     ) -> None:
         name = f"call-{number}-{len(self.names)}"
         self.names.append(name)
@@ -279,6 +308,7 @@ class TimerPlayer(Player):
 
         def keep() -> None:
             self.handles[number] = (call(name), name)
+            self.called.append(self.handles[number])
 
         error = self._failing(keep)
         if deadline_ms is None:
@@ -286,11 +316,14 @@ class TimerPlayer(Player):
         self.line.end(at, due_ms=self._due(deadline_ms), error=error)
 
     def do_uncall(self, number: int) -> None:
-        """`IntrusiveTimer.cancel` of a handle; nothing where no function was called under this number."""
+        """Cancel by what `call_later` gave; nothing where no function was called under this number."""
         if number in self.handles:
-            handle, name = self.handles[number]
+            waiting, name = self.handles[number]
             at = self.line.begin("cancel", name)
-            self._wheel().cancel(handle)
+            if isinstance(waiting, TimerTask):
+                waiting.cancel()
+            else:
+                self._wheel().cancel(waiting)
             self.line.end(at)
 
     def do_next_due(self) -> None:
@@ -401,8 +434,11 @@ class TimerPlayer(Player):
         wheel = self.timers[0]
         assert isinstance(wheel, HashedWheel), "only a hashed wheel is stopped so"
         at = self.line.begin("stop")
-        given_back = [task for task in wheel.stop_now() if isinstance(task, _PlayedTask)]
-        self.line.end(at, answer=tuple(self.names[self.tasks.index(task)] for task in given_back))
+        known = [*zip(self.tasks, self.names, strict=False), *self.called]
+        given_back = wheel.stop_now()
+        self.line.end(
+            at, answer=tuple(name for one, name in known if any(one is task for task in given_back))
+        )
 
     def do_finish(self, timeout_ms: int) -> None:
         """`HashedWheel.stop_after_pending`."""
@@ -424,6 +460,8 @@ class TimerPlayer(Player):
         self.broken.clear()
         yield from self.uncontained()
         self.executor.refuse_next[0] = 0
+        if self.repeated:
+            yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
         for number, timer in enumerate(self.timers):
             check = getattr(timer, "check", None)
@@ -487,6 +525,9 @@ class TimerPlayer(Player):
 
     def _compared(self, timer: int, size: int) -> Iterator[Broken]:
         least, most = possible_sizes(dict.fromkeys(self.names), self._calls(), self.kind.rules, timer)
+        if any(act.do == "call_every" for act in self.drawn.acts()):
+            # (How many of these wait is not followed.)
+            return
         loose_close = not self.kind.rules.strict and any(call.do == "close" for _, call in self.line.rows)
         if not least <= size <= most and not loose_close:
             yield Broken("T5", "timer", f"size() is {size}, and {least} to {most} tasks wait")
@@ -509,6 +550,33 @@ class TimerPlayer(Player):
             if not self.kind.runs_on_caller:
                 raise
         return ""
+
+    def _calls_functions(self) -> IntrusiveTimer | Calls:
+        timer = self.timers[0]
+        assert isinstance(timer, IntrusiveTimer | Calls), "only what calls functions has this"
+        return timer
+
+    def _repetition(self) -> Iterator[Broken]:
+        """What repeats goes on until it is cancelled, and then no more."""
+        steady = (
+            self.queued
+            and not self.kind.moves_clock
+            and not any(act.do in _ENDS for act in self.drawn.acts())
+        )
+        going = [one for one in self.repeated if all(gone[0] is not one[0] for gone in self.cancelled)]
+        if steady and going:
+            before = [len(ran_ms) for _, ran_ms in going]
+            self._until(self.line.now_ms() + max(self.periods) + self.tick_ms)
+            for one, count in zip(going, before, strict=True):
+                ran_ms = one[1]
+                if len(ran_ms) == count and all(gone[0] is not one[0] for gone in self.cancelled):
+                    yield Broken("T3", "repeated", f"ran at {ran_ms} ms, and not again")
+        self.do_unrepeat()
+        if self.queued:
+            self._until(self.line.now_ms() + max(self.periods) + self.tick_ms)
+        for _, ran_ms, count in self.cancelled:
+            if len(ran_ms) > count + 1:
+                yield Broken("T4", "repeated", f"ran {len(ran_ms) - count} times after it had been cancelled")
 
     def _wheel(self) -> IntrusiveTimer:
         timer = self.timers[0]
@@ -618,10 +686,17 @@ _DRAINED: Final = (
 _STOPS: Final = (Verb("stop", where=THREAD + CALLBACK, weight=1), Verb("finish", ("end",), THREAD, weight=1))
 _SLEEP: Final = (Verb("sleep", ("sleep",), THREAD, weight=3),)
 _REAPED: Final = (*_SLEEP, Verb("drive", weight=1))
+_CALLS: Final = (
+    Verb("call_later", ("thing",), weight=1),
+    Verb("uncall", ("thing",), weight=1),
+    Verb("call_every", ("thing",), BEFORE + THREAD, weight=1),
+    Verb("unrepeat", where=THREAD + CALLBACK, weight=1),
+)
 _FUNCTIONS: Final = (
     Verb("call_later", ("thing",), weight=5),
-    Verb("call_at", ("thing",), weight=2),
     Verb("uncall", ("thing",), weight=3),
+    *_CALLS[2:],
+    Verb("call_at", ("thing",), weight=2),
     Verb("next_due", weight=1),
 )
 _SETTINGS: Final = ((1, 1, 1, 2, 3), (2, 2, 3, 4), (0, 0, 0, 1), (0, 0, 1))
@@ -656,7 +731,7 @@ def _vocabulary(
     kind: _Kind,
     verbs: tuple[Verb, ...],
     *classes: type,
-    horizon_ms: int = 0,
+    horizon_ms: int = _LONGEST_MS,
     settings: tuple[tuple[int, ...], ...] = _SETTINGS,
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
 ) -> Vocabulary:
@@ -691,14 +766,14 @@ _STRICT: Final = TimerRules(strict=True)
 _LOOSE: Final = TimerRules()
 
 TIMERS: Final = (
-    _vocabulary("system", _Kind(_system, _LOOSE, lags=True), (*_COMMON, *_DRAINED), SystemTimer),
+    _vocabulary("system", _Kind(_system, _LOOSE, lags=True), (*_COMMON, *_DRAINED, *_CALLS), SystemTimer),
     _vocabulary(
         "hashed",
         _Kind(_hashed, _STRICT),
-        (*_COMMON, *_DRAINED, *_STOPS),
+        (*_COMMON, *_DRAINED, *_CALLS, *_STOPS),
         HashedWheel,
     ),
-    _vocabulary("heap", _Kind(_heap, _LOOSE), (*_COMMON, *_DRAINED), HeapTimer),
+    _vocabulary("heap", _Kind(_heap, _LOOSE), (*_COMMON, *_DRAINED, *_CALLS), HeapTimer),
     _vocabulary(
         "intrusive",
         _Kind(_intrusive, _STRICT),
@@ -726,14 +801,14 @@ TIMERS: Final = (
     _vocabulary(
         "mock",
         _Kind(_mock, _LOOSE, moves_clock=True),
-        (*_COMMON, Verb("drain", ("pass",), weight=5)),
+        (*_COMMON, *_CALLS, Verb("drain", ("pass",), weight=5)),
         MockTimer,
         legal=_one_thread,
     ),
     _vocabulary(
         "reaper-system",
         _Kind(_driven(_system), TimerRules(driven=True)),
-        (*_COMMON, *_REAPED),
+        (*_COMMON, *_CALLS, *_REAPED),
         ReaperTimer,
         horizon_ms=HORIZON_MS,
         settings=_REAPED_SETTINGS,
@@ -742,7 +817,7 @@ TIMERS: Final = (
     _vocabulary(
         "reaper-intrusive",
         _Kind(_driven(_intrusive), TimerRules(driven=True)),
-        (*_COMMON, *_REAPED),
+        (*_COMMON, *_CALLS, *_REAPED),
         ReaperTimer,
         horizon_ms=HORIZON_MS,
         settings=_REAPED_SETTINGS,
@@ -751,7 +826,7 @@ TIMERS: Final = (
     _vocabulary(
         "reaper-heap",
         _Kind(_driven(_heap), TimerRules(driven=True)),
-        (*_COMMON, *_REAPED),
+        (*_COMMON, *_CALLS, *_REAPED),
         ReaperTimer,
         horizon_ms=HORIZON_MS,
         settings=_REAPED_SETTINGS,
@@ -760,7 +835,7 @@ TIMERS: Final = (
     _vocabulary(
         "hashed-worker",
         _Kind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)),
-        (*_COMMON, *_STOPS, *_SLEEP),
+        (*_COMMON, *_CALLS, *_STOPS, *_SLEEP),
         HashedWheel,
         horizon_ms=HORIZON_MS,
     ),
