@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio import (
+    DirectExecutor,
     HashedWheel,
     HeapTimer,
     MockTimer,
@@ -29,7 +30,6 @@ from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, jud
 from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.scenario.sequences import InlineExecutor
 from purgatorio_stress.scenario.world import World
 
 __all__ = ["TIMERS", "FiringExecutor", "Timeline"]
@@ -187,7 +187,7 @@ class TimerPlayer(Player):
         self.clock = _FirstReading(world)
         self.line = Timeline(world)
         inner: Executor = (
-            InlineExecutor()
+            DirectExecutor()
             if threaded == _INLINE
             else world.sync.executor("timer")
             if threaded or kind.rules.driven
