@@ -17,7 +17,7 @@ from purgatorio_stress.explorer.replay import BadToken, Token
 def _lost_completion() -> str:
     result = CliRunner().invoke(command, ["two-events/pending-flag", "--mutant", "11"])
     assert result.exit_code == 1
-    return result.output
+    return result.stdout
 
 
 def test_the_printed_token_replays() -> None:
