@@ -34,6 +34,9 @@ __all__ = [
     "pytest_terminal_summary",
 ]
 
+pytest_plugins = ("purgatorio_stress.foreign.interleavings",)
+"""Interleavings of Python, beside conformance."""
+
 FIXTURE = "purgatorio_case"
 MARKER = "purgatorio"
 

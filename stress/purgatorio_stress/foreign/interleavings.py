@@ -1,0 +1,56 @@
+"""The pytest fixture `purgatorio_interleavings`: a package explored through its interleavings from within a test.
+
+    def test_loads_once(purgatorio_interleavings):
+        purgatorio_interleavings("racy_cache", "cache_adapter:LoadsOnce")
+
+Modules are looked for beside the test first. A violation fails the test with the counterexample and its token; UNKNOWN
+is what `--purgatorio-unknown` says. As the other half of the plugin this imports nothing but pytest until it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from purgatorio_stress.foreign.explored import Explored
+
+__all__ = ["purgatorio_interleavings"]
+
+
+@pytest.fixture
+def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Explored]:
+    """`explore(*packages, adapter, strategy="dpor", schedules=20_000, seconds=30.0, early=0, races=False)`: the last of
+    the names is the adapter, MODULE:CLASS. Returns what was explored, where nothing is broken."""
+
+    def explore(
+        *names: str,
+        strategy: str = "dpor",
+        schedules: int = 20_000,
+        seconds: float = 30.0,
+        early: int = 0,
+        races: bool = False,
+    ) -> Explored:
+        from purgatorio_spec.verdict import Verdict
+        from purgatorio_stress.explorer.result import Limits
+        from purgatorio_stress.foreign.explored import CannotLoad, explore_foreign, lines_of, table
+
+        *packages, adapter = names
+        try:
+            done = explore_foreign(
+                packages, adapter, Limits(schedules, seconds), strategy=strategy, early=early,
+                path=[str(request.path.parent), ""], races_count=races,
+            )  # fmt: skip
+        except CannotLoad as error:
+            pytest.fail(str(error), pytrace=False)
+        text = "\n".join(lines_of(done))
+        if done.verdict is Verdict.VIOLATED:
+            pytest.fail(f"{text}\n\n{table(done)}", pytrace=False)
+        if done.verdict is not Verdict.PASS:
+            end = pytest.fail if request.config.getoption("--purgatorio-unknown") == "fail" else pytest.skip
+            end(text)
+        return done
+
+    return explore
