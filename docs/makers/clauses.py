@@ -15,6 +15,8 @@ _HEAD = """# Clauses
 Every promise that is judged from a trace, under the id that verdicts name. *Holds for*: the profiles that promise it.
 *Needs*: the functions that the trace must record and the constants that its header must give; where one is missing the
 clause is SKIPPED, never judged by a default. What counts as an occasion to fail stands in the text of the function.
+What O1, O2, O3 and O6 allow next, call by call, is drawn as
+[the state machine of an operation](models.md#the-operation-as-a-state-machine).
 After them, under [clauses of the code](#clauses-of-the-code) and [clauses of the broker](#clauses-of-the-broker), the
 promises that no trace can show.
 
