@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_from, outcome_of
 from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
 from purgatorio_pipeline.gather import gather
+from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import Verdict
 
 PROGRAM = """
@@ -195,3 +198,71 @@ def test_what_runs_is_ended_with_the_campaign(runner: Runner) -> None:
     assert patient.done(job(0)) is not None
     assert patient.run(job(6)) is None
     assert 6 not in started(runner)
+
+
+class Killed(BaseException):
+    """As kill -9 would end it: nothing tidies up."""
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", range(4))
+def test_killed_at_any_step_nothing_is_lost(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, step: int, after: bool
+) -> None:
+    """Before or after each file that it commits; started again, it comes to what it would have come to."""
+    writes: list[Path] = []
+
+    def write(path: Path, text: str) -> None:
+        writes.append(path)
+        if len(writes) == step + 1:
+            if after:
+                write_whole(path, text)
+            raise Killed
+        write_whole(path, text)
+
+    jobs = [job(0), job(4)]
+    with monkeypatch.context() as patched:
+        patched.setattr("purgatorio_pipeline.campaign.run.write_whole", write)
+        with pytest.raises(Killed):
+            run_campaign(jobs, runner, budget=Budget(), tell=lambda one: None)
+    kept = {place: place.read_bytes() for place in (runner.out / "verdicts").glob("*.json")}
+    again = run_campaign(jobs, replace(runner), budget=Budget(), tell=lambda one: None)
+    assert [one.verdict for one in again.outcomes] == [Verdict.UNKNOWN, Verdict.VIOLATED]
+    assert again.resumed == len(kept)
+    assert all(place.read_bytes() == held for place, held in kept.items()), "what was done is not done again"
+    assert (again.left, gather([str(runner.out)]).outcomes.unfinished) == (0, ())
+
+
+def test_a_full_disk_and_the_folder_of_somebody_else(tmp_path: Path) -> None:
+    """Status 2 and a message; nothing half is left, and nothing is touched."""
+
+    def campaign(out: Path, most_bytes: int) -> subprocess.CompletedProcess[str]:
+        words = [
+            sys.executable,
+            "-m",
+            "purgatorio_pipeline",
+            "campaign",
+            "two-events",
+            "--seeds",
+            "0-0",
+            "--out",
+        ]
+        return subprocess.run(
+            [*words, str(out)],
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
+        )
+
+    full = campaign(tmp_path / "full", 0)
+    assert (full.returncode, full.stdout) == (2, "")
+    assert "File too large" in full.stderr
+    assert [place.name for place in (tmp_path / "full").iterdir()] == ["_purgatorio"]
+    theirs = tmp_path / "theirs"
+    (theirs / "verdicts").mkdir(parents=True)
+    (theirs / "verdicts" / "mine.json").write_text("{}")
+    refused = campaign(theirs, 1 << 30)
+    assert refused.returncode == 2
+    assert "not of a purgatorio lake" in refused.stderr
+    assert [place.name for place in theirs.rglob("*")] == ["verdicts", "mine.json"]

@@ -80,9 +80,9 @@ class Runner:
     out: Path
     limit_s: float
     program: tuple[str, ...] = (sys.executable, "-m", "purgatorio_pipeline")
-    _live: set[int] = field(default_factory=set)
-    _stopped: threading.Event = field(default_factory=threading.Event)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _live: set[int] = field(default_factory=set, init=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def done(self, job: Job) -> Outcome | None:
         """The committed row of a job."""
