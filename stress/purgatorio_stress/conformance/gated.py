@@ -48,7 +48,10 @@ __all__ = [
     "play",
 ]
 
-_LIMITS: Final = ChildLimits(silence_s=10.0, total_s=600.0)
+_LIMITS: Final = ChildLimits(silence_s=10.0)
+_STEPS_S: Final = 900.0
+"""So long that it ends none but what is endless: cut short is UNKNOWN."""
+
 _SHOWN: Final = 60
 """Lines of a talk."""
 
@@ -137,7 +140,7 @@ def _played(
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
             talk = Talk(peer, talked, _LIMITS, listener, recording.flush)
-            run = GatedRun(talk, description, under.part, clock)
+            run = GatedRun(talk, description, under.part, clock, steps_s=_STEPS_S)
             wants_steps = program.name == "steps"
             orders = run.drive(
                 _silent,
