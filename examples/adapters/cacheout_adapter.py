@@ -14,13 +14,10 @@ class GetWithDefault:
         self.calls += 1
         return key
 
-    def threads(self):
-        return [self.first, self.second]
-
-    def first(self):
+    def thread_first(self):
         self.cache.get("a", default=self.load)
 
-    def second(self):
+    def thread_second(self):
         self.cache.get("a", default=self.load)
 
     def check(self):
@@ -34,8 +31,8 @@ class Memoized(GetWithDefault):
         super().__init__()
         self.memoized = self.cache.memoize()(self.load)
 
-    def first(self):
+    def thread_first(self):
         self.memoized("a")
 
-    def second(self):
+    def thread_second(self):
         self.memoized("a")

@@ -22,13 +22,10 @@ class CachedWithLock:
     def options(self):
         return {"lock": threading.Lock()}
 
-    def threads(self):
-        return [self.first, self.second]
-
-    def first(self):
+    def thread_first(self):
         self.load("a")
 
-    def second(self):
+    def thread_second(self):
         self.load("a")
 
     def check(self):

@@ -12,14 +12,11 @@ class GetAgainstSet:
         self.cache = expiringdict.ExpiringDict(max_len=2, max_age_seconds=5)
         self.cache["a"] = 1
 
-    def threads(self):
-        return [self.gets, self.sets]
-
-    def gets(self):
+    def thread_gets(self):
         time.sleep(5)
         self.got = self.cache.get("a")
 
-    def sets(self):
+    def thread_sets(self):
         time.sleep(5)
         self.cache["a"] = 2
         self.cache["b"] = 3

@@ -13,14 +13,11 @@ class TwoCallsIn10Seconds:
         limited = ratelimit.limits(calls=2, period=10)(lambda: self.times.append(time.monotonic()))
         self.call = ratelimit.sleep_and_retry(limited)
 
-    def threads(self):
-        return [self.first, self.second]
-
-    def first(self):
+    def thread_first(self):
         self.call()
         self.call()
 
-    def second(self):
+    def thread_second(self):
         self.call()
         self.call()
 

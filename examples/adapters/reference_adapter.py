@@ -24,13 +24,10 @@ class Registration:
         self.operation = Operation()
         self.registered = None
 
-    def threads(self):
-        return [self.register, self.event]
-
-    def register(self):
+    def thread_register(self):
         self.registered = self.purgatory.try_complete_else_watch(self.operation, ["k"])
 
-    def event(self):
+    def thread_event(self):
         self.operation.ready = True
         self.purgatory.check_and_complete("k")
 

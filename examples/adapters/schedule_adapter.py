@@ -13,14 +13,11 @@ class CancelAgainstRun:
         self.ran = []
         self.job = self.scheduler.every(5).seconds.do(self.ran.append, "x")
 
-    def threads(self):
-        return [self.runs, self.other]
-
-    def runs(self):
+    def thread_runs(self):
         time.sleep(5)
         self.scheduler.run_pending()
 
-    def other(self):
+    def thread_other(self):
         time.sleep(5)
         self.scheduler.cancel_job(self.job)
 
@@ -32,7 +29,7 @@ class CancelAgainstRun:
 class TwoRunners(CancelAgainstRun):
     """Two threads run what is due: does each job run once? (Its page says that it is not made for threads.)"""
 
-    def other(self):
+    def thread_other(self):
         time.sleep(5)
         self.scheduler.run_pending()
 

@@ -12,15 +12,12 @@ class EvictAgainstExpiry:
         self.cache = simple_ttl_cache.Cache()
         self.cache.put("a", 1, ttl=5)
 
-    def threads(self):
-        return [self.evicts, self.gets]
-
-    def evicts(self):
+    def thread_evicts(self):
         time.sleep(5)
         self.cache.evict("a")
         self.cache.put("a", 2, ttl=5)
 
-    def gets(self):
+    def thread_gets(self):
         time.sleep(5)
         self.got = self.cache.get("a")
 

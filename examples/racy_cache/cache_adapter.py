@@ -5,13 +5,10 @@ class LoadsOnce:
     def __init__(self):
         self.cache = Cache(str.upper)
 
-    def threads(self):
-        return [self.first, self.second]
-
-    def first(self):
+    def thread_first(self):
         self.cache.get("a")
 
-    def second(self):
+    def thread_second(self):
         self.cache.get("a")
 
     def check(self):

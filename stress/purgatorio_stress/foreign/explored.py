@@ -40,20 +40,30 @@ _NOT_DETERMINISTIC: Final = (
     "the same schedule led to other steps: the code depends on something else, as an address"
 )
 
+_THREAD: Final = "thread_"
+
 STRATEGIES: Final = ("dpor", "bounded", "pct", "random")
 
 
 class Adapter(Protocol):
     """What the user writes; it is made anew for every run. It imports what it tries and needs nothing of ours.
 
+    Its threads are its methods whose names begin with `thread_`, or what `threads()` gives, a sequence of functions.
     Optional: `outcome()` gives a value whose different forms are collected over all runs.
     """
 
-    def threads(self) -> Sequence[Callable[[], object]]:
-        """What each thread does."""
-
     def check(self) -> None:
         """Called when all threads have ended; AssertionError where something is wrong."""
+
+
+def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
+    if hasattr(adapter, "threads"):
+        given: Sequence[Callable[[], object]] = adapter.threads()
+        return given
+    names = [
+        name for cls in reversed(type(adapter).__mro__) for name in vars(cls) if name.startswith(_THREAD)
+    ]
+    return [getattr(adapter, name) for name in dict.fromkeys(names)]
 
 
 class _Program:
@@ -80,6 +90,9 @@ class _Program:
             raise CannotLoad(f"{error}; it is looked for in this directory and where Python looks") from error
         if not hasattr(self.loader.adapter(), made_by):
             raise CannotLoad(f"{module} has no {made_by}")
+        made = getattr(self.loader.adapter(), made_by)
+        if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
+            raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
         self.outcomes: dict[str, int] = {}
         self._adapter: Adapter
 
@@ -88,8 +101,8 @@ class _Program:
         self.world.begin(run)
         self.loader.restore()
         self._adapter = getattr(self.loader.adapter(), self._made_by)()
-        for act in self._adapter.threads():
-            task = run.spawn(getattr(act, "__name__", "thread"), act)
+        for act in _threads_of(self._adapter):
+            task = run.spawn(getattr(act, "__name__", "thread").removeprefix(_THREAD), act)
             self.world.started(task)
 
     def judge(self, run: Run, /) -> Sequence[Broken]:
