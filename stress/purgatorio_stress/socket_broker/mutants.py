@@ -579,10 +579,6 @@ def _replaced_by_rebalance(
     self._maybe_rebalance(group)
 
 
-def _purge_everything(self: Watchers) -> int:
-    return sum(self._operations.remove(node) for node in self._operations.nodes())
-
-
 def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> Values:
     first = next(iter(results.values()), None)
     return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
@@ -947,7 +943,7 @@ _MUTANTS: Final = (
     _one(
         "time-outs-rounded-up",
         "a time-out comes at the next half second",
-        "F2",
+        "F2 G1",
         Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: -(-delay_ms // _ROUND_MS) * _ROUND_MS)),
     ),
     _one(
@@ -961,12 +957,6 @@ _MUTANTS: Final = (
         "a waiting fetch wants a byte more than min_bytes",
         "F3 F7",
         Patch(DelayedFetch, "try_complete", _more_than_min),
-    ),
-    _one(
-        "purge-drops-waiting",
-        "a purge takes off the lists what still waits",
-        "F3",
-        Patch(Watchers, "purge_completed", _purge_everything),
     ),
     _one(
         "deletion-ends-fetches",
