@@ -51,9 +51,10 @@ def _of_block(text: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Run:
-    """To be run: the status it ends with, and a pattern that its output has. `slow`: by --slow."""
+    """To be run: the status it ends with (of several where the machine decides), and a pattern of its output.
+    `slow`: by --slow."""
 
-    status: int = 0
+    status: int | tuple[int, ...] = 0
     says: str = ""
     slow: bool = False
     folder: str = "."
@@ -175,7 +176,7 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio explore drawn:hashed:1.2.0.0:16::add.0+add.0,cancel.0,stop:": Run(0, r"^PASS "),
     "purgatorio model C1 --stories": Run(0, r"^PASS: 1 claims"),
     "purgatorio stress -s two-events": Run(0, r"^PASS: "),
-    "purgatorio stress mine:PARTS": Run(0, r"^PASS: ", slow=True),
+    "purgatorio stress mine:PARTS": Run((0, 3), r"^(PASS|UNKNOWN): .* 0 dropped", slow=True),
     "python -m benchmarks --help": Run(0, r"purgatory"),
     "python -m purgatorio_pipeline.shipping build": Run(0, r"purgatorio_submit\.py"),
     "python -c 'from purgatorio_stress.subject.java_build import kit_folder; print(kit_folder())'": Run(
@@ -185,10 +186,12 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio campaign two-events three-events event-against-expiry --out camp --strategy random --strategy pct "
     "--seeds 0-9 --schedules 500 --stress-rounds 500": Run(3, r"180 jobs", slow=True),
     "purgatorio verify reference netty asyncio": Run(0, r"^PASS: 25 PASS", slow=True),
-    "purgatorio subjects": Run(1, r"^npm-timer-wheel\S* +VIOLATED", slow=True),
+    "purgatorio subjects": Run((0, 1), r"^sched +PASS", slow=True),  # by what is installed
     "purgatorio model": Run(0, r"^PASS: ", slow=True),
     "purgatorio prove": Run(0, r"^PASS: ", slow=True),
     "purgatorio explore": Run(0, slow=True),
+    "purgatorio explore --races": Run(0, slow=True),
+    "purgatorio explore remove-against-move --mutant 49 --races": Run(1, slow=True),
     "purgatorio explore --json > explore.json": Run(0, slow=True),
     "purgatorio explore --drawn --seconds 60": Run(3, r"^UNKNOWN ", slow=True),
     "purgatorio explore --drawn --seconds 60 --seed 1": Run(3, r"^UNKNOWN ", slow=True),
@@ -251,7 +254,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(TRACES / "kafka-buggy-trylock-give-up.parquet", desk / "after")
     explorer, stress = ((ROOT / "docs" / name).read_text() for name in ("explorer.md", "stress.md"))
     (desk / "my_bug.py").write_text(patches_of(explorer))
-    (desk / "mine.py").write_text(re.findall(r"```python\n(.*?)```", stress, re.DOTALL)[0])
+    mine = "from purgatorio import SystemTimer as MyTimer\n"  # the page says only that it is yours
+    (desk / "mine.py").write_text(mine + re.findall(r"```python\n(.*?)```", stress, re.DOTALL)[0])
     return desk
 
 
@@ -292,7 +296,8 @@ def test_a_command_does_what_its_page_says(command: str, how: Run, desk: Path) -
         text=True,
         check=False,
     )
-    assert done.returncode == how.status, done.stdout[-2000:] + done.stderr[-2000:]
+    statuses = (how.status,) if isinstance(how.status, int) else how.status
+    assert done.returncode in statuses, done.stdout[-2000:] + done.stderr[-2000:]
     assert re.search(how.says, done.stdout, re.MULTILINE), done.stdout[-2000:]
     for page, shown in every_command()[command]:
         assert not shown or done.stdout.strip("\n") == shown, f"{page} shows something else"
