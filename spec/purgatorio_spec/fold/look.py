@@ -39,7 +39,6 @@ FLUSH_ROWS: Final = 200_000
 """Rows that are held before the operations that have ended are judged."""
 
 _THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
-_GIVES_BACK: Final = where(lambda f, ph: f in ("cancel_for_key", "cancelled"))
 _ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_SCHEMA.names if name != "run_key"])
 _NOT_ROWS: Final = frozenset({"entries", "watches", "raced", "deadline_t", "done_t"})
 
@@ -74,8 +73,8 @@ class Stretches:
 @dataclass(slots=True)
 class Wanted:
     """What to look at. By operation number: `chosen`, and of them those whose threads' neighbours matter (`retried`).
-    `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: a key gave operations back,
-    so that what threads cancelled by key is followed."""
+    `doubtful` by position, `inside` by row; `everything`: all checks are judged; `follows`: all threads are followed,
+    since a key gave an operation back."""
 
     chosen: Flags
     retried: Flags
@@ -147,12 +146,10 @@ class SecondLook:
 
     def _follow(self, some: Numbered) -> None:
         rows = np.flatnonzero(_THREAD_EVENTS[some.batch.code])
-        if not self.wanted.everything:
+        if not (self.wanted.everything or self.wanted.follows):
             thread = some.thread[rows].astype(np.int64)
             inside = self.wanted.doubtful.rows(thread, some.batch.i[rows])
             inside |= self.wanted.inside.rows(thread, some.first + rows)
-            if self.wanted.follows:
-                inside |= _GIVES_BACK[some.batch.code[rows]]
             rows = rows[inside]
         if not len(rows):
             return
