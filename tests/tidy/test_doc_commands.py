@@ -261,11 +261,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def patches_of(page: str) -> str:
     """The file of patches on the explorer's page."""
-    found = re.search(
-        r"(?:^    (?:from|PATCHES).*\n|^\n)+(?<=\n)", page[page.index("    from purgatorio.timer.bucket") :]
-    )
-    assert found is not None
-    return "".join(line.removeprefix("    ") for line in found[0].splitlines(keepends=True))
+    block = page[page.index("    from purgatorio.timer.bucket") : page.index("Without `--drawn`")]
+    return "".join(line.removeprefix("    ") for line in block.splitlines(keepends=True))
 
 
 def cases() -> list[object]:
