@@ -4,7 +4,8 @@ Promises. `Repeated` runs its function a period after the last run has ended, so
 backlog grows; `cancel` is for good, also from inside the function and while it runs. What the function raises goes to
 the timer's fault policy, and it runs again. When its timer closes it runs no more.
 
-Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes.
+Not promised: a fixed rate. Each period begins when the last run ends, so the times drift by what a run takes. Nor
+a period below the timer's tick: it is over at once, so the function runs again and again until the tick is over.
 """
 
 from collections.abc import Callable
