@@ -325,12 +325,12 @@ STUB = """
             )
             events = []
             for number in range(plan.timers):
-                i = 4 * number
+                i, t = 4 * number, 100 * number
                 events += [
-                    Event(i, "main", i, "call", "timer_add", f"t-{number}", delay_ns=1),
-                    Event(i + 1, "main", i, "ret", "timer_add", f"t-{number}", c=i, deadline_t=i + 1),
-                    Event(i + 2, "main", i + 1 + self.late_ns, "call", "timer_fire", f"t-{number}"),
-                    Event(i + 3, "main", i + 1 + self.late_ns, "ret", "timer_fire", f"t-{number}", c=i + 2),
+                    Event(i, "main", t, "call", "timer_add", f"t-{number}", delay_ns=1),
+                    Event(i + 1, "main", t, "ret", "timer_add", f"t-{number}", c=i, deadline_t=t + 1),
+                    Event(i + 2, "main", t + 1 + self.late_ns, "call", "timer_fire", f"t-{number}"),
+                    Event(i + 3, "main", t + 1 + self.late_ns, "ret", "timer_fire", f"t-{number}", c=i + 2),
                 ]
             if self.dies:
                 raise SubjectFailed(self.name, "died", "as meant", write_run(out_path, header, events, None))
