@@ -124,6 +124,7 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "pytest -x": TUTORIAL,
     "pytest": PLUGIN,
     "purgatorio wire localhost:9092": WIRE,
+    "purgatorio wire localhost:9092 --trace wire.jsonl": WIRE,
     "purgatorio wire localhost:9092 --program 'a0*1x100/1 r0e+1e/1000/240/1048576; w60 a0*1x100/1 a1*1x100/1'": WIRE,
     "make compiled": Elsewhere("tests/reference/test_compiled_build.py"),
     "HATCH_BUILD_HOOK_ENABLE_CUSTOM=true pip wheel . --no-deps": Elsewhere("tests/tidy/test_publishing.py"),

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
 from purgatorio_spec.wire.record import Body
 
-__all__ = ["Append", "Log", "Part", "Topic", "Topics", "fetched", "produced"]
+__all__ = ["Append", "Log", "Part", "Topic", "Topics", "fetched", "produced", "settled_parts"]
 
 MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
@@ -269,6 +269,23 @@ def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
     for topic in items(one.body, "topics"):
         for partition in items(topic, "partitions"):
             part = Part(text(topic, "topic"), integer(partition, "partition"))
+            yield part, partition, answers.get(part)
+
+
+def settled_parts(one: Exchange, topics: Topics) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a question by `partition_index`, of which everything is known: one replica, no deletion, a log
+    that was settled before. What was asked of each, and its answer."""
+    answers = {
+        Part(text(topic, "name"), integer(answer, "partition_index")): answer
+        for topic in items(one.got, "topics")
+        for answer in items(topic, "partitions")
+    }
+    for topic in items(one.body, "topics"):
+        for partition in items(topic, "partitions"):
+            part = Part(text(topic, "name"), integer(partition, "partition_index"))
+            known, log = topics.topics.get(part.topic), topics.logs[part]
+            if known is None or known.delete_t is not None or known.replicas > 1 or log.settled_t > one.t:
+                continue
             yield part, partition, answers.get(part)
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import Bounds
 from purgatorio_spec.wire.fetch import ERRORS
-from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.log import Log, Part, Topics
+from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer
+from purgatorio_spec.wire.log import Log, Topics, settled_parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, broken, kept, undecided
 
@@ -22,19 +22,9 @@ def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of("list_offsets"):
         if one.answer_t is None or one.unread:
             continue
-        answers = {
-            Part(text(topic, "name"), integer(said, "partition_index")): said
-            for topic in items(one.got, "topics")
-            for said in items(topic, "partitions")
-        }
-        for topic in items(one.body, "topics"):
-            for asked in items(topic, "partitions"):
-                part = Part(text(topic, "name"), integer(asked, "partition_index"))
-                known, log = topics.topics.get(part.topic), topics.logs[part]
-                if known is None or known.delete_t is not None or known.replicas > 1 or log.settled_t > one.t:
-                    continue
-                if integer(asked, "timestamp") in ENDS:
-                    yield _row(one, integer(asked, "timestamp"), log, answers.get(part))
+        for part, asked, said in settled_parts(one, topics):
+            if integer(asked, "timestamp") in ENDS:
+                yield _row(one, integer(asked, "timestamp"), topics.logs[part], said)
 
 
 def _row(one: Exchange, which: int, log: Log, said: Body | None) -> Row:

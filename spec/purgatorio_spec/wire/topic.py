@@ -7,7 +7,7 @@ from typing import Final
 from purgatorio_spec.wire.bound import MS, Bounds
 from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.log import Part, Topic, Topics
+from purgatorio_spec.wire.log import Part, Topic, Topics, settled_parts
 from purgatorio_spec.wire.row import Rows, after, broken, kept, undecided
 
 __all__ = ["deletes_records", "elections", "topics_come_and_go", "topics_grow"]
@@ -144,32 +144,22 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of("delete_records"):
         if one.answer_t is None:
             continue
-        answers = {
-            Part(text(topic, "name"), integer(said, "partition_index")): said
-            for topic in items(one.got, "topics")
-            for said in items(topic, "partitions")
-        }
-        for topic in items(one.body, "topics"):
-            for asked in items(topic, "partitions"):
-                part = Part(text(topic, "name"), integer(asked, "partition_index"))
-                log, offset, said = topics.logs[part], integer(asked, "offset"), answers.get(part)
-                known = topics.topics.get(part.topic)
-                if known is None or known.delete_t is not None or known.replicas > 1 or log.settled_t > one.t:
-                    continue
-                error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
-                if said is None or error in EXCUSED:
-                    yield undecided("D1", f"{_named(error)}: {EXCUSED.get(error, 'not answered')}")
-                elif offset > log.most_end(one.answer_t):
-                    right = error == OUT_OF_RANGE
-                    seen, allowed = _named(error), f"{_named(OUT_OF_RANGE)}: {offset} is beyond the end"
-                    yield kept("D1") if right else broken("D1", "beyond-the-end", one, allowed, seen)
-                elif log.low_at(one.t) <= offset <= log.least_end(one.t):
-                    right = error == 0 and low == offset
-                    allowed = f"low watermark {offset}"
-                    seen = f"{_named(error)}, low watermark {low}"
-                    alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
-                    if alone or error:
-                        yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
+        for part, asked, said in settled_parts(one, topics):
+            log, offset = topics.logs[part], integer(asked, "offset")
+            error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
+            if said is None or error in EXCUSED:
+                yield undecided("D1", f"{_named(error)}: {EXCUSED.get(error, 'not answered')}")
+            elif offset > log.most_end(one.answer_t):
+                right = error == OUT_OF_RANGE
+                seen, allowed = _named(error), f"{_named(OUT_OF_RANGE)}: {offset} is beyond the end"
+                yield kept("D1") if right else broken("D1", "beyond-the-end", one, allowed, seen)
+            elif log.low_at(one.t) <= offset <= log.least_end(one.t):
+                right = error == 0 and low == offset
+                allowed = f"low watermark {offset}"
+                seen = f"{_named(error)}, low watermark {low}"
+                alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
+                if alone or error:
+                    yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
 
 
 def _named(error: int) -> str:

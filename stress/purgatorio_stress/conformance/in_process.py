@@ -17,7 +17,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -286,13 +286,12 @@ _PYTHONS: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platst
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
 
 
-def _is_subjects(file: str, known: dict[str, bool] = {}) -> bool:  # noqa: B006 - one answer for each file
+@cache
+def _is_subjects(file: str) -> bool:
     """Whether the lines of this file are the subject's."""
-    if file not in known:
-        pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
-        ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("conformance", "protocol"))
-        known[file] = not (pythons or ours or file.startswith("<") or file == f"{_OURS}/recorder.py")
-    return known[file]
+    pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
+    ours = any(file.startswith(f"{_OURS}/{part}/") for part in ("conformance", "protocol"))
+    return not (pythons or ours or file.startswith("<") or file == f"{_OURS}/recorder.py")
 
 
 class Steps:

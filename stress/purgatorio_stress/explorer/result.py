@@ -69,3 +69,15 @@ class Exploration:
         if self.found:
             return Verdict.VIOLATED
         return Verdict.PASS if self.complete else Verdict.UNKNOWN
+
+    def extent(self) -> dict[str, object]:
+        """How far it came, as every `--json` of an exploration says it."""
+        return {
+            "complete": self.complete,
+            "strategy": self.strategy,
+            "bound": self.bound,
+            "limit": self.limit,
+            "schedules": self.schedules,
+            "redundant": self.redundant,
+            "beyond_turns": self.beyond,
+        }

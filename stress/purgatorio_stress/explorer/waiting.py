@@ -14,7 +14,7 @@ from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
 from purgatorio_stress.explorer.task import END_OF_TASK, Stop, Task
 
-__all__ = ["ControlledCondition", "ControlledExecutor", "ControlledReadWriteLock", "ControlledWorker"]
+__all__ = ["ControlledCondition", "ControlledExecutor", "ControlledReadWriteLock", "ControlledWorker", "End"]
 
 
 class ControlledReadWriteLock(Shared):
@@ -287,7 +287,7 @@ class ControlledWorker:
         return self._run.current is self._task
 
 
-class _End:
+class End:
     """The end of a task, as a gate."""
 
     def __init__(self, task: Task) -> None:
@@ -310,6 +310,6 @@ def _join(run: Run, other: Task, timeout_ms: int | None) -> bool:
         run.finish(Stop("deadlock", f"{task.name} waits for its own end"))
     task.notified = False
     task.wake_ms = None if timeout_ms is None else run.now_ms + timeout_ms
-    run.point(END_OF_TASK - other.index, ACQUIRE, _End(other))
+    run.point(END_OF_TASK - other.index, ACQUIRE, End(other))
     task.wake_ms = None
     return learn(run, other.finished)

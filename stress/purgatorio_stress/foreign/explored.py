@@ -156,13 +156,7 @@ class Explored:
         return {
             "program": self.name,
             "verdict": str(self.verdict),
-            "complete": done.complete,
-            "strategy": done.strategy,
-            "bound": done.bound,
-            "limit": done.limit,
-            "schedules": done.schedules,
-            "redundant": done.redundant,
-            "beyond_turns": done.beyond,
+            **done.extent(),
             "seconds": round(done.seconds, 3),
             "uncontrolled": list(self.uncontrolled),
             "races": [

@@ -15,6 +15,7 @@ from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
 from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
 from purgatorio_stress.explorer.task import END_OF_TASK, Task
+from purgatorio_stress.explorer.waiting import End
 from purgatorio_stress.foreign.world import World
 
 __all__ = ["Clocks", "ForeignLock", "thread_names"]
@@ -174,19 +175,6 @@ class _Sleep:
         return "the end of its sleep"
 
 
-class _End:
-    def __init__(self, task: Task) -> None:
-        self._task = task
-
-    def is_open(self, task: Task, /) -> bool:
-        """Whether it has ended, or the wait has."""
-        return self._task.finished or task.notified
-
-    def why(self, task: Task, /) -> str:
-        """The end of that thread."""
-        return f"the end of {self._task.name}"
-
-
 def _leave() -> None:
     """The run is over: a thread that is still there ends where it would wait."""
     import greenlet
@@ -314,7 +302,7 @@ def thread_names(world: World) -> dict[str, object]:
                 me.notified = False
                 me.wake_ms = None if timeout is None else run.now_ms + int(max(timeout, 0) * S)
                 world.names[END_OF_TASK - task.index] = f"the end of {self._name}"
-                world.waits(END_OF_TASK - task.index, ACQUIRE, _End(task))
+                world.waits(END_OF_TASK - task.index, ACQUIRE, End(task))
                 me.wake_ms = None
             if task.finished:
                 world.ended(task)
