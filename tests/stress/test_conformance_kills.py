@@ -14,10 +14,10 @@ import pytest
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance.case import Outcome, Subject, cases, purgatory_subject, timer_subject
 from purgatorio_stress.conformance.contract import Promise
-from purgatorio_stress.conformance.timer_program import Add, Pass, TimerProgram, carry_out
+from purgatorio_stress.conformance.program import CallProgram, Pass
 from purgatorio_stress.conformance.timer_scenarios import DRAWN
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.recording import judge
+from purgatorio_stress.protocol.message import Add
 from reference_adapters import (
     HASHED,
     HEAP,
@@ -167,8 +167,8 @@ def test_late_counts_from_the_first_chance(wakes: Callable[[int], bool], verdict
     """A delay of zero, added when time has passed, may wait for the next `advance`; not for the one after it."""
     lacks = {"cancel": "none", "size": "none"}
     promise = Promise("timer", tick_ns=NS_PER_MS, early_ns=0, late_ns=0, lacks=lacks)
-    program = TimerProgram(
+    program = CallProgram(
         "late", (Pass(NS_PER_MS, 8), Add("zero", 0), Pass(NS_PER_MS), Add("one", NS_PER_MS))
     )
-    recording = carry_out(program, promise, lambda promise: Lazy(wakes))
-    assert judge(recording).result.clauses["T2"].verdict is verdict
+    judged = timer_subject(promise, lambda promise: Lazy(wakes)).run(program)
+    assert judged.result.clauses["T2"].verdict is verdict

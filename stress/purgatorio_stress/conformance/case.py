@@ -16,33 +16,21 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.conformance import (
-    purgatory_program,
-    purgatory_scenarios,
-    timer_program,
-    timer_scenarios,
-)
+from purgatorio_stress.conformance import purgatory_scenarios, timer_scenarios
 from purgatorio_stress.conformance.contract import Promise, PurgatoryFactory, TimerFactory
 from purgatorio_stress.conformance.gated import (
-    GatedProgram,
-    GatedScenario,
+    Under,
     gated_scenarios,
     of_purgatory,
     of_timer,
     play,
+    played_through,
 )
-from purgatorio_stress.conformance.purgatory_program import PurgatoryProgram
-from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS, PurgatoryScenario
-from purgatorio_stress.conformance.real_time import (
-    PlanProgram,
-    PlanScenario,
-    SubjectFactory,
-    plan_scenario,
-    run_plan,
-)
-from purgatorio_stress.conformance.timer_program import TimerProgram
-from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS, TimerScenario
-from purgatorio_stress.recording import Judged, Narrow, judge
+from purgatorio_stress.conformance.program import CallProgram, GatedProgram, PlanProgram, Program, Scenario
+from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS
+from purgatorio_stress.conformance.real_time import SubjectFactory, plan_scenario, run_plan
+from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS
+from purgatorio_stress.recording import Judged, Narrow
 from purgatorio_stress.stateful.profiles import CI
 
 __all__ = [
@@ -50,7 +38,6 @@ __all__ = [
     "Case",
     "Kind",
     "Outcome",
-    "Program",
     "Subject",
     "cases",
     "purgatory_subject",
@@ -72,9 +59,6 @@ CLAUSE_NEEDS: Final[Mapping[Kind, Mapping[str, str]]] = {
 }  # fmt: skip
 """The lack that leaves a clause nothing to judge."""
 
-Program = TimerProgram | PurgatoryProgram | PlanProgram | GatedProgram
-Scenario = TimerScenario | PurgatoryScenario | PlanScenario | GatedScenario
-
 
 @dataclass
 class Subject:
@@ -94,30 +78,22 @@ class Subject:
 
 def timer_subject(promise: Promise, factory: TimerFactory) -> Subject:
     """A timer."""
-
-    under = of_timer(promise, factory)
-
-    def carry_out(program: Program) -> Judged:
-        if isinstance(program, GatedProgram):
-            return play(program, under)
-        assert isinstance(program, TimerProgram), "timers get programs for timers"
-        return judge(timer_program.carry_out(program, promise, factory))
-
-    return Subject(promise, carry_out, timer_scenarios.drawn_programs(promise))
+    return _adapted(of_timer(promise, factory), timer_scenarios.drawn_programs(promise))
 
 
 def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
     """A purgatory."""
+    return _adapted(of_purgatory(promise, factory), purgatory_scenarios.drawn_programs(promise))
 
-    under = of_purgatory(promise, factory)
 
+def _adapted(under: Under, drawn: st.SearchStrategy[Program]) -> Subject:
     def carry_out(program: Program) -> Judged:
         if isinstance(program, GatedProgram):
             return play(program, under)
-        assert isinstance(program, PurgatoryProgram), "purgatories get programs for purgatories"
-        return judge(purgatory_program.carry_out(program, promise, factory))
+        assert isinstance(program, CallProgram), "plans are for real time"
+        return played_through(program, under)
 
-    return Subject(promise, carry_out, purgatory_scenarios.drawn_programs(promise))
+    return Subject(under.promise, carry_out, drawn)
 
 
 def real_time_subject(promise: Promise, factory: SubjectFactory, folder: Path) -> Subject:

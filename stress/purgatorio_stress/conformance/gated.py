@@ -1,7 +1,7 @@
-"""Races by control, in this process: the small programs with gates and steps, played to an adapter.
+"""An adapter under the suite: programs of calls played to it, and its races by control, with gates and steps.
 
-One run plays all of them; its verdicts are asked for clause by clause. A violation is shown by the one order that made
-it, played again to a fresh subject, as a talk.
+Of the races one run plays all; its verdicts are asked for clause by clause. A violation is shown by the one order that
+made it, played again to a fresh subject, as a talk.
 """
 
 from __future__ import annotations
@@ -24,47 +24,37 @@ from purgatorio_stress.conformance.in_process import (
     describe_purgatory,
     describe_timer,
 )
+from purgatorio_stress.conformance.program import CallProgram, GatedProgram, Scenario
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.gate_program import GateProgram, Inside
 from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, play_of, unfinished
 from purgatorio_stress.protocol.message import Description
+from purgatorio_stress.protocol.script import play as play_script
 from purgatorio_stress.protocol.talk import Listener, Talk
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
-from purgatorio_stress.recording import Judged, judge_file
+from purgatorio_stress.recording import Judged, judge, judge_file
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.trace_file import StreamedRecording
 
 __all__ = [
-    "GatedProgram",
-    "GatedScenario",
     "TalkedProgram",
     "Under",
     "gated_scenarios",
     "of_purgatory",
     "of_timer",
     "play",
+    "played_through",
 ]
 
-_LIMITS: Final = ChildLimits(silence_s=10.0)
+_LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 _STEPS_S: Final = 900.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
 
 _SHOWN: Final = 60
 """Lines of a talk."""
-
-
-@dataclass(frozen=True, slots=True)
-class GatedProgram:
-    """`gates`: every order of every small program. `steps`: each of their calls stopped at each of its steps."""
-
-    name: str
-
-    def lines(self) -> Iterable[str]:
-        """Too many to print."""
-        yield f"every small program, by its {self.name}: purgatorio_stress.protocol.gate_program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +90,17 @@ def of_timer(promise: Promise, factory: TimerFactory) -> Under:
     """A timer."""
     make = partial(DrivenTimer, promise, factory)
     return Under(promise, "timer", describe_timer(promise), lambda: InProcess(promise.subject, make))
+
+
+def played_through(program: CallProgram, under: Under) -> Judged:
+    """Carry it out on a fresh subject, call by call, and judge it. What the subject raises ends the run."""
+    peer = under.peer()
+    script = program.script(under.part, under.description, expires="expiry" not in under.promise.lacks)
+    try:
+        played, _ = play_script(peer, script, under.description, _LIMITS, errors_end=True)
+    finally:
+        peer.close()
+    return judge(played.recording(program.name))
 
 
 def play(program: GatedProgram, under: Under) -> Judged:
@@ -194,34 +195,22 @@ def _silent(plays: int) -> None:
     """No progress is wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class GatedScenario:
-    """As `TimerScenario`."""
-
-    name: str
-    about: str
-    clauses: tuple[str, ...]
-
-    def programs(self, promise: Promise) -> Iterable[GatedProgram]:
-        """One run."""
-        yield GatedProgram(self.name)
-
-    def ruled_out(self, promise: Promise) -> str | None:
-        """Why it cannot be run, in the subject's own words."""
-        return (
-            None if promise.has_threads else "its calls come from one thread: the promise says no `threads`"
-        )
-
-
 _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {
     "timer": ("T1", "T3", "T4", "T5"),
     "purgatory": ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
 }
 
 
-def gated_scenarios(part: Part) -> tuple[GatedScenario, ...]:
+def gated_scenarios(part: Part) -> tuple[Scenario, ...]:
     """Those of a part."""
-    return tuple(GatedScenario(name, about, _CLAUSES[part]) for name, about in _ABOUT)
+    return tuple(
+        Scenario(name, about, _CLAUSES[part], partial(_whole, name), threads=True) for name, about in _ABOUT
+    )
+
+
+def _whole(name: str, promise: Promise) -> Iterable[GatedProgram]:
+    """One run."""
+    yield GatedProgram(name)
 
 
 _ABOUT: Final = (

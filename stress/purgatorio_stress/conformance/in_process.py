@@ -9,23 +9,23 @@ stays until the process ends.
 
 from __future__ import annotations
 
-import itertools
 import queue
 import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
 
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.conformance.contract import (
+    BadPromise,
     Cancels,
     Counts,
     Promise,
@@ -33,8 +33,8 @@ from purgatorio_stress.conformance.contract import (
     TimerFactory,
 )
 from purgatorio_stress.conformance.probe import Probe
+from purgatorio_stress.conformance.stage import Call, Fields, Over, Stage
 from purgatorio_stress.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
-from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["DrivenPurgatory", "DrivenTimer", "InProcess", "describe_purgatory", "describe_timer"]
 
 LANES: Final = 4
-
-Fields = dict[str, object]
-T = TypeVar("T")
-Call = Mapping[str, object]
 
 
 def describe_purgatory(promise: Promise) -> Description:
@@ -61,7 +57,8 @@ def describe_purgatory(promise: Promise) -> Description:
 
 def describe_timer(promise: Promise) -> Description:
     """What a timer's promise says, as a description of the protocol."""
-    return _described(promise, "timer", {"cancel": "cancel", "gauge": "size"}, ("timer_fire",))
+    has = {"cancel": "cancel", "gauge": "size", "failing": "raising"}
+    return _described(promise, "timer", has, ("timer_fire",))
 
 
 def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tuple[str, ...]) -> Description:
@@ -110,18 +107,15 @@ class InProcess:
     def say(self, line: bytes) -> None:
         """One call of the driver."""
         call: Call = orjson.loads(line)
-        name, number = call["m"], call["n"]
+        name = call["m"]
         if name == "start":
-            gates, now_ns = call.get("gates", []), call["now_ns"]
+            gates = call.get("gates", [])
             assert isinstance(gates, list), "as the driver writes it"
-            assert isinstance(now_ns, int), "time is virtual"
             self._stage.close()
             self._stage = Stage(self._answer, self._stage, frozenset(gates))
-            self._run = self._make(self._stage, now_ns)
-            self._stage.say("answer", n=number)
-        elif name == "go":
+        if name == "go":
             self._stage.go(call)
-            self._stage.say("answer", n=number)
+            self._stage.say("answer", n=call["n"])
         elif "hold" in call:
             self._stage.hand(call)
         else:
@@ -134,9 +128,23 @@ class InProcess:
             self._lanes[lane].put(call)
 
     def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
-        with suppress(_Over):
+        with suppress(Over):
             while (call := calls.get()) is not None:
-                self._answer(call)
+                if call["m"] == "start":
+                    self._start(call)
+                else:
+                    self._answer(call)
+
+    def _start(self, call: Call) -> None:
+        """Make the subject, on the thread that makes its first calls too."""
+        now_ns = call["now_ns"]
+        assert isinstance(now_ns, int), "time is virtual"
+        try:
+            self._run = self._make(self._stage, now_ns)
+        except Exception as error:  # a factory's is the user's to see
+            self._stage.said.put(error)
+        else:
+            self._stage.say("answer", n=call["n"])
 
     def _answer(self, call: Call) -> None:
         """Make the call on this thread, and answer it."""
@@ -154,9 +162,12 @@ class InProcess:
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line of the subject."""
         try:
-            return self._stage.said.get(timeout=max(0.0, within_s))
+            said = self._stage.said.get(timeout=max(0.0, within_s))
         except queue.Empty:
             return Quiet.SILENT
+        if isinstance(said, Exception):
+            raise said
+        return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """The failure; with what the subject raised last."""
@@ -179,106 +190,6 @@ class InProcess:
         for calls in self._lanes.values():
             calls.put(None)
         self._lanes = {}
-
-
-class _Over(BaseException):
-    """Ends a thread of the suite that turns for ever, once its run is over: no `except Exception` keeps it."""
-
-
-class Stage:
-    """Where the threads of one run speak and stand. After `close` nobody is heard any more, and nobody stands; a thread
-    of the suite that comes to a callback then ends."""
-
-    def __init__(
-        self,
-        answer: Callable[[Call], None],
-        before: Stage | None = None,
-        places: frozenset[str] = frozenset(),
-    ) -> None:
-        self.said: queue.SimpleQueue[bytes] = queue.SimpleQueue() if before is None else before.said
-        self._answer = answer
-        self._numbers: Iterator[int] = itertools.count() if before is None else before._numbers
-        self._places = places
-        self._held: dict[int, queue.SimpleQueue[Call]] = {}
-        self._here = threading.local()
-        self._closed = False
-
-    def say(self, m: str, **fields: object) -> None:
-        """One message."""
-        if not self._closed:
-            self.said.put(orjson.dumps({"m": m, **fields}))
-
-    def event(self, m: str, **fields: object) -> None:
-        """One message, with where it was made."""
-        call = getattr(self._here, "call", None)
-        place = {"th": threading.current_thread().name} if call is None else {"during": call}
-        self.say(m, **place, **fields)
-
-    @contextmanager
-    def inside(self, call: Call) -> Iterator[None]:
-        """What this thread says is said from within the call."""
-        before = getattr(self._here, "call", None)
-        self._here.call = call["n"]
-        try:
-            yield
-        finally:
-            self._here.call = before
-
-    def stop(self, f: str, operation: str | None = None) -> None:
-        """At the place `f`: make the calls that are asked for here, until the thread may go on."""
-        if f not in self._places or self._closed:
-            return
-        hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
-        self._held[hold] = calls
-        self.event("held", hold=hold, f=f, id=operation)
-        while (call := calls.get())["m"] != "go":
-            self._answer(call)
-        if call.get("fail"):
-            raise ValueError(f"{operation} raises, as the suite meant it to")
-
-    def go(self, call: Call) -> None:
-        """Let the threads go on that the call names."""
-        holds = call["holds"]
-        assert isinstance(holds, list), "as the driver writes it"
-        for hold in holds:
-            self._held.pop(hold).put(call)
-
-    def hand(self, call: Call) -> None:
-        """A call for a thread that stands."""
-        hold = call["hold"]
-        assert isinstance(hold, int), "as the driver writes it"
-        self._held[hold].put(call)
-
-    def close(self) -> None:
-        """See the class."""
-        self._closed = True
-        for calls in list(self._held.values()):
-            calls.put({"m": "go"})
-        self._held.clear()
-
-    def around(self, f: str, operation: str, act: Callable[[], object]) -> None:
-        """A function of an operation without a result, told, and stopped in at its beginning."""
-        self._told(f, operation, partial(self._stopped, f, operation, act), lambda result: {})
-
-    def asked(self, f: str, operation: str, act: Callable[[], bool]) -> bool:
-        """A function of an operation that answers, told."""
-        return self._told(f, operation, act, lambda result: {"out": int(result)})
-
-    def _told(self, f: str, operation: str, act: Callable[[], T], says: Callable[[T], Fields]) -> T:
-        if self._closed and getattr(self._here, "call", None) is not None:
-            raise _Over
-        self.event("enter", f=f, id=operation)
-        try:
-            result = act()
-        except BaseException as error:
-            self.event("leave", f=f, id=operation, err=type(error).__name__)
-            raise
-        self.event("leave", f=f, id=operation, **says(result))
-        return result
-
-    def _stopped(self, f: str, operation: str, act: Callable[[], object]) -> None:
-        self.stop(f, operation)
-        act()
 
 
 _OURS: Final = str(Path(__file__).resolve().parents[1])
@@ -324,51 +235,6 @@ class Steps:
         return self._line
 
 
-class _ToldProbe(Probe):
-    """The operation as the conversation sees it."""
-
-    def __init__(
-        self, stage: Stage, name: str, keys: tuple[str, ...], delay_ns: int, ready: threading.Event
-    ) -> None:
-        super().__init__(Recorder(), name, keys, delay_ns)
-        self._stage = stage
-        self._flag = ready
-
-    def try_complete(self, force: Callable[[], bool]) -> bool:
-        return self._stage.asked("try_complete", self.id, partial(self._try, force))
-
-    def _try(self, force: Callable[[], bool]) -> bool:
-        ready = self._flag.is_set()
-        self._stage.stop("try_complete", self.id)
-        return ready and bool(force())
-
-    def force_complete(self, inherited: Callable[[], bool]) -> bool:
-        return self._stage.asked("force_complete", self.id, partial(self._force, inherited))
-
-    def _force(self, inherited: Callable[[], bool]) -> bool:
-        self._stage.stop("force_complete", self.id)
-        return bool(inherited())
-
-    def on_complete(self) -> None:
-        self._stage.around("on_complete", self.id, _nothing)
-
-    def on_expiration(self) -> None:
-        self._stage.around("on_expiration", self.id, _nothing)
-
-    def timer_add(self, add: Callable[[], None]) -> None:
-        self._stage.around("timer_add", self.id, add)
-
-    def timer_cancel(self, cancel: Callable[[], None]) -> None:
-        self._stage.around("timer_cancel", self.id, cancel)
-
-    def timer_fire(self, expire: Callable[[], None]) -> None:
-        self._stage.around("timer_fire", self.id, expire)
-
-
-def _nothing() -> None:
-    """What the suite's callbacks do."""
-
-
 class DrivenPurgatory:
     """A purgatory under test, by the calls of the protocol."""
 
@@ -384,7 +250,7 @@ class DrivenPurgatory:
         """See `Driven`."""
         match call:
             case {"m": "register", "id": str(name), "keys": list(keys), "delay_ns": int(delay_ns)}:
-                probe = _ToldProbe(self._stage, name, tuple(keys), delay_ns, self._flag(name))
+                probe = Probe(self._stage, name, tuple(keys), delay_ns, self._flag(name))
                 self._probes[name] = probe
                 return {"out": int(self._purgatory.register(probe))}
             case {"m": "ready", "id": str(name)}:
@@ -414,6 +280,14 @@ class DrivenTimer:
         self._timer = factory(promise)
         self._stage = stage
         self._counts = "size" not in promise.lacks
+        for lack, can, method in (
+            ("cancel", isinstance(self._timer, Cancels), "cancel(handle)"),
+            ("size", isinstance(self._timer, Counts), "size()"),
+        ):
+            if not can and lack not in promise.lacks:
+                raise BadPromise(
+                    f"the timer has no {method}: give it one, or a lack {lack!r} with its reason"
+                )
         self._now_ns = now_ns
         self._handles: dict[str, object] = {}
 
@@ -422,7 +296,7 @@ class DrivenTimer:
         timer = self._timer
         match call:
             case {"m": "add", "id": str(name), "delay_ns": int(delay_ns)}:
-                task = partial(self._stage.around, "timer_fire", name, _nothing)
+                task = partial(self._stage.around, "timer_fire", name)
                 self._handles[name] = timer.add(delay_ns, task)
             case {"m": "cancel", "id": str(name)} if isinstance(timer, Cancels):
                 won = timer.cancel(self._handles[name])

@@ -8,7 +8,6 @@ late by less than the declared bound is nobody's fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,11 +15,12 @@ from typing import Final
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.conformance.contract import BadPromise, Promise
+from purgatorio_stress.conformance.program import PlanProgram, Scenario
 from purgatorio_stress.recording import Judged, judge_file
 from purgatorio_stress.subject.contract import Subject
 from purgatorio_stress.subjects import record_runs
 
-__all__ = ["PLAN", "PlanProgram", "PlanScenario", "SubjectFactory", "plan_scenario", "run_plan"]
+__all__ = ["PLAN", "SubjectFactory", "plan_scenario", "run_plan"]
 
 PLAN: Final = "plan"
 
@@ -28,38 +28,11 @@ SubjectFactory = Callable[[Promise], Subject]
 """Makes a subject for each run."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanProgram:
-    """The plan of this seed, with so many timers or operations."""
-
-    name: str
-    seed: int
-    timers: int
-
-    def lines(self) -> Iterator[str]:
-        """Too long to print: how it is made."""
-        yield f"make_plan(seed={self.seed}, timers={self.timers}) of purgatorio_stress.subject.plan"
-
-
-@dataclass(frozen=True, slots=True)
-class PlanScenario:
-    """As `TimerScenario`; nothing rules it out."""
-
-    name: str
-    about: str
-    clauses: tuple[str, ...]
-    programs: Callable[[Promise], Iterator[PlanProgram]]
-
-    def ruled_out(self, promise: Promise) -> str | None:
-        """Never."""
-        return None
-
-
-def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> PlanScenario:
+def plan_scenario(promise: Promise, seeds: tuple[int, ...], timers: int) -> Scenario:
     """A run for each seed, for all clauses of the profile that traces are judged by."""
     promised = PROFILES[promise.profile].clauses
     clauses = tuple(clause for clause in CLAUSES if clause in promised)
-    return PlanScenario(PLAN, "seeded plans in real time", clauses, partial(_programs, seeds, timers))
+    return Scenario(PLAN, "seeded plans in real time", clauses, partial(_programs, seeds, timers))
 
 
 def _programs(seeds: tuple[int, ...], timers: int, promise: Promise) -> Iterator[PlanProgram]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_spec.trace.parse import Refusal
-from purgatorio_spec.trace.record import MAX_INT, State
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
 from purgatorio_stress.protocol.message import (
     SPOKEN,
     STEP,
@@ -178,6 +178,17 @@ class Conversation:
             if told is not None
             and told.delay_ns is not None
             and _deadline(told.asked_t, told.delay_ns) < now_t
+        )
+
+    def last_deadline_t(self, below_ns: int) -> int:
+        """The last moment at which a delay shorter than `below_ns` is over; where there is none, long ago."""
+        return max(
+            (
+                _deadline(one.asked_t, one.delay_ns)
+                for one in self._operations.values()
+                if one.delay_ns is not None and one.delay_ns < below_ns
+            ),
+            default=MIN_INT,
         )
 
     def owed(self) -> str | None:

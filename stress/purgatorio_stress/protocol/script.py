@@ -1,16 +1,16 @@
 """A short program of calls in virtual time, played to a subject and recorded: for transcripts, and for making a found
 violation shorter.
 
-One child plays any number of scripts, each from a `start` of its own. A late bound is judged only as far as the script
-gives the subject the chance to keep it, see `late_slack_ns`.
+One subject plays any number of scripts, each from a `start` of its own. A late bound is judged only as far as the
+script gives the subject the chance to keep it, see `late_bound_ns`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from types import TracebackType
 from typing import Final
 
@@ -18,72 +18,182 @@ from purgatorio_spec.trace.record import Event, Header
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.message import (
-    Add,
     Advance,
+    Answer,
     Call,
     Describe,
     Description,
+    Go,
+    Held,
     Quiesce,
-    Register,
     Start,
+    call_name,
 )
-from purgatorio_stress.protocol.talk import Talk, checked_description
+from purgatorio_stress.protocol.talk import Peer, Talk, checked_description
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recording import Recording
 from purgatorio_stress.subject.child import ChildLimits, LineChild
+from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import HUGE_NS, MS
 
-__all__ = ["Played", "Script", "ScriptPlayer", "late_slack_ns"]
+__all__ = ["AtGate", "Played", "Script", "ScriptPlayer", "ScriptStep", "late_bound_ns", "play"]
 
 _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
 """For each script."""
 
 
 @dataclass(frozen=True, slots=True)
+class AtGate:
+    """From here on: whoever stops at `f` of this task or operation next makes these calls there, and, if it `fails`,
+    ends that callback with an error."""
+
+    f: str
+    id: str
+    calls: tuple[Call, ...] = ()
+    fails: bool = False
+
+
+ScriptStep = Call | AtGate
+
+
+@dataclass(frozen=True, slots=True)
 class Script:
-    """The calls of one run between `start` (at `start_ns`) and `stop`."""
+    """The calls of one run between `start` (at `start_ns`) and `stop`, made one after the other."""
 
     part: Part
     start_ns: int
-    calls: tuple[Call, ...]
-
-    def deadlines(self) -> list[tuple[int, int]]:
-        """Of all tasks and operations that are waited for: the place of the call, and the deadline."""
-        now_ns, found = self.start_ns, []
-        for place, call in enumerate(self.calls):
-            if isinstance(call, Advance):
-                now_ns = call.now_ns
-            elif isinstance(call, Add | Register) and call.delay_ns < HUGE_NS:
-                found.append((place, now_ns + max(0, call.delay_ns)))
-        return found
+    calls: tuple[ScriptStep, ...]
 
     def moments(self) -> list[int]:
         """The readings of the clock, in order."""
         return [self.start_ns, *(call.now_ns for call in self.calls if isinstance(call, Advance))]
 
+    def gates(self) -> tuple[str, ...]:
+        """Where threads must stop."""
+        return tuple(dict.fromkeys(step.f for step in self.calls if isinstance(step, AtGate)))
 
-def late_slack_ns(script: Script, late_ns: int) -> int:
-    """What is added to a late bound: nothing where every deadline that is passed was given its last chance.
 
-    The last chance is an `advance`, after the call, to the deadline plus the bound. A script without one for some
-    deadline has its longest step as slack, since the subject was not asked in time.
+def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
+    """A late bound that a run in virtual time can be held to, from the one that is promised.
+
+    A task must run in the first `advance`, after it was added, that is at or after its deadline plus that. So the bound
+    of the run is that of its least lucky task, counted as T2 counts: from the deadline, or the add where that is later.
     """
-    moments = script.moments()
-    last_place = {call.now_ns: place for place, call in enumerate(script.calls) if isinstance(call, Advance)}
-    for place, due_ns in script.deadlines():
-        chance_ns = due_ns + late_ns
-        if chance_ns <= moments[-1] and last_place.get(chance_ns, -1) < place:
-            return max((after - before for before, after in pairwise(moments)), default=0)
-    return 0
+    moved: list[int] = []
+    waits: list[tuple[int, int, int]] = []
+    for event in events:
+        if event.f == "advance_clock":
+            # Whoever is added meanwhile waits for the next.
+            moved[len(moved) - (event.ph == "ret") :] = [event.t]
+        elif event.ph == "call" and event.delay_ns is not None and event.delay_ns < HUGE_NS:
+            waits.append((event.t + max(0, event.delay_ns), event.t, len(moved)))
+    worst_ns = late_ns
+    for due_ns, added_ns, before in waits:
+        place = bisect_left(moved, due_ns + late_ns, before)
+        if place < len(moved):
+            worst_ns = max(worst_ns, moved[place] - max(due_ns, added_ns))
+    return worst_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of a script: the header and events of its trace, and the lines of the talk (`> ` to the subject)."""
+    """What came of a script: the header and events of its trace, and the lines of the talk (`> ` to the subject).
+    `failure`: what the subject did that ended it, or None."""
 
     header: Header
     events: tuple[Event, ...]
     talk: tuple[str, ...]
+    failure: SubjectFailed | None = None
+
+    def recording(self, run: str) -> Recording:
+        """As a run of this name."""
+        why = "" if self.failure is None else str(self.failure)
+        return Recording(replace(self.header, run=run), self.events, why)
+
+
+def play(
+    peer: Peer,
+    script: Script,
+    description: Description,
+    limits: ChildLimits,
+    *,
+    first: int = 0,
+    errors_end: bool = False,
+) -> tuple[Played, Conversation]:
+    """Carry it out from a fresh start; it comes to rest if its time goes far enough. `first`: the number of the first
+    call; the conversation knows the next one. `errors_end`: a call that ends with an error is a failure."""
+    description = replace(description, lanes=1)
+    clock = VirtualClock(script.start_ns)
+    recorder = Recorder(clock)
+    conversation = Conversation(recorder, reported(description, script.part), virtual=True, first=first)
+    conversation.description = description
+    lines: list[str] = []
+    talk = Talk(
+        peer, conversation, limits, lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
+    )
+    failure: SubjectFailed | None = None
+    try:
+        _Playing(talk, clock, limits.lines + 1, errors_end).play(script, description)
+    except SubjectFailed as failed:
+        failure = failed
+    events = tuple(recorder.drain(last=True))
+    late_ns = description.late_ns
+    header = header_of(
+        description,
+        script.part,
+        run="script",
+        virtual=True,
+        late_slack_ns=0 if late_ns is None else late_bound_ns(events, late_ns) - late_ns,
+        params={},
+    )
+    return Played(header, events, tuple(lines), failure), conversation
+
+
+class _Playing:
+    """One script under way."""
+
+    def __init__(self, talk: Talk, clock: VirtualClock, lines: int, errors_end: bool) -> None:
+        self._talk = talk
+        self._clock = clock
+        self._left = lines
+        self._errors_end = errors_end
+        self._at: dict[tuple[str, str | None], AtGate] = {}
+
+    def play(self, script: Script, description: Description) -> None:
+        """All of it."""
+        self._make(Start(script.part, "virtual", script.start_ns, script.gates()))
+        for step in script.calls:
+            if isinstance(step, AtGate):
+                self._at[step.f, step.id] = step
+            else:
+                self._make(step)
+        rest_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
+        if self._talk.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self._clock.now_ns:
+            self._make(Quiesce())
+
+    def _make(self, call: Call, hold: int | None = None) -> None:
+        """One call and all that it leads to, until it is answered."""
+        talked = self._talk.conversation
+        if not talked.makes_sense(call):
+            return
+        moves = self._clock.to(call.now_ns) if isinstance(call, Advance) else None
+        number = self._talk.ask(call, 0, moves, hold=hold)
+        while talked.is_open(number):
+            self._left -= 1
+            if self._left < 0:
+                raise self._talk.failed("flood", f"answers {call_name(call)} with more and more lines")
+            said = self._talk.hear_on()
+            if isinstance(said, Held):
+                self._at_gate(said)
+            elif isinstance(said, Answer) and said.n == number and said.err is not None and self._errors_end:
+                raise self._talk.failed("refused", f"{call_name(call)} ended with {said.err!r}")
+
+    def _at_gate(self, said: Held) -> None:
+        act = self._at.pop((said.f, said.id), AtGate(said.f, ""))
+        for call in act.calls:
+            self._make(call, said.hold)
+        self._make(Go((said.hold,), int(act.fails) or None))
 
 
 class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
@@ -110,34 +220,14 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         return Talk(self._child, self._conversation, self._limits, note)
 
     def play(self, script: Script) -> Played:
-        """Carry it out from a fresh start; it comes to rest if its time goes far enough."""
-        description = replace(self.description, lanes=1)
-        clock = VirtualClock(script.start_ns)
-        recorder = Recorder(clock)
-        self._conversation = Conversation(
-            recorder, reported(description, script.part), virtual=True, first=self._conversation.calls
-        )
-        self._conversation.description = self.description
-        self._lines = []
+        """See `play`; what the subject did wrong is raised."""
         self._child.renew()
-        talk = self._talk()
-        talk.call(Start(script.part, "virtual", script.start_ns))
-        for call in script.calls:
-            if talk.conversation.makes_sense(call):
-                talk.call(call, clock.to(call.now_ns) if isinstance(call, Advance) else None)
-        late_ns = description.late_ns or 0
-        rest_ns = late_ns + 2 * max(description.tick_ns or MS, description.unit_ns)
-        if all(due + rest_ns <= clock.now_ns for _, due in script.deadlines()):
-            talk.call(Quiesce())
-        header = header_of(
-            description,
-            script.part,
-            run="script",
-            virtual=True,
-            late_slack_ns=late_slack_ns(script, late_ns),
-            params={},
+        played, self._conversation = play(
+            self._child, script, self.description, self._limits, first=self._conversation.calls
         )
-        return Played(header, tuple(recorder.drain(last=True)), tuple(self._lines))
+        if played.failure is not None:
+            raise played.failure
+        return played
 
     def finish(self) -> tuple[str, ...]:
         """Stop the subject and wait for its end; the lines of that."""

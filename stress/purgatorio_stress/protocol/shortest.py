@@ -35,7 +35,7 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
-from purgatorio_stress.protocol.script import Script, ScriptPlayer
+from purgatorio_stress.protocol.script import Script, ScriptPlayer, ScriptStep
 from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
@@ -232,7 +232,7 @@ class _Search:
                     break
         return script
 
-    def _rounder(self, call: Call) -> Iterator[Call]:
+    def _rounder(self, call: ScriptStep) -> Iterator[ScriptStep]:
         """The call with a smaller number that the subject takes, the roundest first."""
         value = _number(call)
         description = self._player.description
@@ -244,13 +244,13 @@ class _Search:
                 yield _with_number(call, rounded)
 
 
-def _number(call: Call) -> int | None:
+def _number(call: ScriptStep) -> int | None:
     if isinstance(call, Advance):
         return call.now_ns
     return call.delay_ns if isinstance(call, Add | Register) else None
 
 
-def _with_number(call: Call, value: int) -> Call:
+def _with_number(call: ScriptStep, value: int) -> ScriptStep:
     if isinstance(call, Advance):
         return replace(call, now_ns=value)
     return replace(call, delay_ns=value) if isinstance(call, Add | Register) else call
@@ -282,7 +282,7 @@ def _about(script: Script, operation: str) -> Script:
     return replace(script, calls=tuple(kept))
 
 
-def _is(call: Call, operation: str) -> bool:
+def _is(call: ScriptStep, operation: str) -> bool:
     return isinstance(call, Add | Cancel | Register | Ready | Force) and call.id == operation
 
 

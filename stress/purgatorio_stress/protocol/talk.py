@@ -187,8 +187,8 @@ class Talk:
         try:
             return self.conversation.hear(line)
         except Misbehaved as misbehaved:
-            shown = line[:80].decode(errors="replace")
-            raise self._child.failed(misbehaved.kind, f"{misbehaved.why}; it said {shown!r}") from None
+            said = f"; it said {line[:80].decode(errors='replace')!r}" if misbehaved.kind != "refused" else ""
+            raise self._child.failed(misbehaved.kind, misbehaved.why + said) from None
 
     def _note(self, way: str, line: bytes) -> None:
         if self._listener is not None:

@@ -1,0 +1,121 @@
+"""Where the threads of one run in this process speak and stand."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+import orjson
+
+__all__ = ["Call", "Fields", "Over", "Stage"]
+
+Fields = dict[str, object]
+T = TypeVar("T")
+Call = Mapping[str, object]
+
+
+class Over(BaseException):
+    """Ends a thread of the suite that turns for ever, once its run is over: no `except Exception` keeps it."""
+
+
+class Stage:
+    """Where the threads of one run speak and stand. After `close` nobody is heard any more, and nobody stands; a thread
+    of the suite that comes to a callback then ends."""
+
+    def __init__(
+        self,
+        answer: Callable[[Call], None],
+        before: Stage | None = None,
+        places: frozenset[str] = frozenset(),
+    ) -> None:
+        self.said: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+        self._numbers: Iterator[int] = itertools.count()
+        if before is not None:
+            self.said, self._numbers = before.said, before._numbers
+        self._answer = answer
+        self._places = places
+        self._held: dict[int, queue.SimpleQueue[Call]] = {}
+        self._here = threading.local()
+        self._closed = False
+
+    def say(self, m: str, **fields: object) -> None:
+        """One message."""
+        if not self._closed:
+            self.said.put(orjson.dumps({"m": m, **fields}))
+
+    def event(self, m: str, **fields: object) -> None:
+        """One message, with where it was made."""
+        call = getattr(self._here, "call", None)
+        place = {"th": threading.current_thread().name} if call is None else {"during": call}
+        self.say(m, **place, **fields)
+
+    @contextmanager
+    def inside(self, call: Call) -> Iterator[None]:
+        """What this thread says is said from within the call."""
+        before = getattr(self._here, "call", None)
+        self._here.call = call["n"]
+        try:
+            yield
+        finally:
+            self._here.call = before
+
+    def stop(self, f: str, operation: str | None = None) -> None:
+        """At the place `f`: make the calls that are asked for here, until the thread may go on."""
+        if f not in self._places or self._closed:
+            return
+        hold, calls = next(self._numbers), queue.SimpleQueue[Call]()
+        self._held[hold] = calls
+        self.event("held", hold=hold, f=f, id=operation)
+        while (call := calls.get())["m"] != "go":
+            self._answer(call)
+        if call.get("fail"):
+            raise ValueError(f"{operation} raises, as the suite meant it to")
+
+    def go(self, call: Call) -> None:
+        """Let the threads go on that the call names."""
+        holds = call["holds"]
+        assert isinstance(holds, list), "as the driver writes it"
+        for hold in holds:
+            self._held.pop(hold).put(call)
+
+    def hand(self, call: Call) -> None:
+        """A call for a thread that stands."""
+        hold = call["hold"]
+        assert isinstance(hold, int), "as the driver writes it"
+        self._held[hold].put(call)
+
+    def close(self) -> None:
+        """See the class."""
+        self._closed = True
+        for calls in list(self._held.values()):
+            calls.put({"m": "go"})
+        self._held.clear()
+
+    def around(self, f: str, operation: str, act: Callable[[], object] = lambda: None) -> None:
+        """A function of an operation without a result, told, and stopped in at its beginning."""
+        self._told(f, operation, partial(self._stopped, f, operation, act), lambda result: {})
+
+    def asked(self, f: str, operation: str, act: Callable[[], bool]) -> bool:
+        """A function of an operation that answers, told."""
+        return self._told(f, operation, act, lambda result: {"out": int(result)})
+
+    def _told(self, f: str, operation: str, act: Callable[[], T], says: Callable[[T], Fields]) -> T:
+        if self._closed and getattr(self._here, "call", None) is not None:
+            raise Over
+        self.event("enter", f=f, id=operation)
+        try:
+            result = act()
+        except BaseException as error:
+            self.event("leave", f=f, id=operation, err=type(error).__name__)
+            raise
+        self.event("leave", f=f, id=operation, **says(result))
+        return result
+
+    def _stopped(self, f: str, operation: str, act: Callable[[], object]) -> None:
+        self.stop(f, operation)
+        act()
