@@ -38,15 +38,15 @@ _TERMS: Final = {
 _HEAD: Final = """\
 # Timers that nobody here wrote
 
-Written by `python -m docs.makers.subject_page`. Each timer is driven through a seeded plan by four threads,
-or by one where it allows no more (equal, zero, negative and huge delays, delays around its tick; cancels well before,
-at and after the deadline, and twice), recorded at its boundary, and judged by the [clauses](clauses.md) under the
-profile that its own documentation gives. A bound that nobody promises is not declared, and its clause is SKIPPED: a
-timer that promises no punctuality cannot be late. The figures of a SKIPPED promise are shown all the same.
+Written by `python -m docs.makers.subject_page`. A seeded plan drives each timer with four threads, or with one if it
+allows no more. The delays are equal, zero, negative, huge, and around its tick; cancels come well before, at and after the
+deadline, and twice. Each timer is recorded at its boundary, and judged by the [clauses](clauses.md) under a profile made
+from its own documentation. If no bound is promised, none is declared, and its clause is SKIPPED: a timer that does not
+promise to be punctual cannot be late. The figures are shown all the same.
 
-A survey is a command of its own, and not part of `purgatorio verify`, whose subjects are expected to pass: a bug of
-somebody else's, or a package that is not installed, must not fail the job of somebody who checks his own. With
-`--traces DIR` the traces stay there that the replay lines below name.
+`purgatorio subjects` is not part of `purgatorio verify`, whose subjects are expected to pass: a bug in somebody else's
+timer, or a package that is not installed, must not fail your own job. With `--traces DIR` the traces that the replay lines
+below name are kept there.
 """
 
 
@@ -63,11 +63,11 @@ def _measured(machine: Mapping[str, object], seed: int, operations: int) -> Iter
     on = ", ".join(f"{name} {value}" for name, value in machine.items())
     yield from _wrapped(
         f"**Figures vary from run to run.** These are of one run each, at most {operations:,} timers "
-        f"(and a driver's own last one or two, which show that all has come to rest), seed {seed}, on "
-        f"a machine that other work ran on too: {on}. Lateness counts the timers that fired and that nothing had "
-        "cancelled, in milliseconds from the deadline, or from the return of the add if that came after it; *before* "
+        f"(and one or two more of the driver's own, which show that all is at rest), seed {seed}, on "
+        f"a machine with other work: {on}. Lateness is of the timers that fired and were not "
+        "cancelled, in milliseconds from the deadline, or from the return of the add if that came later; *before* "
         "counts those that fired before the deadline, whatever the bound. In the tables of verdicts the numbers are "
-        "the occasions that a clause had to be broken."
+        "how many occasions a clause had to be broken."
     )
     yield ""
 

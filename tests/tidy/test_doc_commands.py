@@ -139,8 +139,6 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio check runs/ --out lake --report report.html --json": SPARK,
     "purgatorio check runs/ --out lake": SPARK,
     "purgatorio watch runs --out lake --once": WATCH,
-    "purgatorio watch runs --out lake --once --files 4 --json": WATCH,
-    "mkdir runs && cp examples/traces/*.parquet runs": WATCH,
     "purgatorio report runs/ nightly/ *.json --html page.html": REPORT,
     "purgatorio report runs/ nightly/ stress.json explore.json mutants.json --html page.html "
     "--markdown summary.md": REPORT,
@@ -184,8 +182,6 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
         0, r"jvm"
     ),
     "purgatorio campaign --out hunt --mutant 11 --first": Run(1, slow=True),
-    "purgatorio campaign two-events three-events event-against-expiry --out camp --strategy random --strategy pct "
-    "--seeds 0-9 --schedules 500 --stress-rounds 500": Run(3, r"180 jobs", slow=True),
     "purgatorio verify reference netty asyncio": Run(0, r"^PASS: 25 PASS", slow=True),
     "purgatorio subjects": Run((0, 1), r"^sched +PASS", slow=True),  # by what is installed
     "purgatorio model": Run(0, r"^PASS: ", slow=True),
