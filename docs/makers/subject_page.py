@@ -45,8 +45,8 @@ from its own documentation. If no bound is promised, none is declared, and its c
 promise to be punctual cannot be late. The figures are shown all the same.
 
 `purgatorio subjects` is not part of `purgatorio verify`, whose subjects are expected to pass: a bug in somebody else's
-timer, or a package that is not installed, must not fail your own job. With `--traces DIR` the traces that the replay lines
-below name are kept there.
+timer, or a package that is not installed, must not fail your own job. `--traces DIR` keeps the traces that the replay
+lines below name.
 """
 
 
