@@ -39,10 +39,10 @@ _HEAD: Final = """\
 # Timers that nobody here wrote
 
 Written by `python -m docs.makers.subject_page`. A seeded plan drives each timer with four threads, or with one if it
-allows no more. The delays are equal, zero, negative, huge, and around its tick; cancels come well before, at and after the
-deadline, and twice. Each timer is recorded at its boundary, and judged by the [clauses](clauses.md) under a profile made
-from its own documentation. If no bound is promised, none is declared, and its clause is SKIPPED: a timer that does not
-promise to be punctual cannot be late. The figures are shown all the same.
+allows no more. The delays are equal, zero, negative, huge, and around its tick; cancels come well before, at and after
+the deadline, and twice. Each timer is recorded at its boundary, and judged by the [clauses](clauses.md) under a profile
+made from its own documentation. If no bound is promised, none is declared, and its clause is SKIPPED: a timer that does
+not promise to be punctual cannot be late. The figures are shown all the same.
 
 `purgatorio subjects` is not part of `purgatorio verify`, whose subjects are expected to pass: a bug in somebody else's
 timer, or a package that is not installed, must not fail your own job. `--traces DIR` keeps the traces that the replay
