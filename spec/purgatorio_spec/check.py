@@ -38,11 +38,6 @@ def check_files(paths: Iterable[Path], *, full: bool = False) -> CheckResult:
     return CheckResult(tuple(runs), quarantined, tuple(broken))
 
 
-def check_reader(reader: TraceReader) -> RunResult:
-    """Judge the one run of a reader, by the fold."""
-    return fold_reader(reader).result
-
-
 @dataclass(frozen=True, slots=True)
 class Folded:
     """A run that was read and judged, and what can be shown of it. `fold` is None where the header or its profile is

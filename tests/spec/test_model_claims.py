@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from purgatorio_spec.campaign import chosen, claims_by_id, judge_claim
 from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import variant
-from purgatorio_spec.model.campaign import chosen, claims_by_id, judge_claim
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.completion import Scene, completion
 from purgatorio_spec.verdict import Verdict

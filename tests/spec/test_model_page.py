@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.makers.models import block, claim_row, kill_block, machine_block, replace_block, story_block
-from purgatorio_spec.model.campaign import chosen, judge_claim
-from purgatorio_spec.model.kills import kills
+from purgatorio_spec.campaign import chosen, judge_claim, kills
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 LARGE = {"W2", "W3", "W4", "W5", "W6"}

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from purgatorio_pipeline.command.model import command as model_command
 from purgatorio_pipeline.command.prove import command as prove_command
+from purgatorio_spec.campaign import judge_contract
 from purgatorio_spec.claim_result import ClaimResult, TwinResult, overall
-from purgatorio_spec.proof.campaign import judge_contract
 from purgatorio_spec.proof.contracts import CONTRACTS, Contract, kernel_file, read_report
 from purgatorio_spec.verdict import Verdict
 

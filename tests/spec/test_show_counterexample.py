@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.check import check_files
-from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample, explain_files
+from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample
 from purgatorio_spec.show.selection import example_events, noun, selection
 from purgatorio_spec.show.visible import shell_word, visible
 from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
@@ -128,25 +127,6 @@ def test_count_is_of_the_cause_and_the_example_is_the_first() -> None:
     assert example.count == 40
     assert example.violation.subject == "op-0"
     assert noun("T1", key.cause, example.count) == "40 tasks"
-
-
-def test_files_are_read_again_only_for_what_is_needed(tmp_path: Path) -> None:
-    """The counterexamples of files on disk are those of the tables in memory; a vanished file costs only its own."""
-    makes = (fired_early, lost_when_locked, garbage_kept)
-    for make in makes:
-        made = make()
-        write(made, tmp_path / f"{made.run}.jsonl")
-    paths = sorted(tmp_path.glob("*.jsonl"))
-    result = check_files(paths)
-    examples = explain_files(result)
-    for make in makes:
-        made = make()
-        made.file = str(tmp_path / f"{made.run}.jsonl")
-        expected = made.examples()
-        assert expected
-        assert {key: one for key, one in examples.items() if key.run == made.run} == expected
-    paths[0].unlink()
-    assert {key.file for key in explain_files(result)} == {str(path) for path in paths[1:]}
 
 
 @pytest.mark.parametrize("name", ["it's", "a b", "$(rm -rf x)", "a;b", "`x`", "a\nb", "\x1b[2J", "\u202e"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.model.campaign import claims_by_id
+from purgatorio_spec.campaign import claims_by_id
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.claims import wheel_world
 from purgatorio_spec.model.completion import Cast, Scene, completion

@@ -12,6 +12,13 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
+from docs.makers.trace_schema import (
+    ARROW_SCHEMA_FILE,
+    JSON_SCHEMA_FILE,
+    arrow_schema_text,
+    json_schema,
+    json_schema_text,
+)
 from purgatorio_spec.trace.block import parse_block
 from purgatorio_spec.trace.columns import event_row, fields_of
 from purgatorio_spec.trace.lines import Line
@@ -23,13 +30,6 @@ from purgatorio_spec.trace.record import (
     PHASES,
     End,
     Event,
-)
-from purgatorio_spec.trace.schema import (
-    ARROW_SCHEMA_FILE,
-    JSON_SCHEMA_FILE,
-    arrow_schema_text,
-    json_schema,
-    json_schema_text,
 )
 
 VALIDATOR: Final = jsonschema.Draft202012Validator(json_schema())
@@ -229,7 +229,7 @@ def test_end_is_not_taken_for_whole() -> None:
 
 
 def test_the_published_files_are_in_step() -> None:
-    """Refresh them with: python -m purgatorio_spec.trace.schema"""
+    """Refresh them with: python -m docs.makers.trace_schema"""
     assert JSON_SCHEMA_FILE.read_text(encoding="utf-8") == json_schema_text()
     assert ARROW_SCHEMA_FILE.read_text(encoding="utf-8") == arrow_schema_text()
     jsonschema.Draft202012Validator.check_schema(json_schema())

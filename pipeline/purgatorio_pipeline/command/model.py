@@ -7,7 +7,7 @@ import time
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
-from purgatorio_spec.model.campaign import chosen, judge_claims, usual_processes
+from purgatorio_spec.campaign import chosen, judge_claims, usual_processes
 
 
 @click.command("model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")

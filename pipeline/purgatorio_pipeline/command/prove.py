@@ -7,7 +7,7 @@ import time
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
-from purgatorio_spec.proof.campaign import count_all, prove_all
+from purgatorio_spec.campaign import count_all, prove_all
 
 
 @click.command("prove", epilog="Exit status: 0 all proved, 1 refuted, 2 wrong usage, 3 unknown.")

@@ -72,227 +72,144 @@ def _twin(bug: int | str, wanted: str, build: Callable[[], Model[S]]) -> Twin:
     return Twin(bug_name(bug), bug_number(bug), wanted, examining(build, wanted))
 
 
-def _broken(flawed: Variant, bug: int | str, wanted: str, scene: Scene) -> Twin:
-    return _twin(bug, wanted, lambda: completion(flawed, scene))
+Failing = tuple[Variant, int | str, str]
+"""A version of the protocol, the bug that it has, and the property that it must break."""
 
 
 def _holds(
     claim: str,
-    statement: str,
     clauses: str,
     dialect: Variant,
     scene: Scene,
-    *twins: Twin,
+    statement: str,
+    *twins: Failing | Twin,
     deep: bool = False,
 ) -> Claim:
+    """`dialect` holds in `scene`; a twin is a version that fails in the same scene, or stands for itself."""
+
+    def failing(twin: Failing | Twin) -> Twin:
+        if isinstance(twin, Twin):
+            return twin
+        flawed, bug, wanted = twin
+        return _twin(bug, wanted, lambda: completion(flawed, scene))
+
     examine = examining(lambda: completion(dialect, scene))
-    return Claim(claim, f"{dialect.name}: {statement}", tuple(clauses.split()), examine, twins, deep)
+    statement = f"{dialect.name}: {statement}"
+    return Claim(claim, statement, tuple(clauses.split()), examine, tuple(map(failing, twins)), deep)
+
+
+_ALONE, _TWO_KEYS = Scene(1, register=True), Scene(2, register=True, keys=2)
+_TIMED = Scene(2, register=True, timed=True, keys=2)
+_REGISTERED = "registration against events loses nothing"
 
 
 def _pending_flag() -> list[Claim]:
-    dialect, no_lost = variant.PENDING_FLAG, protocol.NO_LOST
-    events, everything = "events complete the operation exactly once", "O1 O4 P3"
-    registered = "registration against events loses nothing"
-    pair, trio = Scene(2), Scene(3)
-    alone, two_keys = Scene(1, register=True), Scene(2, register=True, keys=2)
-    timed = Scene(2, register=True, timed=True, keys=2)
+    dialect, lost, everything = variant.PENDING_FLAG, protocol.NO_LOST, "O1 O4 P3"
+    events = "events complete the operation exactly once"
+    gives_up, unchecked = (variant.GIVE_UP, 11, lost), (variant.NO_RECHECK, 1, lost)
+    unfair = _twin(
+        "no fairness: two threads spin, the third never moves",
+        protocol.ENDS,
+        lambda: completion(dialect, Scene(3, progress=True, fair=False)),
+    )
+    two_spin = Scene(2, progress=True, never_ready=True)
+    unreset = _twin(13, protocol.CAN_END, lambda: completion(variant.NO_RESET, two_spin))
     return [
-        _holds("C1", events, everything, dialect, pair, _broken(variant.GIVE_UP, 11, no_lost, pair)),
-        _holds("C2", events, everything, dialect, trio, _broken(variant.RETRY_ONCE, 12, no_lost, trio)),
-        _holds("C3", events, everything, dialect, Scene(4), _broken(variant.GIVE_UP, 11, no_lost, Scene(4))),
-        _holds("C4", registered, everything, dialect, alone, _broken(variant.NO_RECHECK, 1, no_lost, alone)),
+        _holds("C1", everything, dialect, Scene(2), events, gives_up),
+        _holds("C2", everything, dialect, Scene(3), events, (variant.RETRY_ONCE, 12, lost)),
+        _holds("C3", everything, dialect, Scene(4), events, gives_up),
+        _holds("C4", everything, dialect, _ALONE, _REGISTERED, unchecked),
+        _holds("C5", everything, dialect, _TWO_KEYS, _REGISTERED, (variant.CHECK_BEFORE_EACH_WATCH, 2, lost)),
         _holds(
-            "C5",
-            registered,
-            everything,
-            dialect,
-            two_keys,
-            _broken(variant.CHECK_BEFORE_EACH_WATCH, 2, no_lost, two_keys),
+            "C6", "O1 O3 O4 T4 P3", dialect, _TIMED, "registration, events and expiry",
+            (variant.CHECK_THEN_SET, 19, protocol.ONCE),
+            (variant.FLAG_AFTER_CALLBACK, 21, protocol.ONCE),
+            (variant.EXPIRY_WITHOUT_WIN[dialect], 22, protocol.EXPIRES_AFTER_WIN),
+            (variant.NO_LATE_CANCEL[dialect], 40, protocol.NO_RETAINED_TASK),
         ),
+        _holds("C7", "P3", dialect, Scene(3, progress=True), "the retry loop ends when all events come", unfair),
         _holds(
-            "C6",
-            "registration, events and expiry",
-            "O1 O3 O4 T4 P3",
-            dialect,
-            timed,
-            _broken(variant.CHECK_THEN_SET, 19, protocol.ONCE, timed),
-            _broken(variant.FLAG_AFTER_CALLBACK, 21, protocol.ONCE, timed),
-            _broken(variant.EXPIRY_WITHOUT_WIN[dialect], 22, protocol.EXPIRES_AFTER_WIN, timed),
-            _broken(variant.NO_LATE_CANCEL[dialect], 40, protocol.NO_RETAINED_TASK, timed),
+            "C8", "P3", dialect, Scene(3, progress=True, never_ready=True),
+            "the retry loop can always end, ready or not", unreset,
         ),
-        _holds(
-            "C7",
-            "the retry loop ends when all events come",
-            "P3",
-            dialect,
-            Scene(3, progress=True),
-            _twin(
-                "no fairness: two threads spin, the third never moves",
-                protocol.ENDS,
-                lambda: completion(dialect, Scene(3, progress=True, fair=False)),
-            ),
-        ),
-        _holds(
-            "C8",
-            "the retry loop can always end, ready or not",
-            "P3",
-            dialect,
-            Scene(3, progress=True, never_ready=True),
-            _broken(variant.NO_RESET, 13, protocol.CAN_END, Scene(2, progress=True, never_ready=True)),
-        ),
-        _holds(
-            "C9",
-            events,
-            everything,
-            dialect,
-            Scene(5, symmetric=True),
-            _broken(variant.GIVE_UP, 11, no_lost, Scene(5, symmetric=True)),
-            deep=True,
-        ),
-    ]
+        _holds("C9", everything, dialect, Scene(5, symmetric=True), events, gives_up, deep=True),
+    ]  # fmt: skip
 
 
 def _locked() -> list[Claim]:
-    dialect, no_lost = variant.LOCKED, protocol.NO_LOST
+    dialect, lost, clauses = variant.LOCKED, protocol.NO_LOST, "O1 O4 O6 P3"
     events = "events complete the operation exactly once, before they return"
-    registered = "registration against events loses nothing"
-    clauses = "O1 O4 O6 P3"
-    alone, two_keys = Scene(1, register=True), Scene(2, register=True, keys=2)
-    timed, foreign = Scene(2, register=True, timed=True, keys=2), Scene(2, holder=True)
-    never = variant.TRUE_WITHOUT_FORCE
+    never, unchecked = (variant.TRUE_WITHOUT_FORCE, 27, lost), (variant.NO_RECHECK_LOCKED, 1, lost)
+    foreign = Scene(2, holder=True)
     return [
-        *(
-            _holds(f"L{n - 1}", events, clauses, dialect, Scene(n), _broken(never, 27, no_lost, Scene(n)))
-            for n in (2, 3, 4)
+        *(_holds(f"L{n - 1}", clauses, dialect, Scene(n), events, never) for n in (2, 3, 4)),
+        _holds("L4", clauses, dialect, _ALONE, _REGISTERED, unchecked),
+        _holds("L5", clauses, dialect, _TWO_KEYS, _REGISTERED, unchecked),
+        _holds(
+            "L6", "O1 O3 O4 O6 T4 P3", dialect, _TIMED, "registration, events and expiry",
+            (variant.UNLOCKED_FORCE, 24, protocol.NO_OVERLAP),
+            (variant.EXPIRY_WITHOUT_WIN[dialect], 22, protocol.EXPIRES_AFTER_WIN),
+            (variant.NO_LATE_CANCEL[dialect], 40, protocol.NO_RETAINED_TASK),
         ),
         _holds(
-            "L4", registered, clauses, dialect, alone, _broken(variant.NO_RECHECK_LOCKED, 1, no_lost, alone)
+            "L7", clauses, dialect, foreign, "a foreign holder of the operation's lock loses nothing",
+            (variant.PENDING_FLAG, 14, lost),
         ),
         _holds(
-            "L5",
-            registered,
-            clauses,
-            dialect,
-            two_keys,
-            _broken(variant.NO_RECHECK_LOCKED, 1, no_lost, two_keys),
+            "L8", "P3", dialect, Scene(3, progress=True), "every call returns",
+            (variant.LOCK_NEVER_RELEASED, "lock-again-instead-of-unlock", protocol.ENDS),
         ),
-        _holds(
-            "L6",
-            "registration, events and expiry",
-            "O1 O3 O4 O6 T4 P3",
-            dialect,
-            timed,
-            _broken(variant.UNLOCKED_FORCE, 24, protocol.NO_OVERLAP, timed),
-            _broken(variant.EXPIRY_WITHOUT_WIN[dialect], 22, protocol.EXPIRES_AFTER_WIN, timed),
-            _broken(variant.NO_LATE_CANCEL[dialect], 40, protocol.NO_RETAINED_TASK, timed),
-        ),
-        _holds(
-            "L7",
-            "a foreign holder of the operation's lock loses nothing",
-            clauses,
-            dialect,
-            foreign,
-            _twin(
-                14,
-                no_lost,
-                lambda: completion(variant.PENDING_FLAG, foreign),
-            ),
-        ),
-        _holds(
-            "L8",
-            "every call returns",
-            "P3",
-            dialect,
-            Scene(3, progress=True),
-            _broken(
-                variant.LOCK_NEVER_RELEASED,
-                "lock-again-instead-of-unlock",
-                protocol.ENDS,
-                Scene(3, progress=True),
-            ),
-        ),
-        _holds(
-            "L9",
-            events,
-            clauses,
-            dialect,
-            Scene(5, symmetric=True),
-            _broken(never, 27, no_lost, Scene(5, symmetric=True)),
-            deep=True,
-        ),
-    ]
+        _holds("L9", clauses, dialect, Scene(5, symmetric=True), events, never, deep=True),
+    ]  # fmt: skip
 
 
 def _watch_list_claim(claim: str, checkers: int) -> Claim:
+    def with_flaw(flaw: lists.ListFlaw) -> Callable[[], Model[int]]:
+        return lambda: lists.watch_list(flaw, checkers)
+
+    flaws = (lists.ListFlaw.APPEND_UNLOCKED, lists.ListFlaw.NO_EMPTINESS_TEST)
     return Claim(
         claim,
         "a key that is removed while it is watched loses nothing",
         ("O4", "P1"),
-        examining(lambda: lists.watch_list(lists.ListFlaw.NONE, checkers)),
-        (
-            _list_twin(lists.ListFlaw.APPEND_UNLOCKED, checkers),
-            _list_twin(lists.ListFlaw.NO_EMPTINESS_TEST, checkers),
-        ),
+        examining(with_flaw(lists.ListFlaw.NONE)),
+        tuple(_twin(flaw.value, protocol.NO_LOST, with_flaw(flaw)) for flaw in flaws),
     )
-
-
-def _list_twin(flaw: lists.ListFlaw, checkers: int) -> Twin:
-    return _twin(flaw.value, protocol.NO_LOST, lambda: lists.watch_list(flaw, checkers))
 
 
 def _lock_claim(index: int, story: LockStory) -> Claim:
+    name = bug_name(story.bug)
+    deadlocks = _twin(story.bug, DEADLOCK, lambda: lock_model(name, story.broken, story.not_reentrant))
     return Claim(
         f"D{index}",
-        f"the order that repaired {bug_name(story.bug)} does not deadlock",
+        f"the order that repaired {name} does not deadlock",
         ("P3",),
-        examining(lambda: lock_model(f"{bug_name(story.bug)}, repaired", story.repaired, frozenset())),
-        (
-            _twin(
-                story.bug,
-                DEADLOCK,
-                lambda: lock_model(bug_name(story.bug), story.broken, story.not_reentrant),
-            ),
-        ),
+        examining(lambda: lock_model(f"{name}, repaired", story.repaired, frozenset())),
+        (deadlocks,),
     )
-
-
-def _race_claim(
-    claim: str, statement: str, good: entry_race.Race, *bad: tuple[entry_race.Race, int]
-) -> Claim:
-    return Claim(
-        claim,
-        statement,
-        ("T3", "T4", "T5"),
-        examining(lambda: entry_race.race_model(good)),
-        tuple(_race_twin(race, number) for race, number in bad),
-    )
-
-
-def _race_twin(race: entry_race.Race, number: int) -> Twin:
-    return _twin(number, entry_race.STAYS_SOUND, lambda: entry_race.race_model(race))
 
 
 def _races() -> list[Claim]:
+    move, adds, flush = entry_race.cancel_against_move, entry_race.two_far_adds, entry_race.add_during_flush
+    rows = (
+        ("R1", "an entry that is moved and cancelled at once", move(),
+         ((move(trusts_list=True), 49), (move(checks_cancel=False), 51))),
+        ("R2", "two threads need the overflow wheel at once", adds(), ((adds(locked=False), 53),)),
+        ("R3", "a bucket that is flushed and added to at once", flush(), ((flush(excluded=False), 55),)),
+    )  # fmt: skip
+
+    def model(race: entry_race.Race) -> Callable[[], Model[entry_race.RaceState]]:
+        return lambda: entry_race.race_model(race)
+
     return [
-        _race_claim(
-            "R1",
-            "an entry that is moved and cancelled at once",
-            entry_race.cancel_against_move(),
-            (entry_race.cancel_against_move(trusts_list=True), 49),
-            (entry_race.cancel_against_move(checks_cancel=False), 51),
-        ),
-        _race_claim(
-            "R2",
-            "two threads need the overflow wheel at once",
-            entry_race.two_far_adds(),
-            (entry_race.two_far_adds(locked=False), 53),
-        ),
-        _race_claim(
-            "R3",
-            "a bucket that is flushed and added to at once",
-            entry_race.add_during_flush(),
-            (entry_race.add_during_flush(excluded=False), 55),
-        ),
+        Claim(
+            claim,
+            statement,
+            ("T3", "T4", "T5"),
+            examining(model(good)),
+            tuple(_twin(number, entry_race.STAYS_SOUND, model(race)) for race, number in bad),
+        )
+        for claim, statement, good, bad in rows
     ]
 
 

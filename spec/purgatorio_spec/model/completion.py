@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from purgatorio_spec.model.memory import ARMED, Memory
 from purgatorio_spec.model.packed import END, Bits, Program, interleave, sorted_records
 from purgatorio_spec.model.shape import Model, Step
-from purgatorio_spec.model.threads import event, expiry, holder, registration
+from purgatorio_spec.model.threads import Threads
 from purgatorio_spec.model.variant import Force, Variant
 
 ONCE = "O1 on_complete starts at most once, one winner"
@@ -55,9 +55,10 @@ class Cast:
 
     def __init__(self, variant: Variant, scene: Scene) -> None:
         memory = Memory(scene.events, scene.keys, scene.never_ready)
+        threads = Threads(memory, variant)
         self.memory = memory
         self.events = [
-            Program(record.counter, event(memory, variant, record, index % scene.keys))
+            Program(record.counter, threads.event(record, index % scene.keys))
             for index, record in enumerate(memory.records)
         ]
         self.programs = list(self.events)
@@ -65,13 +66,13 @@ class Cast:
         self.registrar: Program | None = None
         self.timer: Program | None = None
         if scene.register:
-            self.registrar = Program(self._counter("register"), registration(memory, variant, scene.timed))
+            self.registrar = Program(self._counter("register"), threads.registration(scene.timed))
             self._join("register", self.registrar)
         if scene.timed:
-            self.timer = Program(self._counter("timer"), expiry(memory, variant))
+            self.timer = Program(self._counter("timer"), threads.expiry())
             self._join("timer", self.timer)
         if scene.holder:
-            self._join("holder", Program(self._counter("holder"), holder(memory)))
+            self._join("holder", Program(self._counter("holder"), threads.holder()))
         for program in self.programs:
             if len(program.labels) > 1 << program.counter.width:
                 raise ValueError("a program is longer than its program counter can count")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from purgatorio_spec.model.packed import Bits, Layout, Place, StepFunction
+from purgatorio_spec.model.packed import Bits, Layout, Place, StepFunction, instruction
 
 IDLE, ARMED, TAKEN, CANCELLED = range(4)  # of the operation's timer task
 
@@ -49,93 +49,69 @@ class Memory:
         if never_ready:
             self.ready_mask |= layout.add("an event that never comes").mask
 
-    def ready(self, state: int) -> bool:
-        """Have all events been published?"""
-        return state & self.ready_mask == self.ready_mask
-
     def all_watched(self, state: int) -> int:
         """`state` with the operation watched under every key."""
         for bit in self.watched:
             state |= bit.mask
         return state
 
-    def goto(self, at: Place, target: str) -> StepFunction:
-        """A step that only moves (a call or a return that another step waits for)."""
-        move = at.to(target)
-        return lambda state: state + move
 
-    def raise_flag(self, at: Place, bit: Bits, target: str) -> StepFunction:
-        """Write true."""
-        mask, move = bit.mask, at.to(target)
-        return lambda state: (state | mask) + move
+@instruction
+def evaluate(at: Place, memory: Memory, if_ready: str, if_not: str) -> StepFunction:
+    """The body of `try_complete`: read the condition."""
+    mask, yes, no = memory.ready_mask, at.to(if_ready), at.to(if_not)
+    return lambda state: state + (yes if state & mask == mask else no)
 
-    def clear_flag(self, at: Place, bit: Bits, target: str) -> StepFunction:
-        """Write false."""
-        keep, move = ~bit.mask, at.to(target)
-        return lambda state: (state & keep) + move
 
-    def branch(self, at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
-        """Read a flag and go where it says."""
-        mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
-        return lambda state: state + (yes if state & mask else no)
+@instruction
+def win(at: Place, memory: Memory, if_lost: str, if_won: str) -> StepFunction:
+    """Set `completed` if nobody has, atomically; the winner is counted."""
+    mask, one = memory.completed.mask, 1 << memory.wins.shift
+    lost, won = at.to(if_lost), at.to(if_won)
+    return lambda state: state + lost if state & mask else (state | mask) + one + won
 
-    def test_and_set(self, at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
-        """Atomically read the flag and set it."""
-        mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
-        return lambda state: state + yes if state & mask else (state | mask) + no
 
-    def block(self, at: Place, target: str) -> StepFunction:
-        """Take the operation's lock, waiting while it is held."""
-        mask, move = self.lock.mask, at.to(target)
-        return lambda state: None if state & mask else (state | mask) + move
+@instruction
+def claim(at: Place, memory: Memory, target: str) -> StepFunction:
+    """Set `completed` without looking again (the second half of a check-then-set)."""
+    mask, one, two = memory.completed.mask, 1 << memory.wins.shift, 2 << memory.wins.shift
+    move = at.to(target)
+    return lambda state: ((state | mask) if state & two else (state | mask) + one) + move
 
-    def evaluate(self, at: Place, if_ready: str, if_not: str) -> StepFunction:
-        """The body of `try_complete`: read the condition."""
-        mask, yes, no = self.ready_mask, at.to(if_ready), at.to(if_not)
-        return lambda state: state + (yes if state & mask == mask else no)
 
-    def bump(self, at: Place, counter: Bits, target: str) -> StepFunction:
-        """Count to two and stay there; the properties ask only for more than one."""
-        one, two, move = 1 << counter.shift, 2 << counter.shift, at.to(target)
-        return lambda state: (state if state & two else state + one) + move
+@instruction
+def cancel_timer(at: Place, timer: Bits, target: str) -> StepFunction:
+    """Cancel the timer task; nothing happens to one that is not armed or already taken."""
+    armed, mask, cancelled = ARMED << timer.shift, timer.mask, CANCELLED << timer.shift
+    keep, move = ~mask, at.to(target)
+    return lambda state: ((state & keep) | cancelled if state & mask == armed else state) + move
 
-    def win(self, at: Place, if_lost: str, if_won: str) -> StepFunction:
-        """Set `completed` if nobody has, atomically; the winner is counted."""
-        mask, one = self.completed.mask, 1 << self.wins.shift
-        lost, won = at.to(if_lost), at.to(if_won)
-        return lambda state: state + lost if state & mask else (state | mask) + one + won
 
-    def claim(self, at: Place, target: str) -> StepFunction:
-        """Set `completed` without looking again (the second half of a check-then-set)."""
-        mask, one, two = self.completed.mask, 1 << self.wins.shift, 2 << self.wins.shift
-        move = at.to(target)
-        return lambda state: ((state | mask) if state & two else (state | mask) + one) + move
+@instruction
+def arm_timer(at: Place, timer: Bits, target: str) -> StepFunction:
+    """Add the operation to the timer."""
+    keep, armed, move = ~timer.mask, ARMED << timer.shift, at.to(target)
+    return lambda state: ((state & keep) | armed) + move
 
-    def cancel_timer(self, at: Place, target: str) -> StepFunction:
-        """Cancel the timer task; nothing happens to one that is not armed or already taken."""
-        timer, move = self.timer, at.to(target)
-        armed, mask, cancelled = ARMED << timer.shift, timer.mask, CANCELLED << timer.shift
-        keep = ~mask
-        return lambda state: ((state & keep) | cancelled if state & mask == armed else state) + move
 
-    def arm_timer(self, at: Place, target: str) -> StepFunction:
-        """Add the operation to the timer."""
-        keep, armed, move = ~self.timer.mask, ARMED << self.timer.shift, at.to(target)
-        return lambda state: ((state & keep) | armed) + move
+@instruction
+def take_timer(at: Place, timer: Bits, target: str) -> StepFunction:
+    """The timer hands the task to its executor; blocked while the task is not armed."""
+    mask, armed, taken = timer.mask, ARMED << timer.shift, TAKEN << timer.shift
+    keep, move = ~mask, at.to(target)
+    return lambda state: ((state & keep) | taken) + move if state & mask == armed else None
 
-    def take_timer(self, at: Place, target: str) -> StepFunction:
-        """The timer hands the task to its executor; blocked while the task is not armed."""
-        mask, armed, taken = self.timer.mask, ARMED << self.timer.shift, TAKEN << self.timer.shift
-        keep, move = ~mask, at.to(target)
-        return lambda state: ((state & keep) | taken) + move if state & mask == armed else None
 
-    def look_up(self, at: Place, record: Record, key: int, if_watched: str, if_not: str) -> StepFunction:
-        """`check_and_complete(key)` starts and reads the key's list."""
-        watched, obliged, ready = self.watched[key].mask, record.obliged.mask, self.ready_mask
-        yes, no = at.to(if_watched), at.to(if_not)
+@instruction
+def look_up(
+    at: Place, memory: Memory, record: Record, key: int, if_watched: str, if_not: str
+) -> StepFunction:
+    """`check_and_complete(key)` starts and reads the key's list."""
+    watched, obliged, ready = memory.watched[key].mask, record.obliged.mask, memory.ready_mask
+    yes, no = at.to(if_watched), at.to(if_not)
 
-        def step(state: int) -> int:
-            move = yes if state & watched else no
-            return (state | obliged if state & ready == ready else state) + move
+    def step(state: int) -> int:
+        move = yes if state & watched else no
+        return (state | obliged if state & ready == ready else state) + move
 
-        return step
+    return step

@@ -7,9 +7,11 @@ integer operations; this is what lifts the search above 100,000 states a second 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Concatenate, ParamSpec
 
 StepFunction = Callable[[int], int | None]  # None: blocked
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,70 @@ class Instruction:
     text: str
     make: Callable[[Place], StepFunction]
     outcomes: Mapping[str, str] = field(default_factory=dict)
+
+    def says(self, outcomes: Mapping[str, str]) -> Instruction:
+        """The same, with a word for each label that it may go to."""
+        return replace(self, outcomes=outcomes)
+
+
+def instruction(
+    make: Callable[Concatenate[Place, P], StepFunction],
+) -> Callable[Concatenate[str, str, P], Instruction]:
+    """Of a function that makes a step at a place: one that makes the instruction, given its label and text first."""
+
+    def build(label: str, text: str, /, *args: P.args, **kwargs: P.kwargs) -> Instruction:
+        return Instruction(label, text, lambda at: make(at, *args, **kwargs))
+
+    return build
+
+
+@instruction
+def goto(at: Place, target: str) -> StepFunction:
+    """A step that only moves (a call or a return that another step waits for)."""
+    move = at.to(target)
+    return lambda state: state + move
+
+
+@instruction
+def raise_flag(at: Place, bit: Bits, target: str) -> StepFunction:
+    """Write true."""
+    mask, move = bit.mask, at.to(target)
+    return lambda state: (state | mask) + move
+
+
+@instruction
+def clear_flag(at: Place, bit: Bits, target: str) -> StepFunction:
+    """Write false; of a lock: give it back."""
+    keep, move = ~bit.mask, at.to(target)
+    return lambda state: (state & keep) + move
+
+
+@instruction
+def branch(at: Place, bits: Bits, if_set: str, if_clear: str) -> StepFunction:
+    """Read a flag, or whether a field is not 0, and go where it says."""
+    mask, yes, no = bits.mask, at.to(if_set), at.to(if_clear)
+    return lambda state: state + (yes if state & mask else no)
+
+
+@instruction
+def test_and_set(at: Place, bit: Bits, if_set: str, if_clear: str) -> StepFunction:
+    """Atomically read the flag and set it."""
+    mask, yes, no = bit.mask, at.to(if_set), at.to(if_clear)
+    return lambda state: state + yes if state & mask else (state | mask) + no
+
+
+@instruction
+def block(at: Place, lock: Bits, target: str) -> StepFunction:
+    """Take a lock, waiting while it is held."""
+    mask, move = lock.mask, at.to(target)
+    return lambda state: None if state & mask else (state | mask) + move
+
+
+@instruction
+def bump(at: Place, counter: Bits, target: str) -> StepFunction:
+    """Count to two and stay there; the properties ask only for more than one."""
+    one, two, move = 1 << counter.shift, 2 << counter.shift, at.to(target)
+    return lambda state: (state if state & two else state + one) + move
 
 
 END = "end"

@@ -2,291 +2,215 @@
 
 from __future__ import annotations
 
-from purgatorio_spec.model.memory import Memory, Record
-from purgatorio_spec.model.packed import END, Instruction
+from purgatorio_spec.model.memory import (
+    Memory,
+    Record,
+    arm_timer,
+    cancel_timer,
+    claim,
+    evaluate,
+    look_up,
+    take_timer,
+    win,
+)
+from purgatorio_spec.model.packed import (
+    END,
+    Instruction,
+    block,
+    branch,
+    bump,
+    clear_flag,
+    goto,
+    raise_flag,
+    test_and_set,
+)
 from purgatorio_spec.model.variant import Acquire, Force, Variant
 
 Instructions = list[Instruction]
 
 
-def force_section(memory: Memory, variant: Variant, prefix: str, won: str, lost: str) -> Instructions:
-    """`force_complete` from a thread that may hold the lock already; it starts at `prefix`force."""
+class Threads:
+    """Programs over one memory, as a variant of the protocol has them."""
 
-    def at(name: str) -> str:
-        return prefix + name
+    def __init__(self, memory: Memory, variant: Variant) -> None:
+        self.memory = memory
+        self.variant = variant
 
-    outcome = {lost: "lost", at("cancel"): "won", at("claim"): "not completed"}
-    after_callback = won
-    if variant.force is Force.CHECK_THEN_SET:
-        decide = [
-            Instruction(
-                at("force"),
-                "force_complete: completed?",
-                lambda p: memory.branch(p, memory.completed, lost, at("claim")),
-                outcome,
-            ),
-            Instruction(at("claim"), "set completed", lambda p: memory.claim(p, at("cancel"))),
+    def event(self, record: Record, key: int) -> Instructions:
+        """Publish one event, then `check_and_complete` its key."""
+        publish, check = f"make its part of the condition true (key k{key})", f"check_and_complete(k{key})"
+        there = {"look": "the operation is there", END: "nothing watched"}
+        return [
+            raise_flag("publish", publish, record.published, "look-up"),
+            look_up("look-up", f"{check}: read the list", self.memory, record, key, "look", END).says(there),
+            self._completed("look", END, "lock"),
+            *self._try("", END),
         ]
-    elif variant.force is Force.AFTER_CALLBACK:
-        after_callback = at("claim")
-        decide = [
-            Instruction(
-                at("force"),
-                "force_complete: completed?",
-                lambda p: memory.branch(p, memory.completed, lost, at("cancel")),
-                {lost: "lost", at("cancel"): "not completed"},
-            ),
-            Instruction(at("claim"), "set completed", lambda p: memory.claim(p, won)),
+
+    def registration(self, timed: bool) -> Instructions:
+        """`try_complete_else_watch`; the timer task is added only if `timed`."""
+        after = "add-look" if timed else END
+        body = self._register_locked(after) if self.variant.register_locked else self._register(after)
+        return body + (self._add_to_timer() if timed else [])
+
+    def expiry(self) -> Instructions:
+        """The executor's run of the timer task: `force_complete`, and `on_expiration` if it won."""
+        memory, lost = self.memory, END if self.variant.expiry_needs_win else "expire"
+        locks = self.variant.force is Force.UNDER_LOCK
+        take = take_timer("take", "the time-out is due", memory.timer, "peek" if locks else "force")
+        forces = self._force("", "won", lost)
+        if locks:
+            peek = branch("peek", "force_complete: completed?", memory.completed, lost, "lock")
+            forces = [
+                peek.says({lost: "yes, lost", "lock": "no"}),
+                block("lock", "lock the operation", memory.lock, "force"),
+                clear_flag("unlock-won", "unlock", memory.lock, "won"),
+                clear_flag("unlock-lost", "unlock", memory.lock, lost),
+                *self._force("", "unlock-won", "unlock-lost"),
+            ]
+        return [
+            take,
+            *forces,
+            raise_flag("won", "force_complete returns true", memory.expiry_won, "expire"),
+            bump("expire", "on_expiration", memory.expirations, END),
         ]
-    else:
-        decide = [
-            Instruction(at("force"), "force_complete", lambda p: memory.win(p, lost, at("cancel")), outcome)
+
+    def holder(self) -> Instructions:
+        """A thread that holds the operation's lock for its own business (KAFKA-8334), outside any check."""
+        lock = self.memory.lock
+        return [
+            block("hold", "lock the operation, for another purpose", lock, "release"),
+            clear_flag("release", "unlock", lock, END),
         ]
-    return [
-        *decide,
-        Instruction(at("cancel"), "cancel the timer task", lambda p: memory.cancel_timer(p, at("begin"))),
-        Instruction(at("begin"), "on_complete starts", lambda p: memory.bump(p, memory.calls, at("finish"))),
-        Instruction(at("finish"), "on_complete ends", lambda p: memory.goto(p, after_callback)),
-    ]
 
+    def _completed(self, label: str, if_yes: str, if_no: str, text: str = "completed?") -> Instruction:
+        return branch(label, text, self.memory.completed, if_yes, if_no).says({if_yes: "yes", if_no: "no"})
 
-def evaluate_section(memory: Memory, variant: Variant, prefix: str, won: str, lost: str) -> Instructions:
-    """`try_complete`: read the condition, and if it holds call `force_complete`; starts at `prefix`evaluate."""
-    ready = won if variant.true_without_force else prefix + "force"
-    body = [
-        Instruction(
-            prefix + "evaluate",
-            "try_complete reads the condition",
-            lambda p: memory.evaluate(p, ready, lost),
-            {ready: "true", lost: "false"},
+    def _force(self, prefix: str, won: str, lost: str) -> Instructions:
+        """`force_complete` from a thread that may hold the lock already; it starts at `prefix`force."""
+        memory, how = self.memory, self.variant.force
+        force, claiming, cancel, begin, finish = (
+            prefix + name for name in ("force", "claim", "cancel", "begin", "finish")
         )
-    ]
-    if not variant.true_without_force:
-        body += force_section(memory, variant, prefix, won, lost)
-    return body
-
-
-def try_section(memory: Memory, variant: Variant, prefix: str, leave: str) -> Instructions:
-    """`maybe_try_complete` or `safe_try_complete`, whichever the variant has; starts at `prefix`lock."""
-    if variant.acquire is Acquire.BLOCK:
-        return _safe_try(memory, variant, prefix, leave)
-    if variant.acquire is Acquire.RETRY_ONCE:
-        first = _maybe_try(memory, variant, prefix, leave, again=prefix + "again-lock")
-        return first + _maybe_try(memory, variant, prefix + "again-", leave, again=leave)
-    return _maybe_try(memory, variant, prefix, leave, again=prefix + "lock")
-
-
-def _safe_try(memory: Memory, variant: Variant, prefix: str, leave: str) -> Instructions:
-    unlock = prefix + "unlock"
-    return [
-        Instruction(prefix + "lock", "lock the operation", lambda p: memory.block(p, prefix + "held")),
-        Instruction(
-            prefix + "held",
-            "completed?",
-            lambda p: memory.branch(p, memory.completed, unlock, prefix + "evaluate"),
-            {unlock: "yes", prefix + "evaluate": "no"},
-        ),
-        *evaluate_section(memory, variant, prefix, unlock, unlock),
-        Instruction(unlock, "unlock", lambda p: memory.clear_flag(p, memory.lock, leave))
-        if variant.unlocks
-        else Instruction(unlock, "return without unlocking", lambda p: memory.goto(p, leave)),
-    ]
-
-
-def _maybe_try(memory: Memory, variant: Variant, prefix: str, leave: str, again: str) -> Instructions:
-    """One pass of the try-lock loop; `again` is where a retry goes (after asking for `completed`)."""
-    gives_up = variant.acquire is Acquire.GIVE_UP
-    clears = variant.acquire in (Acquire.RETRY_FLAG, Acquire.RETRY_ONCE)
-    held = leave if gives_up else prefix + "set-flag"
-    entered = prefix + "clear" if clears else prefix + "evaluate"
-    unlock, read, loop = prefix + "unlock", prefix + "read-flag", prefix + "loop"
-    section = [
-        Instruction(
-            prefix + "lock",
-            "try_lock",
-            lambda p: memory.test_and_set(p, memory.lock, held, entered),
-            {held: "held by another thread", entered: "taken"},
-        )
-    ]
-    if clears:
-        section.append(
-            Instruction(
-                entered,
-                "clear the pending flag",
-                lambda p: memory.clear_flag(p, memory.pending, prefix + "evaluate"),
-            )
-        )
-    section += evaluate_section(memory, variant, prefix, unlock, unlock)
-    after_unlock = leave if gives_up else read
-    section.append(Instruction(unlock, "unlock", lambda p: memory.clear_flag(p, memory.lock, after_unlock)))
-    if gives_up:
-        return section
-    last = again == leave
-    retry = leave if last else loop
-    section += [
-        Instruction(
-            read,
-            "read the pending flag",
-            lambda p: memory.branch(p, memory.pending, retry, leave),
-            {} if last else {loop: "set, retry", leave: "clear, leave"},
-        ),
-        Instruction(
-            prefix + "set-flag",
-            "set the pending flag",
-            lambda p: memory.test_and_set(p, memory.pending, leave, retry),
-            {} if last else {loop: "was clear, retry", leave: "was set, leave"},
-        ),
-    ]
-    if not last:
-        section.append(
-            Instruction(
-                loop,
-                "completed?",
-                lambda p: memory.branch(p, memory.completed, leave, again),
-                {leave: "yes", again: "no"},
-            )
-        )
-    return section
-
-
-def event(memory: Memory, variant: Variant, record: Record, key: int) -> Instructions:
-    """Publish one event, then `check_and_complete` its key."""
-    return [
-        Instruction(
-            "publish",
-            f"make its part of the condition true (key k{key})",
-            lambda p: memory.raise_flag(p, record.published, "look-up"),
-        ),
-        Instruction(
-            "look-up",
-            f"check_and_complete(k{key}): read the list",
-            lambda p: memory.look_up(p, record, key, "look", END),
-            {"look": "the operation is there", END: "nothing watched"},
-        ),
-        Instruction(
-            "look",
-            "completed?",
-            lambda p: memory.branch(p, memory.completed, END, "lock"),
-            {END: "yes", "lock": "no"},
-        ),
-        *try_section(memory, variant, "", END),
-    ]
-
-
-def registration(memory: Memory, variant: Variant, timed: bool) -> Instructions:
-    """`try_complete_else_watch`; the timer task is added only if `timed`."""
-    keys = range(len(memory.watched))
-    after = "add-look" if timed else END
-    if variant.register_locked:
-        body = [
-            Instruction("r-lock", "lock the operation", lambda p: memory.block(p, "first-evaluate")),
-            *evaluate_section(memory, variant, "first-", "r-unlock", "see-0"),
+        if how in (Force.CHECK_THEN_SET, Force.AFTER_CALLBACK):
+            sets_next = how is Force.CHECK_THEN_SET
+            unset = claiming if sets_next else cancel
+            look = branch(force, "force_complete: completed?", memory.completed, lost, unset)
+            decide = [
+                look.says({lost: "lost", unset: "not completed"}),
+                claim(claiming, "set completed", memory, cancel if sets_next else won),
+            ]
+        else:
+            decide = [win(force, "force_complete", memory, lost, cancel).says({lost: "lost", cancel: "won"})]
+        return [
+            *decide,
+            cancel_timer(cancel, "cancel the timer task", memory.timer, begin),
+            bump(begin, "on_complete starts", memory.calls, finish),
+            goto(finish, "on_complete ends", claiming if how is Force.AFTER_CALLBACK else won),
         ]
-        watched = "second-evaluate" if variant.recheck else "r-unlock"
-        for key in keys:
-            body += _watch(memory, key, watched if key == keys[-1] else f"see-{key + 1}", "r-unlock")
-        if variant.recheck:
-            body += evaluate_section(memory, variant, "second-", "r-unlock", "r-unlock")
-        body.append(Instruction("r-unlock", "unlock", lambda p: memory.clear_flag(p, memory.lock, after)))
-    else:
-        body = evaluate_section(memory, variant, "first-", END, "see-0")
-        for key in keys:
-            last = "second-look" if variant.recheck else after
-            following = last if key == keys[-1] else f"see-{key + 1}"
-            if variant.check_before_each_watch and key != keys[-1]:
-                prefix = f"between-{key}-"
-                body += _watch(memory, key, prefix + "evaluate", END)
-                body += evaluate_section(memory, variant, prefix, END, following)
+
+    def _evaluate(self, prefix: str, won: str, lost: str) -> Instructions:
+        """`try_complete`: read the condition, and if it holds call `force_complete`; starts at `prefix`evaluate."""
+        skips = self.variant.true_without_force
+        ready = won if skips else prefix + "force"
+        read = evaluate(prefix + "evaluate", "try_complete reads the condition", self.memory, ready, lost)
+        return [read.says({ready: "true", lost: "false"}), *([] if skips else self._force(prefix, won, lost))]
+
+    def _try(self, prefix: str, leave: str) -> Instructions:
+        """`maybe_try_complete` or `safe_try_complete`, whichever the variant has; starts at `prefix`lock."""
+        if self.variant.acquire is Acquire.BLOCK:
+            return self._safe_try(prefix, leave)
+        if self.variant.acquire is Acquire.RETRY_ONCE:
+            first = self._maybe_try(prefix, leave, again=prefix + "again-lock")
+            return first + self._maybe_try(prefix + "again-", leave, again=leave)
+        return self._maybe_try(prefix, leave, again=prefix + "lock")
+
+    def _safe_try(self, prefix: str, leave: str) -> Instructions:
+        lock, unlock = self.memory.lock, prefix + "unlock"
+        unlocks = clear_flag(unlock, "unlock", lock, leave)
+        return [
+            block(prefix + "lock", "lock the operation", lock, prefix + "held"),
+            self._completed(prefix + "held", unlock, prefix + "evaluate"),
+            *self._evaluate(prefix, unlock, unlock),
+            unlocks if self.variant.unlocks else goto(unlock, "return without unlocking", leave),
+        ]
+
+    def _maybe_try(self, prefix: str, leave: str, again: str) -> Instructions:
+        """One pass of the try-lock loop; `again` is where a retry goes (after asking for `completed`)."""
+        memory, acquire = self.memory, self.variant.acquire
+        gives_up = acquire is Acquire.GIVE_UP
+        clears = acquire in (Acquire.RETRY_FLAG, Acquire.RETRY_ONCE)
+        unlock, read, set_flag, loop, clear, begin = (
+            prefix + name for name in ("unlock", "read-flag", "set-flag", "loop", "clear", "evaluate")
+        )
+        held, entered = leave if gives_up else set_flag, clear if clears else begin
+        taken = test_and_set(prefix + "lock", "try_lock", memory.lock, held, entered)
+        section = [
+            taken.says({held: "held by another thread", entered: "taken"}),
+            *([clear_flag(clear, "clear the pending flag", memory.pending, begin)] if clears else []),
+            *self._evaluate(prefix, unlock, unlock),
+            clear_flag(unlock, "unlock", memory.lock, leave if gives_up else read),
+        ]
+        if gives_up:
+            return section
+        last = again == leave
+        retry = leave if last else loop
+        reads = branch(read, "read the pending flag", memory.pending, retry, leave)
+        sets = test_and_set(set_flag, "set the pending flag", memory.pending, leave, retry)
+        if last:
+            return [*section, reads, sets]
+        return [
+            *section,
+            reads.says({loop: "set, retry", leave: "clear, leave"}),
+            sets.says({loop: "was clear, retry", leave: "was set, leave"}),
+            self._completed(loop, leave, again),
+        ]
+
+    def _register_locked(self, after: str) -> Instructions:
+        lock, rechecks = self.memory.lock, self.variant.recheck
+        watched = "second-evaluate" if rechecks else "r-unlock"
+        return [
+            block("r-lock", "lock the operation", lock, "first-evaluate"),
+            *self._evaluate("first-", "r-unlock", "see-0"),
+            *(step for key, then in self._keys(watched) for step in self._watch(key, then, "r-unlock")),
+            *(self._evaluate("second-", "r-unlock", "r-unlock") if rechecks else []),
+            clear_flag("r-unlock", "unlock", lock, after),
+        ]
+
+    def _register(self, after: str) -> Instructions:
+        body = self._evaluate("first-", END, "see-0")
+        last = "second-look" if self.variant.recheck else after
+        for key, then in self._keys(last):
+            if self.variant.check_before_each_watch and then != last:
+                body += self._watch(key, f"between-{key}-evaluate", END)
+                body += self._evaluate(f"between-{key}-", END, then)
             else:
-                body += _watch(memory, key, following, END)
-        if variant.recheck:
-            body.append(
-                Instruction(
-                    "second-look",
-                    "completed?",
-                    lambda p: memory.branch(p, memory.completed, END, "second-lock"),
-                    {END: "yes", "second-lock": "no"},
-                )
-            )
-            body += try_section(memory, variant, "second-", after)
-    return body + (_add_to_timer(memory, variant) if timed else [])
+                body += self._watch(key, then, END)
+        if self.variant.recheck:
+            body += [self._completed("second-look", END, "second-lock"), *self._try("second-", after)]
+        return body
 
+    def _keys(self, last: str) -> list[tuple[int, str]]:
+        """Each key, and the label that follows when it is watched."""
+        keys = range(len(self.memory.watched))
+        return [(key, last if key == keys[-1] else f"see-{key + 1}") for key in keys]
 
-def _watch(memory: Memory, key: int, following: str, leave: str) -> Instructions:
-    put = f"watch-{key}"
-    return [
-        Instruction(
-            f"see-{key}",
-            "completed?",
-            lambda p: memory.branch(p, memory.completed, leave, put),
-            {leave: "yes, stop", put: "no"},
-        ),
-        Instruction(
-            put, f"watch under k{key}", lambda p: memory.raise_flag(p, memory.watched[key], following)
-        ),
-    ]
-
-
-def _add_to_timer(memory: Memory, variant: Variant) -> Instructions:
-    late = "late-look" if variant.cancel_after_late_add else END
-    section = [
-        Instruction(
-            "add-look",
-            "completed?",
-            lambda p: memory.branch(p, memory.completed, END, "add"),
-            {END: "yes", "add": "no"},
-        ),
-        Instruction("add", "add to the timer", lambda p: memory.arm_timer(p, late)),
-    ]
-    if variant.cancel_after_late_add:
-        section += [
-            Instruction(
-                late,
-                "completed meanwhile?",
-                lambda p: memory.branch(p, memory.completed, "late-cancel", END),
-                {END: "no", "late-cancel": "yes"},
-            ),
-            Instruction("late-cancel", "cancel the timer task", lambda p: memory.cancel_timer(p, END)),
+    def _watch(self, key: int, following: str, leave: str) -> Instructions:
+        put, completed = f"watch-{key}", self.memory.completed
+        return [
+            branch(f"see-{key}", "completed?", completed, leave, put).says({leave: "yes, stop", put: "no"}),
+            raise_flag(put, f"watch under k{key}", self.memory.watched[key], following),
         ]
-    return section
 
-
-def expiry(memory: Memory, variant: Variant) -> Instructions:
-    """The executor's run of the timer task: `force_complete`, and `on_expiration` if it won."""
-    lost = END if variant.expiry_needs_win else "expire"
-    locks = variant.force is Force.UNDER_LOCK
-    section = [
-        Instruction(
-            "take", "the time-out is due", lambda p: memory.take_timer(p, "peek" if locks else "force")
-        )
-    ]
-    if locks:
-        section += [
-            Instruction(
-                "peek",
-                "force_complete: completed?",
-                lambda p: memory.branch(p, memory.completed, lost, "lock"),
-                {lost: "yes, lost", "lock": "no"},
-            ),
-            Instruction("lock", "lock the operation", lambda p: memory.block(p, "force")),
-            Instruction("unlock-won", "unlock", lambda p: memory.clear_flag(p, memory.lock, "won")),
-            Instruction("unlock-lost", "unlock", lambda p: memory.clear_flag(p, memory.lock, lost)),
+    def _add_to_timer(self) -> Instructions:
+        timer, looks_again = self.memory.timer, self.variant.cancel_after_late_add
+        section = [
+            self._completed("add-look", END, "add"),
+            arm_timer("add", "add to the timer", timer, "late-look" if looks_again else END),
         ]
-    section += force_section(
-        memory, variant, "", "unlock-won" if locks else "won", "unlock-lost" if locks else lost
-    )
-    return [
-        *section,
-        Instruction(
-            "won", "force_complete returns true", lambda p: memory.raise_flag(p, memory.expiry_won, "expire")
-        ),
-        Instruction("expire", "on_expiration", lambda p: memory.bump(p, memory.expirations, END)),
-    ]
-
-
-def holder(memory: Memory) -> Instructions:
-    """A thread that holds the operation's lock for its own business (KAFKA-8334), outside any check."""
-    return [
-        Instruction("hold", "lock the operation, for another purpose", lambda p: memory.block(p, "release")),
-        Instruction("release", "unlock", lambda p: memory.clear_flag(p, memory.lock, END)),
-    ]
+        if looks_again:
+            section += [
+                self._completed("late-look", "late-cancel", END, "completed meanwhile?"),
+                cancel_timer("late-cancel", "cancel the timer task", timer, END),
+            ]
+        return section

@@ -19,7 +19,11 @@ from purgatorio_spec.model.packed import (
     Place,
     Program,
     StepFunction,
+    block,
+    branch,
+    clear_flag,
     interleave,
+    raise_flag,
 )
 from purgatorio_spec.model.shape import Model, Step
 
@@ -59,10 +63,11 @@ def watch_list(flaw: ListFlaw, checkers: int) -> Model[int]:
     )
     columns = ("register", "event", *(f"check-{index}" for index in range(checkers)))
     programs = [Program(layout.add("pc register", 4), _register(shelf, layout.add("seen r", 2), flaw))]
-    programs.append(Program(layout.add("pc event", 4), _check(shelf, layout.add("seen e", 2), flaw, True)))
     programs += [
-        Program(layout.add(f"pc check{index}", 4), _check(shelf, layout.add(f"seen{index}", 2), flaw, False))
-        for index in range(checkers)
+        Program(
+            layout.add(f"pc {name}", 4), _check(shelf, layout.add(f"seen {name}", 2), flaw, name == "event")
+        )
+        for name in columns[1:]
     ]
     start = shelf.members[0].put(shelf.current.put(0, 1), 1)
     ends = [program.is_at([END]) for program in programs]
@@ -98,25 +103,11 @@ def watch_list(flaw: ListFlaw, checkers: int) -> Model[int]:
     )
 
 
-def _lock(shelf: Shelf, target: str) -> Instruction:
-    def make(at: Place) -> StepFunction:
-        mask, move = shelf.lock.mask, at.to(target)
-        return lambda state: None if state & mask else (state | mask) + move
-
-    return Instruction(f"lock-for-{target}", "lock the shard", make)
-
-
-def _unlock(shelf: Shelf, label: str, target: str) -> Instruction:
-    def make(at: Place) -> StepFunction:
-        keep, move = ~shelf.lock.mask, at.to(target)
-        return lambda state: (state & keep) + move
-
-    return Instruction(label, "unlock the shard", make)
-
-
 def _register(shelf: Shelf, seen: Bits, flaw: ListFlaw) -> list[Instruction]:
+    unlocked = flaw is ListFlaw.APPEND_UNLOCKED
+
     def find(at: Place) -> StepFunction:
-        move = at.to("unlock" if flaw is ListFlaw.APPEND_UNLOCKED else "append")
+        move = at.to("unlock" if unlocked else "append")
 
         def step(state: int) -> int:
             if not shelf.current.get(state):
@@ -126,7 +117,7 @@ def _register(shelf: Shelf, seen: Bits, flaw: ListFlaw) -> list[Instruction]:
         return step
 
     def append(at: Place) -> StepFunction:
-        move = at.to("recheck" if flaw is ListFlaw.APPEND_UNLOCKED else "unlock")
+        move = at.to("recheck" if unlocked else "unlock")
 
         def step(state: int) -> int:
             bits = shelf.members[seen.get(state) - 1]
@@ -138,28 +129,19 @@ def _register(shelf: Shelf, seen: Bits, flaw: ListFlaw) -> list[Instruction]:
         move, mask = at.to(END), shelf.completed.mask
         return lambda state: ((state | mask) if shelf.published.get(state) else state) + move
 
-    after_unlock = "append" if flaw is ListFlaw.APPEND_UNLOCKED else "recheck"
     return [
-        _lock(shelf, "find"),
+        block("lock-for-find", "lock the shard", shelf.lock, "find"),
         Instruction("find", "find or make the key's list", find),
         Instruction("append", "append B to it", append),
-        _unlock(shelf, "unlock", after_unlock),
+        clear_flag("unlock", "unlock the shard", shelf.lock, "append" if unlocked else "recheck"),
         Instruction("recheck", "try_complete B again", recheck),
     ]
 
 
 def _check(shelf: Shelf, seen: Bits, flaw: ListFlaw, publishes: bool) -> list[Instruction]:
-    def publish(at: Place) -> StepFunction:
-        move, mask = at.to("lock-for-read"), shelf.published.mask
-        return lambda state: (state | mask) + move
-
     def read(at: Place) -> StepFunction:
         move = at.to("unlock-read")
         return lambda state: seen.put(state, shelf.current.get(state)) + move
-
-    def leave_or_traverse(at: Place) -> StepFunction:
-        traverse, leave = at.to("traverse"), at.to(END)
-        return lambda state: state + (traverse if seen.get(state) else leave)
 
     def traverse(at: Place) -> StepFunction:
         move = at.to("empty")
@@ -191,16 +173,16 @@ def _check(shelf: Shelf, seen: Bits, flaw: ListFlaw, publishes: bool) -> list[In
 
         return step
 
-    head = [Instruction("publish", "make B's condition true", publish)] if publishes else []
+    publish = raise_flag("publish", "make B's condition true", shelf.published, "lock-for-read")
     return [
-        *head,
-        _lock(shelf, "read"),
+        *([publish] if publishes else []),
+        block("lock-for-read", "lock the shard", shelf.lock, "read"),
         Instruction("read", "check_and_complete: read the key's list", read),
-        _unlock(shelf, "unlock-read", "none"),
-        Instruction("none", "is there a list?", leave_or_traverse, {END: "no", "traverse": "yes"}),
+        clear_flag("unlock-read", "unlock the shard", shelf.lock, "none"),
+        branch("none", "is there a list?", seen, "traverse", END).says({END: "no", "traverse": "yes"}),
         Instruction("traverse", "try every operation, unlink completed ones", traverse),
         Instruction("empty", "is the list empty?", empty, {END: "no", "lock-for-remove": "yes"}),
-        _lock(shelf, "remove"),
+        block("lock-for-remove", "lock the shard", shelf.lock, "remove"),
         Instruction("remove", "remove the key if it still leads here and is empty", remove),
-        _unlock(shelf, "unlock-remove", END),
+        clear_flag("unlock-remove", "unlock the shard", shelf.lock, END),
     ]

@@ -34,50 +34,18 @@ class Contract:
 CONTRACTS = (
     Contract("floor_to_tick", "rounded up", "return time - time % tick", "return time - time % tick + tick"),
     Contract("virtual_id", "rounded up", "return deadline // tick", "return -(-deadline // tick)"),
-    Contract(
-        "bucket_index",
-        "one bucket too many",
-        "return virtual_id(deadline, tick) % size",
-        "return virtual_id(deadline, tick) % (size + 1)",
-    ),
-    Contract(
-        "bucket_expiration",
-        "end of the tick",
-        "return virtual_id(deadline, tick) * tick",
-        "return (virtual_id(deadline, tick) + 1) * tick",
-    ),
-    Contract(
-        "is_expired",
-        65,
-        "return deadline < clock + tick",
-        "return deadline <= clock + tick",
-    ),
-    Contract(
-        "is_within_level",
-        66,
-        "return deadline < clock + interval",
-        "return deadline <= clock + interval",
-    ),
-    Contract(
-        "level_of",
-        "levels grow by addition",
-        "level, level_tick = level + 1, level_tick * size",
-        "level, level_tick = level + 1, level_tick + size",
-    ),
-    Contract(
-        "rounds_left",
-        72,
-        "return (deadline_tick - cursor_tick - 1) // size",
-        "return deadline_tick // size",
-    ),
+    Contract("bucket_index", "one bucket too many",
+             "return virtual_id(deadline, tick) % size", "return virtual_id(deadline, tick) % (size + 1)"),
+    Contract("bucket_expiration", "end of the tick",
+             "return virtual_id(deadline, tick) * tick", "return (virtual_id(deadline, tick) + 1) * tick"),
+    Contract("is_expired", 65, "return deadline < clock + tick", "return deadline <= clock + tick"),
+    Contract("is_within_level", 66, "return deadline < clock + interval", "return deadline <= clock + interval"),
+    Contract("level_of", "levels grow by addition",
+             "level, level_tick = level + 1, level_tick * size", "level, level_tick = level + 1, level_tick + size"),
+    Contract("rounds_left", 72, "return (deadline_tick - cursor_tick - 1) // size", "return deadline_tick // size"),
     Contract("is_due", "strictly later", "return expiration <= now", "return expiration < now"),
-    Contract(
-        "wait_time",
-        80,
-        "return max(expiration - now, 0)",
-        "return max(expiration - now, 0) // 2 * 2",
-    ),
-)
+    Contract("wait_time", 80, "return max(expiration - now, 0)", "return max(expiration - now, 0) // 2 * 2"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +88,9 @@ def search_source(source: str, function: str, budget_s: float) -> Searched:
         copy = "contract_copy"
         (Path(folder) / f"{copy}.py").write_text(source)
         command = [
-            sys.executable,
-            "-m",
-            "crosshair",
-            "check",
-            f"{copy}.{function}",
-            "--analysis_kind=PEP316",
-            "--report_all",
+            sys.executable, "-m", "crosshair", "check", f"{copy}.{function}", "--analysis_kind=PEP316", "--report_all",
             f"--per_condition_timeout={budget_s:g}",
-        ]
+        ]  # fmt: skip
         start = time.perf_counter()
         try:
             done = subprocess.run(

@@ -23,13 +23,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """A statement, its question, and the same question for a mistaken wheel, which z3 must refute."""
+    """A statement, its question, and its twin: the mistake with which z3 must refute the same question."""
 
     id: str
     statement: str
-    question: Callable[[], Question]
     twin: int | str
-    twin_question: Callable[[], Question]
+    question: Callable[[bool], Question]
+    """Asked of the wheel as it is (False), or with the mistake (True)."""
 
 
 def is_floor(quotient: Term, value: Term, tick: Term) -> Fact:
@@ -79,8 +79,10 @@ def _buckets(inclusive: bool) -> Question:
     return Question(tuple(live), v.equals(w))
 
 
-def _relative_slot() -> Question:
+def _counted_slot(from_clock: bool) -> Question:
     """The mistaken slot (v - clock) mod n instead of v mod n: v was inserted at k, w at a later clock."""
+    if not from_clock:
+        return _buckets(False)
     size, clock_v, clock_w, v, w, laps = integers("size clock_v clock_w v w laps")
     same = ((v - clock_v) - (w - clock_w)).equals(laps * size)
     live = (clock_v <= clock_w, v > clock_w, w > clock_w, v < clock_v + size, w < clock_w + size)
@@ -94,21 +96,21 @@ def _expiration(rounded_up: bool) -> Question:
     return Question((tick >= 1, is_floor(quotient, deadline, tick)), goal)
 
 
-def _cascade(clock_moves: bool) -> Question:
+def _cascade(clock_stands: bool) -> Question:
     """A bucket of tick n*T and number V is flushed; the level below, of tick T, stands at w*T."""
     tick, size, bucket, below, deadline = integers("tick size bucket below deadline")
     big = tick * size
     facts = [tick >= 1, size >= 1, is_floor(bucket, deadline, big)]
-    if clock_moves:
+    if not clock_stands:
         facts.append(below * tick >= bucket * big)
     return Question(tuple(facts), deadline < below * tick + big)
 
 
-def _cascade_once(strict: bool) -> Question:
+def _cascade_once(same_level: bool) -> Question:
     """A task that goes strictly down from level L can be moved at most L times before it fires."""
     level, after, moves_left, left_after = integers("level after moves_left left_after")
     facts = [level >= 0, after >= 0, moves_left.equals(level), left_after.equals(after)]
-    facts.append((after < level) if strict else (after <= level))
+    facts.append((after <= level) if same_level else (after < level))
     return Question(tuple(facts), left_after <= moves_left - 1)
 
 
@@ -121,8 +123,10 @@ def _not_early(inclusive: bool) -> Question:
     return Question((*facts, spaced(clock, quotient, tick)), quotient * tick <= now)
 
 
-def _from_cursor() -> Question:
+def _counted_deadline(from_cursor: bool) -> Question:
     """The mistaken deadline clock + delay, where the clock lags behind now: may the true deadline fire early?"""
+    if not from_cursor:
+        return _not_early(False)
     tick, clock, now, then, delay, quotient = integers("tick clock now then delay quotient")
     stored, true = clock * tick + delay, now + delay
     fires = (stored < then * tick + tick) & (then * tick <= now + delay - delay)
@@ -150,21 +154,21 @@ def _advance(clock: Term, tick: Term, time: Term, quotient: Term) -> Term:
     return choose(time >= clock * tick + tick, quotient * tick, clock * tick)
 
 
-def _monotone(guarded: bool) -> Question:
+def _monotone(unguarded: bool) -> Question:
     tick, clock, time, quotient = integers("tick clock time quotient")
-    after = _advance(clock, tick, time, quotient) if guarded else quotient * tick
+    after = quotient * tick if unguarded else _advance(clock, tick, time, quotient)
     facts = (tick >= 1, is_floor(quotient, time, tick), spaced(quotient, clock, tick))
     return Question(facts, after >= clock * tick)
 
 
-def _overflow(advances: bool) -> Question:
+def _overflow(stands: bool) -> Question:
     """Before: upper clock = floor of the lower one. After advancing to `time`: still."""
     tick, size, lower, upper, time, low, high = integers("tick size lower upper time low high")
     big = tick * size
     lower_after = _advance(lower, tick, time, low)
     moved = _advance(upper, big, time, high)
     recursed = choose(time >= lower * tick + tick, moved, upper * big)
-    upper_after = recursed if advances else upper * big
+    upper_after = upper * big if stands else recursed
     facts = (
         tick >= 1,
         size >= 1,
@@ -205,102 +209,21 @@ def _expired(inclusive: bool) -> Question:
 
 
 LEMMAS = (
-    Lemma(
-        "Z0",
-        "distinct multiples of a tick are distinct (the hint that the others use)",
-        lambda: _multiples(False),
-        "tick 0",
-        lambda: _multiples(True),
-    ),
-    Lemma(
-        "Z1",
-        "a task lies in a level iff lower level's end <= deadline < level's end",
-        lambda: _level(False),
-        "overflow clock rounded up",
-        lambda: _level(True),
-    ),
-    Lemma(
-        "Z2",
-        "two live ticks never share a bucket, if the clock passes no unpolled bucket",
-        lambda: _buckets(False),
-        66,
-        lambda: _buckets(True),
-    ),
-    Lemma(
-        "Z2b",
-        "the same, with the slot counted from tick 0",
-        lambda: _buckets(False),
-        69,
-        _relative_slot,
-    ),
-    Lemma(
-        "Z3",
-        "bucket expiration <= deadline < bucket expiration + tick",
-        lambda: _expiration(False),
-        "expiration rounded up",
-        lambda: _expiration(True),
-    ),
-    Lemma(
-        "Z4",
-        "a flushed task goes to a strictly lower level or fires",
-        lambda: _cascade(True),
-        "clock not advanced before the flush",
-        lambda: _cascade(False),
-    ),
-    Lemma(
-        "Z5",
-        "so a task is moved at most once a level (T7)",
-        lambda: _cascade_once(True),
-        "re-insertion into the same level",
-        lambda: _cascade_once(False),
-    ),
-    Lemma(
-        "Z6",
-        "not early: fired only at now >= floor(d/T)*T (T1)",
-        lambda: _not_early(False),
-        65,
-        lambda: _not_early(True),
-    ),
-    Lemma(
-        "Z6b",
-        "not early, with the deadline counted from now",
-        lambda: _not_early(False),
-        70,
-        _from_cursor,
-    ),
-    Lemma(
-        "Z7",
-        "not late: what is pending after a drain has floor(d/T)*T > now (T2)",
-        lambda: _not_late(False),
-        "expiration rounded up",
-        lambda: _not_late(True),
-    ),
-    Lemma(
-        "Z8",
-        "no clock goes back",
-        lambda: _monotone(True),
-        "advance without its guard",
-        lambda: _monotone(False),
-    ),
-    Lemma(
-        "Z9",
-        "an overflow clock is the floor of the clock below, also after an advance",
-        lambda: _overflow(True),
-        63,
-        lambda: _overflow(False),
-    ),
-    Lemma(
-        "Z10",
-        "expired means: the deadline's tick is the clock's or an earlier one",
-        lambda: _expired(False),
-        65,
-        lambda: _expired(True),
-    ),
-    Lemma(
-        "Z11",
-        "single wheel: after its rounds a slot is visited exactly at the task's tick",
-        lambda: _rounds(False),
-        72,
-        lambda: _rounds(True),
-    ),
-)
+    Lemma("Z0", "distinct multiples of a tick are distinct (the hint that the others use)", "tick 0", _multiples),
+    Lemma("Z1", "a task lies in a level iff lower level's end <= deadline < level's end",
+          "overflow clock rounded up", _level),
+    Lemma("Z2", "two live ticks never share a bucket, if the clock passes no unpolled bucket", 66, _buckets),
+    Lemma("Z2b", "the same, with the slot counted from tick 0", 69, _counted_slot),
+    Lemma("Z3", "bucket expiration <= deadline < bucket expiration + tick", "expiration rounded up", _expiration),
+    Lemma("Z4", "a flushed task goes to a strictly lower level or fires", "clock not advanced before the flush",
+          _cascade),
+    Lemma("Z5", "so a task is moved at most once a level (T7)", "re-insertion into the same level", _cascade_once),
+    Lemma("Z6", "not early: fired only at now >= floor(d/T)*T (T1)", 65, _not_early),
+    Lemma("Z6b", "not early, with the deadline counted from now", 70, _counted_deadline),
+    Lemma("Z7", "not late: what is pending after a drain has floor(d/T)*T > now (T2)", "expiration rounded up",
+          _not_late),
+    Lemma("Z8", "no clock goes back", "advance without its guard", _monotone),
+    Lemma("Z9", "an overflow clock is the floor of the clock below, also after an advance", 63, _overflow),
+    Lemma("Z10", "expired means: the deadline's tick is the clock's or an earlier one", 65, _expired),
+    Lemma("Z11", "single wheel: after its rounds a slot is visited exactly at the task's tick", 72, _rounds),
+)  # fmt: skip

@@ -9,27 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.promises import promise_of
 from purgatorio_spec.show.selection import (
     CauseKey,
-    Selection,
-    causes,
     example_events,
     kind_of,
-    select,
-    selection,
 )
 from purgatorio_spec.show.visible import shell_word
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
-from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
 
 SHOWN_ROWS: Final = 60
@@ -169,36 +161,6 @@ def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:
     (`EVENT_SCHEMA`, in the order of `i`) may be the whole run."""
     mine = events.filter(pc.equal(events.column("id"), pa.scalar(operation)))
     return tuple(_nested(_shown(mine.slice(0, SHOWN_ROWS), set())))
-
-
-def explain_files(result: CheckResult) -> dict[CauseKey, Counterexample]:
-    """The counterexamples of a check whose trace files can be read here, one a cause.
-
-    Reads only the files of violated runs, once each, and holds only the rows that the counterexamples need. A file that
-    cannot be read any more is left out.
-    """
-    by_file: dict[str, list[tuple[CauseKey, int, Violation]]] = {}
-    for key, _, count, violation in causes(result):
-        by_file.setdefault(key.file, []).append((key, count, violation))
-    found: dict[CauseKey, Counterexample] = {}
-    for file, wanted in by_file.items():
-        if not Path(file).is_file():
-            continue
-        tables = _pick(Path(file), [selection(violation) for _, _, violation in wanted])
-        for (key, count, violation), table in zip(wanted, tables, strict=True):
-            found[key] = counterexample(file, key.run, violation, table, count)
-    return found
-
-
-def _pick(path: Path, wanted: Sequence[Selection]) -> list[pa.Table]:
-    parts: list[list[pa.Table]] = [[EVENT_SCHEMA.empty_table()] for _ in wanted]
-    for batch in TraceReader(path).batches():
-        table = pa.Table.from_batches([batch])
-        for at, one in enumerate(wanted):
-            rows = select(table, one)
-            if rows.num_rows:
-                parts[at].append(rows)
-    return [pa.concat_tables(part) for part in parts]
 
 
 def _of_judged_thread(table: pa.Table, events: Sequence[int]) -> pa.Table:

@@ -44,8 +44,3 @@ def _in_dollar_quotes(one: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def thousands(count: int) -> str:
-    """1278 as `1,278`."""
-    return f"{count:,}"

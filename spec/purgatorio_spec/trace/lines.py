@@ -10,17 +10,14 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import zstandard
 
 from purgatorio_spec.trace.record import MAX_LINE_BYTES
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer  # known to type checkers everywhere; nothing to install
 
 CHUNK_BYTES: Final = 1 << 20
 ZSTD_PIECE_BYTES: Final = 1 << 10
@@ -61,11 +58,6 @@ def lines(path: Path) -> Iterator[Line]:
     """The lines of a JSONL file; blank ones are passed over but counted. Raises `Cut` after the last readable line."""
     with path.open("rb") as raw:
         yield from split(chunks(raw))
-
-
-def lines_of(pieces: Iterable[bytes]) -> Iterator[Line]:
-    """The same of a file whose bytes somebody else reads, in pieces of any size."""
-    yield from split(chunks(io.BufferedReader(_Pieces(pieces), CHUNK_BYTES)))
 
 
 def chunks(raw: io.BufferedReader) -> Iterator[bytes]:
@@ -137,34 +129,6 @@ def _unzstd(raw: _Packed) -> Iterator[bytes]:
     yield bytes(held)
     if begun:
         raise Cut("the zstd stream is cut")
-
-
-class _Pieces(io.RawIOBase):
-    """Pieces as a file to be read once. A read is only short at the end, so that the first one shows the magic."""
-
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        super().__init__()
-        self._pieces = iter(pieces)
-        self._held = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        into = memoryview(buffer).cast("B")
-        filled = 0
-        while filled < len(into):
-            if not self._held:
-                piece = next(self._pieces, None)
-                if piece is None:
-                    break
-                self._held = memoryview(piece)
-                continue
-            count = min(len(self._held), len(into) - filled)
-            into[filled : filled + count] = self._held[:count]
-            self._held = self._held[count:]
-            filled += count
-        return filled
 
 
 def split(pieces: Iterator[bytes], number: int = 1) -> Iterator[Line]:

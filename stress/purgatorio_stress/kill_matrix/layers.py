@@ -18,8 +18,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.model.kills import kills
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.history_log import LogRow

@@ -1,6 +1,6 @@
 """The published schemas of `purgatorio-trace/1`, derived from the constants that the validator uses.
 
-`python -m purgatorio_spec.trace.schema` writes both published files anew; a test fails when they are behind.
+`python -m docs.makers.trace_schema` writes both published files anew; a test fails when they are behind.
 
 The JSON Schema describes one line. It cannot say what needs two fields' values or the text of the line itself, so
 these are `parse_line`'s alone: `c` is below `i`; `t_call` is not above `t`; an integer written as `1.0` is refused;
@@ -16,6 +16,7 @@ from typing import Final
 
 import orjson
 
+from purgatorio_spec.trace import record
 from purgatorio_spec.trace.columns import TRACE_SCHEMA
 from purgatorio_spec.trace.record import (
     FORMAT,
@@ -31,8 +32,8 @@ from purgatorio_spec.trace.record import (
 
 Json = dict[str, object]
 
-JSON_SCHEMA_FILE: Final = Path(__file__).with_name("purgatorio-trace-1.schema.json")
-ARROW_SCHEMA_FILE: Final = Path(__file__).with_name("purgatorio-trace-1.arrow.txt")
+JSON_SCHEMA_FILE: Final = Path(record.__file__).with_name("purgatorio-trace-1.schema.json")
+ARROW_SCHEMA_FILE: Final = Path(record.__file__).with_name("purgatorio-trace-1.arrow.txt")
 
 _OWN: Final[Json] = {"^x_": {"description": "the producer's own: kept, never interpreted"}}
 

@@ -1,0 +1,149 @@
+"""The claims of the models and the proofs, run: each result handed over as it comes; and which known bugs they kill."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+
+from purgatorio_spec.claim_result import ClaimResult, TwinResult
+from purgatorio_spec.known_bugs import bug_name, bug_number
+from purgatorio_spec.model.claims import Claim, Twin, all_claims
+from purgatorio_spec.proof.contracts import CONTRACTS, Contract, search_contract, search_twin
+from purgatorio_spec.proof.lemmas import LEMMAS, Lemma
+from purgatorio_spec.proof.solver import follows, satisfiable
+from purgatorio_spec.verdict import Verdict
+
+LEMMA_BOUND = "all integers, symbolic tick and size"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Kill:
+    """A known bug by its number, the layer (`model` or `proof`) and the claim that kills it."""
+
+    number: int
+    layer: str
+    claim: str
+
+
+def kills() -> tuple[Kill, ...]:
+    """Every kill, by number; a bug may be killed by several claims. Derived from the claims, so that a twin which is
+    dropped or renamed cannot stay listed."""
+    found = [
+        (twin.number, "model", claim.id) for claim in all_claims() for twin in claim.twins if not claim.deep
+    ]
+    found += [(bug_number(lemma.twin), "proof", lemma.id) for lemma in LEMMAS]
+    found += [(bug_number(contract.twin), "proof", f"X-{contract.function}") for contract in CONTRACTS]
+    return tuple(sorted({Kill(number, *rest) for number, *rest in found if number is not None}))
+
+
+@cache
+def claims_by_id() -> dict[str, Claim]:
+    """Every claim of the models under its id. ValueError if two share one."""
+    claims = {claim.id: claim for claim in all_claims()}
+    if len(claims) != len(all_claims()):
+        raise ValueError("two claims share an id")
+    return claims
+
+
+def chosen(deep: bool, wanted: tuple[str, ...] = ()) -> list[str]:
+    """The ids to run: those named, else all that are not deep, or with `deep` all. KeyError for an unknown id."""
+    known = claims_by_id()
+    if wanted:
+        return [known[name].id for name in wanted]
+    return [claim.id for claim in known.values() if deep or not claim.deep]
+
+
+def judge_claim(name: str) -> ClaimResult:
+    """Search one claim and its twins, here and now."""
+    claim = claims_by_id()[name]
+    examined = claim.examine()
+    answer = examined.answer
+    twins = tuple(_judge_twin(twin) for twin in claim.twins)
+    return ClaimResult(
+        claim.id, claim.statement, answer.bound, answer.verdict, answer.states, answer.seconds, twins, examined.story
+    )  # fmt: skip
+
+
+def _judge_twin(twin: Twin) -> TwinResult:
+    examined = twin.examine()
+    answer = examined.answer
+    verdict = answer.finding(twin.property).verdict
+    shown = examined.story if verdict is Verdict.VIOLATED else ""
+    return TwinResult(twin.name, twin.number, twin.property, verdict, shown, answer.states, answer.seconds)
+
+
+def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
+    """Results in the order they end; the last claims are the largest, so they start first."""
+    if processes <= 1:
+        yield from (judge_claim(name) for name in names)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(names)), mp_context=spawn) as pool:
+        pending = [pool.submit(judge_claim, name) for name in reversed(names)]
+        try:
+            for done in as_completed(pending):
+                yield done.result()
+        finally:
+            for left in pending:
+                left.cancel()
+
+
+def usual_processes() -> int:
+    """Two, or one on a machine with one core: the searches share memory bandwidth, more gains little."""
+    return min(2, os.cpu_count() or 1)
+
+
+def judge_lemma(lemma: Lemma) -> ClaimResult:
+    """Prove the lemma, show that its hypotheses can hold at all, and refute its twin."""
+    question, mistaken = lemma.question(False), lemma.question(True)
+    proof = follows(question.hypotheses, question.goal)
+    verdict = proof.verdict
+    if verdict is Verdict.PASS and not satisfiable((*question.hypotheses, question.goal)):
+        verdict = Verdict.UNKNOWN  # vacuous: the hypotheses contradict each other
+    refuted = follows(mistaken.hypotheses, mistaken.goal)
+    shown = _integers(refuted.counterexample)
+    twin = _proof_twin(lemma.twin, lemma.statement, refuted.verdict, shown, refuted.seconds)
+    shown = _integers(proof.counterexample)
+    return ClaimResult(lemma.id, lemma.statement, LEMMA_BOUND, verdict, 0, proof.seconds, (twin,), shown)
+
+
+def _proof_twin(bug: int | str, property_: str, verdict: Verdict, shown: str, seconds: float) -> TwinResult:
+    return TwinResult(bug_name(bug), bug_number(bug), property_, verdict, shown, seconds=seconds)
+
+
+def _integers(values: dict[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def judge_contract(contract: Contract, budget_s: float) -> ClaimResult:
+    """Search the function's contract and the contract of its seeded bug."""
+    found, wrong = search_contract(contract, budget_s), search_twin(contract, budget_s)
+    conditions = found.confirmed + found.open
+    named = f"contract of {contract.function}"
+    twin = _proof_twin(contract.twin, named, wrong.verdict, wrong.counterexample, wrong.seconds)
+    return ClaimResult(
+        f"X-{contract.function}",
+        f"{named}: {found.confirmed} of {conditions} conditions confirmed",
+        f"the contract's own pre: lines; {budget_s:g} s a condition",
+        found.verdict,
+        0,
+        found.seconds,
+        (twin,),
+        found.counterexample,
+    )
+
+
+def prove_all(budget_s: float, workers: int) -> Iterator[ClaimResult]:
+    """The lemmas first, one after the other, then the contracts, each in a process of its own."""
+    yield from (judge_lemma(lemma) for lemma in LEMMAS)
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(lambda contract: judge_contract(contract, budget_s), CONTRACTS)
+
+
+def count_all() -> int:
+    """How many results `prove_all` yields."""
+    return len(LEMMAS) + len(CONTRACTS)
