@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.gauge_series import GaugeSeries, kept, pending_at, series
+from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugeSeries, Raw, pending_at, series
 from purgatorio_spec.history.lateness import Lateness, lateness_of
 from purgatorio_spec.history.operation import NEVER
 
@@ -89,6 +89,16 @@ def gauge_series(run: str, events: pa.Table) -> GaugeSeries | None:
     if operations is None:
         return series(run, chosen, len(raw))
     return series(run, chosen, len(raw), *pending_at(np.array([one[0] for one in chosen]), *operations))
+
+
+def kept(readings: list[Raw]) -> list[Raw]:
+    """The readings that are kept of a run's, in the order of `i`."""
+    ordered = sorted(readings)
+    if len(ordered) <= POINTS_SHOWN:
+        return ordered
+    even = np.linspace(0, len(ordered) - 1, POINTS_SHOWN - 2).astype(int).tolist()
+    highest = [max(range(len(ordered)), key=lambda at: ordered[at][gauge] or 0) for gauge in (2, 3)]
+    return [ordered[at] for at in sorted({*even, *highest})]
 
 
 def _operations(events: pa.Table) -> tuple[Ints, Ints, Ints] | None:

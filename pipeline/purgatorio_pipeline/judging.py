@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from purgatorio_pipeline.pictures import GaugeSeries, gauges, lateness
 from purgatorio_spec.check import fold_reader
-from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
@@ -167,7 +167,7 @@ def judge_in_process(
     quarantined = 0
     examples: dict[CauseKey, Counterexample] = {}
     late: list[Lateness] = []
-    gauges: list[GaugeSeries] = []
+    series: list[GaugeSeries] = []
     for path in paths:
         reader = reading.next(TraceReader(path))
         folded = fold_reader(reader, full=full, only=operation)
@@ -179,7 +179,7 @@ def judge_in_process(
         quarantined += reader.broken_count
         for key, count, violation, events in folded.examples():
             examples[key] = counterexample(key.file, key.run, violation, events, count)
-        measured, read = folded.lateness, folded.gauges
+        measured, read = lateness(folded), gauges(folded)
         late += [] if measured is None else [measured]
-        gauges += [] if read is None else [read]
-    return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, gauges)
+        series += [] if read is None else [read]
+    return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, series)

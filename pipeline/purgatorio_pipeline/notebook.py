@@ -20,13 +20,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from purgatorio_pipeline.judging import Judged, judge_in_process
+from purgatorio_pipeline.pictures import GaugeSeries
 from purgatorio_pipeline.report.grouped import Group, grouped
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_pipeline.report.page import example_article
 from purgatorio_pipeline.report.timeline import Drawing, draw
 from purgatorio_pipeline.report.verdict_table import badge, verdict_table
 from purgatorio_pipeline.sources import find_traces
-from purgatorio_spec.history.gauge_series import GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import ShownEvent, operation_rows

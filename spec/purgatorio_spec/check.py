@@ -9,9 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from purgatorio_spec.fold.fold import Again, Fold, Outer
-from purgatorio_spec.fold.pictures import gauges, lateness
-from purgatorio_spec.history.gauge_series import GaugeSeries
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
@@ -46,18 +43,6 @@ class Folded:
     result: RunResult
     fold: Fold | None
     again: Again
-
-    @property
-    def lateness(self) -> Lateness | None:
-        """How late its tasks fired."""
-        return None if self.fold is None else lateness(self.result.run, self.fold.operations)
-
-    @property
-    def gauges(self) -> GaugeSeries | None:
-        """What its gauges read over time."""
-        if self.fold is None:
-            return None
-        return gauges(self.result.run, self.fold.readings, self.fold.operations)
 
     def examples(self) -> list[tuple[CauseKey, int, Violation, pa.Table]]:
         """Each cause: its key, how often it showed, its earliest violation and the events that show it."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pictures_by_table import gauge_series, lateness
+import pictures_by_table as plain
+from purgatorio_pipeline.pictures import gauges, lateness
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
@@ -21,6 +22,6 @@ def test_what_is_shown_is_what_is_defined(name: str) -> None:
     path = EXAMPLES / f"kafka-{name}.parquet"
     folded = fold_reader(TraceReader(path))
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
-    assert folded.lateness == lateness(folded.result.run, table)
-    assert folded.gauges == gauge_series(folded.result.run, table)
-    assert folded.lateness is not None or folded.gauges is not None
+    assert lateness(folded) == plain.lateness(folded.result.run, table)
+    assert gauges(folded) == plain.gauge_series(folded.result.run, table)
+    assert lateness(folded) is not None or gauges(folded) is not None

@@ -16,6 +16,7 @@ import pytest
 
 from pictures_by_table import gauge_series, lateness
 from pipeline.hostile import HOSTILE, hostile_check, many_violations
+from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugePoint, GaugeSeries
 from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
 from purgatorio_pipeline.report.grouped import ExampleOf
@@ -23,7 +24,6 @@ from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page, write_report
 from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_spec.history.gauge_series import POINTS_SHOWN, GaugePoint, GaugeSeries
 from purgatorio_spec.history.lateness import lateness_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import duration

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_pipeline.judging import Judged
+from purgatorio_pipeline.pictures import GaugePoint, GaugeSeries, gauges, lateness
 from purgatorio_spec.check import Folded
-from purgatorio_spec.history.gauge_series import GaugePoint, GaugeSeries
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
@@ -65,7 +65,7 @@ def kept_of(folded: Folded, broken: Sequence[BrokenLine]) -> Kept:
         (key.clause, key.cause): example_of(events, violation)
         for key, _, violation, events in folded.examples()[:MAX_CAUSES]
     }
-    return Kept(folded.result, tuple(broken), folded.lateness, folded.gauges, examples)
+    return Kept(folded.result, tuple(broken), lateness(folded), gauges(folded), examples)
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from purgatorio_pipeline.pictures import GaugePoint, GaugeSeries
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_pipeline.report.verdict_table import compact
-from purgatorio_spec.history.gauge_series import GaugePoint, GaugeSeries
 from purgatorio_spec.show.event_words import duration
 
 _WIDTH: Final = 360

@@ -13,23 +13,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from purgatorio_spec.trace.coded import Coded, Ints, coded, is_usual, plain
-from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column, event_batch
+from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.lines import Line
 from purgatorio_spec.trace.parse import Refusal, parse_line
 from purgatorio_spec.trace.record import (
-    FUNCTIONS,
     MAX_LINE_BYTES,
-    OF_AN_OPERATION,
-    PHASES,
-    POINTS,
-    WITH_KEYS,
-    WITH_STATE,
     End,
     Event,
     Header,
@@ -150,62 +142,3 @@ def refused(file: str, line: Line, refusal: Refusal) -> BrokenLine:
     """The report on a refused line."""
     text = line.text[:KEPT_TEXT_BYTES].decode(errors="replace")
     return BrokenLine(file, line.number, refusal.field, refusal.why, refusal.hint, text)
-
-
-def unusual(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-    """Rows of event columns that may break a rule of `parse_line`; every row that does is among them."""
-    missing = [_null(batch, name) for name in ("i", "th", "t", "ph", "f")]
-    f, phase = batch.column("f"), batch.column("ph")
-    ret, call = _is(phase, ("ret",)), _is(phase, ("call",))
-    rules = [
-        *missing,
-        ~_is(phase, PHASES),
-        ~_is(f, FUNCTIONS),
-        _below(batch, "i"),
-        _below(batch, "c"),
-        _is(f, OF_AN_OPERATION) & _null(batch, "id"),
-        ret & (_null(batch, "c") | _not_before(batch, "c", "i")),
-        ~ret & ~_null(batch, "c"),
-        call & _is(f, WITH_KEYS) & _without_keys(batch),
-        _is(f, POINTS) & ~_is(phase, ("at",)),
-        _is(f, WITH_STATE) & ~call & _null(batch, "state") & _null(batch, "err"),
-        _after(batch, "t_call", "t"),
-        _null_key(batch),
-    ]
-    found: npt.NDArray[np.bool_] = np.logical_or.reduce(rules)
-    return found
-
-
-def _mask(array: Column) -> npt.NDArray[np.bool_]:
-    return np.asarray(pc.fill_null(array, pa.scalar(False)), dtype=np.bool_)
-
-
-def _null(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
-    return _mask(pc.is_null(batch.column(name)))
-
-
-def _is(array: Column, values: Sequence[str] | frozenset[str]) -> npt.NDArray[np.bool_]:
-    return _mask(pc.is_in(array, value_set=pa.array(sorted(values))))
-
-
-def _below(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
-    return _mask(pc.less(batch.column(name), pa.scalar(0)))
-
-
-def _not_before(batch: pa.RecordBatch, name: str, other: str) -> npt.NDArray[np.bool_]:
-    return _mask(pc.greater_equal(batch.column(name), batch.column(other)))
-
-
-def _after(batch: pa.RecordBatch, name: str, other: str) -> npt.NDArray[np.bool_]:
-    return _mask(pc.greater(batch.column(name), batch.column(other)))
-
-
-def _without_keys(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-    lengths = pc.fill_null(pc.list_value_length(batch.column("keys")), pa.scalar(0, pa.int32()))
-    return _mask(pc.equal(lengths, pa.scalar(0)))
-
-
-def _null_key(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-    """All rows, if any list of the batch holds a null: rare enough to look at each."""
-    found = pc.list_flatten(batch.column("keys")).null_count > 0
-    return np.full(batch.num_rows, found, dtype=np.bool_)

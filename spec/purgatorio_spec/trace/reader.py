@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from purgatorio_spec.trace.block import EVENT_START, BrokenLine, parse_block, parse_events, refused, unusual
+from purgatorio_spec.trace.block import EVENT_START, BrokenLine, parse_block, parse_events, refused
 from purgatorio_spec.trace.coded import TEXT_COLUMNS, Coded, Flags, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.lines import Cut, Line, chunks, split
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import End, Header
-from purgatorio_spec.trace.rows import as_coded, as_events, misfits, record_of, row_fields, strange_own
+from purgatorio_spec.trace.rows import as_coded, as_events, has_strange_own, misfits, record_of, row_fields
 
 BLOCK_LINES: Final = 20_000
 BLOCK_BYTES: Final = 4 << 20
@@ -121,7 +121,7 @@ class TraceReader:
             first = data.find(b"\n") + 1
             yield from self._by_line(split(iter((data[:first],)), number))
             data, number = data[first:], number + 1
-        if not self._begun():
+        if self.header is None:
             yield from self._by_line(split(iter((data,)), number))
             return
         if not data:
@@ -134,10 +134,6 @@ class TraceReader:
             return
         yield self._before_end(fast, ())
         yield from self._by_line(split(iter((data[whole:],)), number + len(fast)))
-
-    def _begun(self) -> bool:
-        """Whether the header has been read."""
-        return self.header is not None
 
     def _by_line(self, some: Iterator[Line]) -> Iterator[Coded]:
         stream = self._until_cut(some)
@@ -282,6 +278,7 @@ class TraceReader:
         is_event = np.asarray(
             pc.fill_null(pc.equal(raw.column("kind"), pa.scalar("event")), pa.scalar(False))
         )
+        numbers = number + np.arange(raw.num_rows)
         others: list[tuple[int, Header | End]] = []
         for at in np.flatnonzero(~is_event):
             record = self._row(raw, int(at), number)
@@ -290,31 +287,33 @@ class TraceReader:
             elif isinstance(record, Header | End):
                 others.append((number + int(at), record))
         self._others(tuple(others))
-        events = as_coded(raw, number)
-        if events is not None and self.header is not None and number + len(is_event) > self.header_line:
+        if self.header is not None and number + len(is_event) > self.header_line:
             first = max(self.header_line - number + 1, 0)
             places = first + np.flatnonzero(is_event[first:])
+            typed = as_coded(raw, numbers)
+            events = as_events(raw, numbers) if typed is None else typed
             usual = coded(events.take(places) if len(places) < len(is_event) else events)
-            if not is_event[:first].any() and is_usual(usual):
+            own_is_usual = typed is not None or not has_strange_own(events)
+            if own_is_usual and not is_event[:first].any() and is_usual(usual):
                 yield self._before_end(usual, tuple(others))
                 return
-        yield self._row_by_row(raw, is_event, number, tuple(others))
+        yield self._row_by_row(raw, is_event, numbers, tuple(others))
 
     def _row_by_row(
-        self, raw: pa.RecordBatch, is_event: Flags, number: int, others: tuple[tuple[int, Header | End], ...]
+        self,
+        raw: pa.RecordBatch,
+        is_event: Flags,
+        numbers: Ints,
+        others: tuple[tuple[int, Header | End], ...],
     ) -> Coded:
-        """The events of rows of which one at least may break a rule."""
-        batch = as_events(raw, number)
-        doubtful = unusual(batch) & is_event
-        doubtful[strange_own(batch)] = True
-        for at in np.flatnonzero(doubtful & is_event):
-            if self._row(raw, int(at), number) is not None:
-                doubtful[at] = False
-        numbers = batch.column("line").to_numpy()
+        """The events of rows of which one at least may break a rule, each by the authority for lines."""
         early = is_event & ((numbers < self.header_line) | (self.header is None))
-        for place in self._told(np.flatnonzero(early)):
-            self._refuse_at(int(numbers[place]), "kind", "comes before the header", _HINT_HEADER)
-        return self._before_end(coded(batch.filter(pa.array(is_event & ~doubtful & ~early))), others)
+        for place in self._told(numbers[early]):
+            self._refuse_at(place, "kind", "comes before the header", _HINT_HEADER)
+        good = is_event & ~early
+        for at in np.flatnonzero(good):
+            good[at] = self._row(raw, int(at), int(numbers[0])) is not None
+        return self._before_end(coded(as_events(raw.filter(pa.array(good)), numbers[good])), others)
 
     def _row(self, raw: pa.RecordBatch, at: int, number: int) -> object:
         """The record of one row by the authority for lines, or None when it was refused."""

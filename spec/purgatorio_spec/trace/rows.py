@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
-from purgatorio_spec.trace.coded import CODED_FIELDS, CODED_SCHEMA
+from purgatorio_spec.trace.coded import CODED_FIELDS, CODED_SCHEMA, Ints
 from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, TRACE_SCHEMA, Column, with_own
 from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import Record
@@ -57,18 +56,17 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
     return False
 
 
-def as_events(raw: pa.RecordBatch, number: int) -> pa.RecordBatch:
+def as_events(raw: pa.RecordBatch, numbers: Ints) -> pa.RecordBatch:
     """The event columns of a batch of a Parquet trace whose schema has no misfits, cast to `EVENT_SCHEMA`.
 
-    Absent columns are null; `line` is the row's number in the file. Raises `pa.ArrowInvalid` for an integer beyond 64
+    Absent columns are null; `numbers`: the row's number in the file. Raises `pa.ArrowInvalid` for an integer beyond 64
     bits.
     """
     columns = [_column(raw, field) for field in EVENT_FIELDS]
-    numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
-    return pa.RecordBatch.from_arrays([*columns, numbers, _own_column(raw)], schema=EVENT_SCHEMA)
+    return pa.RecordBatch.from_arrays([*columns, pa.array(numbers), _own_column(raw)], schema=EVENT_SCHEMA)
 
 
-def as_coded(raw: pa.RecordBatch, number: int) -> pa.RecordBatch | None:
+def as_coded(raw: pa.RecordBatch, numbers: Ints) -> pa.RecordBatch | None:
     """The same with texts as dictionaries, as they were read; None where a column would have to be made to fit."""
     own = raw.schema.get_field_index("x")
     if any(name.startswith("x_") for name in raw.schema.names):
@@ -81,9 +79,8 @@ def as_coded(raw: pa.RecordBatch, number: int) -> pa.RecordBatch | None:
         if at < 0 or raw.schema.field(at).type != field.type:
             return None
         columns.append(raw.column(at))
-    numbers = pa.array(np.arange(number, number + raw.num_rows, dtype=np.int64))
     no_own = pa.nulls(raw.num_rows, pa.string())
-    return pa.RecordBatch.from_arrays([*columns, numbers, no_own], schema=CODED_SCHEMA)
+    return pa.RecordBatch.from_arrays([*columns, pa.array(numbers), no_own], schema=CODED_SCHEMA)
 
 
 def _column(raw: pa.RecordBatch, field: pa.Field[pa.DataType]) -> Column:
@@ -124,12 +121,9 @@ def own_fields(text: object) -> dict[str, object]:
     return own if isinstance(own, dict) else {}
 
 
-def strange_own(batch: pa.RecordBatch) -> list[int]:
-    """Rows whose `x` is not the JSON text of an object of `x_...` fields."""
-    texts = batch.column("x")
-    if texts.null_count == batch.num_rows:
-        return []
-    return [row for row, text in enumerate(texts.to_pylist()) if text is not None and not _is_own(text)]
+def has_strange_own(batch: pa.RecordBatch) -> bool:
+    """Whether the `x` of any row is not the JSON text of an object of `x_...` fields."""
+    return not all(text is None or _is_own(text) for text in batch.column("x").to_pylist())
 
 
 def _is_own(text: str) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pictures_by_table import gauge_series
-from purgatorio_spec.history.gauge_series import (
+from pictures_by_table import gauge_series, kept
+from purgatorio_pipeline.pictures import (
     POINTS_SHOWN,
     Raw,
-    kept,
     pending_at,
     series,
 )

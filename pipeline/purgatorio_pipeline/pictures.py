@@ -1,4 +1,5 @@
-"""What the gauges read over a run, beside what was pending: for pictures, not for verdicts (P1, P2 and T5 judge).
+"""What is shown beside verdicts, from the fold's columns: how late tasks fire, and what the gauges read over a run,
+beside what was pending. For pictures, not for verdicts (P1, P2 and T5 judge).
 
     pending   operations whose registration had been called before the reading and whose winning `force_complete` had
               not returned before it
@@ -15,12 +16,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+
+from purgatorio_spec.check import Folded
+from purgatorio_spec.fold.readings import Readings
+from purgatorio_spec.history.lateness import Lateness, lateness_of
+from purgatorio_spec.history.operation import NEVER
+from purgatorio_spec.trace.coded import Flags, Ints
 
 POINTS_SHOWN: Final = 240
 """Readings of one run that are kept: of more, evenly many, and those where a gauge was highest."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +65,6 @@ Raw = tuple[int, int, int | None, int | None]
 """i, t, watched, delayed of one reading."""
 
 
-def kept(readings: list[Raw]) -> list[Raw]:
-    """The readings that are kept of a run's, in the order of `i`."""
-    ordered = sorted(readings)
-    if len(ordered) <= POINTS_SHOWN:
-        return ordered
-    even = np.linspace(0, len(ordered) - 1, POINTS_SHOWN - 2).astype(int).tolist()
-    highest = [max(range(len(ordered)), key=lambda at: ordered[at][gauge] or 0) for gauge in (2, 3)]
-    return [ordered[at] for at in sorted({*even, *highest})]
-
-
 def pending_at(reading_i: Ints, from_i: Ints, to_i: Ints, entries: Ints) -> tuple[Ints, Ints]:
     """Operations pending at each reading, and their entries, of these operations: registered from `from_i` on,
     completed at `to_i` (NEVER if not). The sums of several batches can be added."""
@@ -108,3 +102,65 @@ def series(
         for at, (i, t, watched, delayed) in enumerate(readings)
     )
     return GaugeSeries(run, points, count)
+
+
+_ALL = slice(1, None)
+
+
+def lateness(folded: Folded) -> Lateness | None:
+    """How late the tasks of a run fired, see `purgatorio_spec.history.lateness`; None if none counts."""
+    if folded.fold is None:
+        return None
+    operations = folded.fold.operations
+
+    def column(name: str) -> Ints:
+        return operations.column(name)[_ALL].astype(np.int64, copy=False)
+
+    once = operations.column("add_n")[_ALL] == 1
+    timed = operations.numbers("deadline_t", _ALL).ok
+    fired, stopped = operations.numbers("fire_first", _ALL), operations.numbers("stop_first", _ALL)
+    counts = once & timed & fired.ok & (stopped.v > fired.v)
+    deadline_t, added_t = column("deadline_t")[counts], column("added_t")[counts]
+    fired_t = column("fire_least_t")[counts]
+    raw = fired_t - deadline_t
+    late: Ints = np.where(raw < 0, raw, np.maximum(fired_t - np.maximum(deadline_t, added_t), 0))
+    return lateness_of(folded.result.run, late)
+
+
+def gauges(folded: Folded) -> GaugeSeries | None:
+    """The gauges of a run over time; None of fewer than two readings."""
+    if folded.fold is None:
+        return None
+    run, operations = folded.result.run, folded.fold.operations
+    some = Readings.joined(folded.fold.readings.parts)
+    kept = _kept(some, np.flatnonzero(some.has_watched | some.has_delayed))
+    if len(kept) < 2:
+        return None
+    at = some.of(kept)
+    columns = (at.i, at.t, at.watched, at.delayed, at.has_watched, at.has_delayed)
+    raw: list[Raw] = [
+        (i, t, watched if has_watched else None, delayed if has_delayed else None)
+        for i, t, watched, delayed, has_watched, has_delayed in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]
+    registered = operations.numbers("reg_call", _ALL)
+    if not registered.ok.any():
+        return series(run, raw, len(some))
+    won = operations.numbers("won_first", _ALL).or_else(NEVER).v[registered.ok]
+    entries = operations.numbers("reg_keys", _ALL).v[registered.ok]
+    return series(run, raw, len(some), *pending_at(at.row, registered.v[registered.ok], won, entries))
+
+
+def _kept(some: Readings, places: Ints) -> Ints:
+    """Of more readings than are shown evenly many, and those where a gauge was highest."""
+    if len(places) <= POINTS_SHOWN:
+        return places
+    even = np.linspace(0, len(places) - 1, POINTS_SHOWN - 2).astype(int)
+
+    def highest(values: Ints, there: Flags) -> int:
+        return int(np.argmax(np.where(there, values, 0)[places]))
+
+    some_more = [highest(some.watched, some.has_watched), highest(some.delayed, some.has_delayed)]
+    chosen: Ints = places[np.unique(np.concatenate((even, some_more)))]
+    return chosen
