@@ -46,7 +46,7 @@ def test_the_clauses_of_the_tables_are_public() -> None:
 
 def case(clause: str, least: int) -> Case[int, str]:
     """A case that holds from `least` on."""
-    return Case(clause, "a sentence", lambda number: number >= least, str)
+    return Case(clause, "a sentence", "an answer", lambda number: number >= least)
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,13 @@ class TableUnsound(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Case(Generic[S, A]):
-    """`id`, the clause; `sentence`, what it promises; `holds` and `answer` of a situation."""
+    """`id`, the clause; `sentence`, what it promises; `answer`, or what makes it of a situation; `holds`: for which
+    situations (all that are left)."""
 
     id: str
     sentence: str
-    holds: Callable[[S], bool]
-    answer: Callable[[S], A]
+    answer: A | Callable[[S], A]
+    holds: Callable[[S], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class DecisionTable(Generic[S, A]):
         """The answer of the first case that holds. TableUnsound where none does."""
         for case in self.cases:
             if case.holds(situation):
-                return Decided(case.id, case.answer(situation))
+                answer = case.answer(situation) if callable(case.answer) else case.answer
+                return Decided(case.id, answer)
         raise TableUnsound(f"{self.operation}: nothing decides {situation}")
 
     def check(self) -> dict[str, int]:

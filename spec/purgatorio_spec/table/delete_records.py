@@ -30,39 +30,20 @@ def _situations() -> tuple[Deleted, ...]:
     return (*at_leader, *(Deleted(a, replica, False) for a in (True, False) for replica in REFUSALS))
 
 
-def _refused(clause: str, sentence: str, *replicas: Replica) -> Case[Deleted, str | None]:
-    return Case(clause, sentence, lambda s: s.replica in replicas, lambda s: REFUSALS[s.replica])
-
-
 DELETE_RECORDS: Final[DecisionTable[Deleted, str | None]] = DecisionTable(
     "DelayedDeleteRecords",
     _situations(),
     (
-        Case(
-            "B301",
-            "a partition whose deletion was refused keeps its error and is not asked",
-            lambda s: not s.accepted,
-            lambda s: "OFFSET_OUT_OF_RANGE",
-        ),
-        _refused("B302", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION, low watermark -1", Replica.UNKNOWN),
-        _refused(
-            "B303",
-            "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER, low watermark -1",
-            Replica.FOLLOWS,
-            Replica.ELSEWHERE,
-        ),
-        _refused("B304", "its directory is offline: KAFKA_STORAGE_ERROR, low watermark -1", Replica.OFFLINE),
-        Case(
-            "B305",
-            "the low watermark has reached the requested offset: NONE, with that watermark",
-            lambda s: s.reached,
-            lambda s: "NONE",
-        ),
-        Case(
-            "B306",
-            "else it waits; at the time-out it is answered REQUEST_TIMED_OUT",
-            lambda s: True,
-            lambda s: None,
-        ),
+        Case("B301", "a partition whose deletion was refused keeps its error and is not asked",
+             "OFFSET_OUT_OF_RANGE", lambda s: not s.accepted),
+        Case("B302", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION, low watermark -1", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.UNKNOWN),
+        Case("B303", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER, low watermark -1",
+             lambda s: REFUSALS[s.replica], lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
+        Case("B304", "its directory is offline: KAFKA_STORAGE_ERROR, low watermark -1",
+             lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
+        Case("B305", "the low watermark has reached the requested offset: NONE, with that watermark", "NONE",
+             lambda s: s.reached),
+        Case("B306", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
     ),
-)
+)  # fmt: skip

@@ -76,86 +76,33 @@ def _situations() -> tuple[Fetched, ...]:
     )
 
 
-def _at_once(_: Fetched) -> None:
-    return None
-
-
 FETCH: Final[DecisionTable[Fetched, int | None]] = DecisionTable(
     "DelayedFetch",
     _situations(),
     (
-        Case(
-            "B211",
-            "a partition whose fetch offset has no place is not looked at",
-            lambda s: not s.has_place,
-            lambda s: 0,
-        ),
-        Case(
-            "B202",
-            "B: the replica is not here any more: complete",
-            lambda s: s.replica is Replica.ELSEWHERE,
-            _at_once,
-        ),
-        Case(
-            "B203",
-            "C: nobody knows the partition: complete",
-            lambda s: s.replica is Replica.UNKNOWN,
-            _at_once,
-        ),
-        Case(
-            "B204", "D: its directory is offline: complete", lambda s: s.replica is Replica.OFFLINE, _at_once
-        ),
-        Case(
-            "B205",
-            "E: the fetcher's leader epoch is fenced: complete",
-            lambda s: s.epoch is Epoch.BEHIND,
-            _at_once,
-        ),
-        Case(
-            "B206",
-            "E: the fetcher's leader epoch is not known here yet: complete",
-            lambda s: s.epoch is Epoch.AHEAD,
-            _at_once,
-        ),
-        Case(
-            "B201",
-            "A: the broker does not lead, and only a leader may serve: complete",
-            lambda s: s.replica is Replica.FOLLOWS and s.leader_only,
-            _at_once,
-        ),
-        Case(
-            "B207",
-            "F1: the fetch offset is above the end (a truncated log): complete",
-            lambda s: s.distance is Distance.BEHIND_END,
-            _at_once,
-        ),
-        Case(
-            "B208",
-            "F2: the fetch offset is on an older segment, the fetcher not held back: complete",
-            lambda s: s.distance is Distance.OLDER_SEGMENT and not s.throttled,
-            _at_once,
-        ),
-        Case(
-            "B209",
-            "H: the fetcher's log has diverged, or that cannot be told: complete",
-            lambda s: s.divergence not in (Divergence.NOT_ASKED, Divergence.NONE),
-            _at_once,
-        ),
-        Case("B210", "a follower that is held back adds nothing", lambda s: s.throttled, lambda s: 0),
-        Case(
-            "B212",
-            "an end or a start without a place adds nothing",
-            lambda s: s.distance is Distance.NO_PLACE,
-            lambda s: 0,
-        ),
-        Case(
-            "B213",
-            "the bytes up to the end add up, at most the partition's maximum",
-            lambda s: True,
-            lambda s: min(s.bytes_to_end, s.max_bytes) if s.distance is Distance.SAME_SEGMENT else 0,
-        ),
+        Case("B211", "a partition whose fetch offset has no place is not looked at", 0, lambda s: not s.has_place),
+        Case("B202", "B: the replica is not here any more: complete", None,
+             lambda s: s.replica is Replica.ELSEWHERE),
+        Case("B203", "C: nobody knows the partition: complete", None, lambda s: s.replica is Replica.UNKNOWN),
+        Case("B204", "D: its directory is offline: complete", None, lambda s: s.replica is Replica.OFFLINE),
+        Case("B205", "E: the fetcher's leader epoch is fenced: complete", None, lambda s: s.epoch is Epoch.BEHIND),
+        Case("B206", "E: the fetcher's leader epoch is not known here yet: complete", None,
+             lambda s: s.epoch is Epoch.AHEAD),
+        Case("B201", "A: the broker does not lead, and only a leader may serve: complete", None,
+             lambda s: s.replica is Replica.FOLLOWS and s.leader_only),
+        Case("B207", "F1: the fetch offset is above the end (a truncated log): complete", None,
+             lambda s: s.distance is Distance.BEHIND_END),
+        Case("B208", "F2: the fetch offset is on an older segment, the fetcher not held back: complete", None,
+             lambda s: s.distance is Distance.OLDER_SEGMENT and not s.throttled),
+        Case("B209", "H: the fetcher's log has diverged, or that cannot be told: complete", None,
+             lambda s: s.divergence not in (Divergence.NOT_ASKED, Divergence.NONE)),
+        Case("B210", "a follower that is held back adds nothing", 0, lambda s: s.throttled),
+        Case("B212", "an end or a start without a place adds nothing", 0,
+             lambda s: s.distance is Distance.NO_PLACE),
+        Case("B213", "the bytes up to the end add up, at most the partition's maximum",
+             lambda s: min(s.bytes_to_end, s.max_bytes) if s.distance is Distance.SAME_SEGMENT else 0),
     ),
-)
+)  # fmt: skip
 
 REQUEST_CLAUSES: Final = {
     "B214": "G: the request completes when the sum over its partitions has reached min bytes, or one of them "

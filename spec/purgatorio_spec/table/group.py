@@ -76,39 +76,25 @@ JOIN: Final[DecisionTable[Joining, bool]] = DecisionTable(
     "DelayedJoin, at an event",
     _JOINING,
     (
-        Case("B401", "a pending member is waited for", lambda s: s.pending, lambda s: False),
-        Case(
-            "B402", _ALL_JOINED, lambda s: all(member is Join.JOINED for member in s.members), lambda s: True
-        ),
-        Case("B403", "else it waits for the time-out", lambda s: True, lambda s: False),
+        Case("B401", "a pending member is waited for", False, lambda s: s.pending),
+        Case("B402", _ALL_JOINED, True, lambda s: all(member is Join.JOINED for member in s.members)),
+        Case("B403", "else it waits for the time-out", False),
     ),
-)
+)  # fmt: skip
 
 JOIN_TIMEOUT: Final[DecisionTable[Joining, Outcome]] = DecisionTable(
     "DelayedJoin, completed",
     _JOINING,
     (
-        Case("B404", "a dead group: nothing", lambda s: s.dead, lambda s: Outcome.NOTHING),
-        Case(
-            "B405",
-            "dynamic members that did not rejoin are removed; nobody is left: Empty, and stored",
-            lambda s: all(member is Join.MISSING for member in s.members),
-            lambda s: Outcome.EMPTY,
-        ),
-        Case(
-            "B406",
-            "somebody is left, but nobody who rejoined can lead: another DelayedJoin",
-            lambda s: Join.JOINED not in s.members,
-            lambda s: Outcome.AGAIN,
-        ),
-        Case(
-            "B407",
-            "else the next generation begins with all that are left, and every join is answered",
-            lambda s: True,
-            lambda s: Outcome.GENERATION,
-        ),
+        Case("B404", "a dead group: nothing", Outcome.NOTHING, lambda s: s.dead),
+        Case("B405", "dynamic members that did not rejoin are removed; nobody is left: Empty, and stored",
+             Outcome.EMPTY, lambda s: all(member is Join.MISSING for member in s.members)),
+        Case("B406", "somebody is left, but nobody who rejoined can lead: another DelayedJoin", Outcome.AGAIN,
+             lambda s: Join.JOINED not in s.members),
+        Case("B407", "else the next generation begins with all that are left, and every join is answered",
+             Outcome.GENERATION),
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +110,14 @@ SYNC: Final[DecisionTable[Syncing, bool]] = DecisionTable(
     "DelayedSync",
     tuple(Syncing(same, phase, n) for same, phase, n in product((True, False), GroupPhase, (0, 1, 2))),
     (
-        Case("B501", "another generation: complete", lambda s: not s.same_generation, lambda s: True),
-        Case(
-            "B502",
-            "the group is dead, empty or preparing a rebalance: complete",
-            lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE),
-            lambda s: True,
-        ),
-        Case("B503", "nobody's sync is missing: complete", lambda s: s.missing == 0, lambda s: True),
-        Case(
-            "B504",
-            "else it waits; at the time-out the missing members are removed and a rebalance begins",
-            lambda s: True,
-            lambda s: False,
-        ),
+        Case("B501", "another generation: complete", True, lambda s: not s.same_generation),
+        Case("B502", "the group is dead, empty or preparing a rebalance: complete", True,
+             lambda s: s.phase not in (GroupPhase.COMPLETING, GroupPhase.STABLE)),
+        Case("B503", "nobody's sync is missing: complete", True, lambda s: s.missing == 0),
+        Case("B504", "else it waits; at the time-out the missing members are removed and a rebalance begins",
+             False),
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,22 +144,14 @@ HEARTBEAT: Final[DecisionTable[Session, bool]] = DecisionTable(
     "DelayedHeartbeat",
     _SESSIONS,
     (
-        Case("B601", "a dead group: complete", lambda s: s.dead, lambda s: True),
-        Case("B602", "a pending member has joined: complete", lambda s: s.pending and s.is_member, lambda s: True),
-        Case("B603", "a pending member has not: wait", lambda s: s.pending, lambda s: False),
-        Case("B604", "the member is gone: complete", lambda s: not s.is_member, lambda s: True),
-        Case("B605", "it has been heard of: complete", lambda s: s.satisfied, lambda s: True),
-        Case(
-            "B606", "a new member: nothing else counts, not even a join that it awaits",
-            lambda s: s.is_new,
-            lambda s: False,
-        ),
-        Case(
-            "B607",
-            "it awaits a join or a sync: complete",
-            lambda s: s.awaiting_join or s.awaiting_sync,
-            lambda s: True,
-        ),
-        Case("B608", "else it waits; at the time-out the member is removed", lambda s: True, lambda s: False),
+        Case("B601", "a dead group: complete", True, lambda s: s.dead),
+        Case("B602", "a pending member has joined: complete", True, lambda s: s.pending and s.is_member),
+        Case("B603", "a pending member has not: wait", False, lambda s: s.pending),
+        Case("B604", "the member is gone: complete", True, lambda s: not s.is_member),
+        Case("B605", "it has been heard of: complete", True, lambda s: s.satisfied),
+        Case("B606", "a new member: nothing else counts, not even a join that it awaits", False,
+             lambda s: s.is_new),
+        Case("B607", "it awaits a join or a sync: complete", True, lambda s: s.awaiting_join or s.awaiting_sync),
+        Case("B608", "else it waits; at the time-out the member is removed", False),
     ),
 )  # fmt: skip

@@ -36,48 +36,25 @@ def _situations() -> tuple[Produced, ...]:
     return (*at_leader, *others)
 
 
-def _refused(clause: str, sentence: str, *replicas: Replica) -> Case[Produced, str | None]:
-    return Case(clause, sentence, lambda s: s.replica in replicas, lambda s: REFUSALS[s.replica])
-
-
 PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
     "DelayedProduce",
     _situations(),
     (
-        Case(
-            "B101",
-            "a partition whose append failed keeps its error and is not asked",
-            lambda s: not s.appended,
-            lambda s: FAILED,
-        ),
-        _refused("B102", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION", Replica.UNKNOWN),
-        _refused(
-            "B103",
-            "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER",
-            Replica.FOLLOWS,
-            Replica.ELSEWHERE,
-        ),
-        _refused("B104", "its directory is offline: KAFKA_STORAGE_ERROR", Replica.OFFLINE),
-        Case(
-            "B105",
-            "the high watermark has reached its end, enough replicas in sync: NONE",
-            lambda s: s.reached and s.in_sync,
-            lambda s: "NONE",
-        ),
-        Case(
-            "B106",
-            "reached, with fewer in sync than the minimum: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-            lambda s: s.reached,
-            lambda s: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-        ),
-        Case(
-            "B107",
-            "else it waits; at the time-out it is answered REQUEST_TIMED_OUT",
-            lambda s: True,
-            lambda s: None,
-        ),
+        Case("B101", "a partition whose append failed keeps its error and is not asked", FAILED,
+             lambda s: not s.appended),
+        Case("B102", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.UNKNOWN),
+        Case("B103", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
+        Case("B104", "its directory is offline: KAFKA_STORAGE_ERROR", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.OFFLINE),
+        Case("B105", "the high watermark has reached its end, enough replicas in sync: NONE", "NONE",
+             lambda s: s.reached and s.in_sync),
+        Case("B106", "reached, with fewer in sync than the minimum: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+             "NOT_ENOUGH_REPLICAS_AFTER_APPEND", lambda s: s.reached),
+        Case("B107", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
     ),
-)
+)  # fmt: skip
 
 REQUEST_CLAUSES: Final = {
     "B108": "the request completes when none of its partitions waits, and not before",

@@ -69,42 +69,23 @@ REMOTE_FETCH: Final[DecisionTable[Remote, Waiting]] = DecisionTable(
     "DelayedRemoteFetch",
     _REMOTE,
     (
-        Case(
-            "B901",
-            "the replica is not here, and the place of the read is known: complete",
-            lambda s: s.has_place and s.replica in _GONE,
-            lambda s: Waiting.AT_ONCE,
-        ),
-        Case(
-            "B902",
-            "its read is done, well or not",
-            lambda s: s.read is not Read.PENDING,
-            lambda s: Waiting.DONE,
-        ),
-        Case("B903", "else it waits", lambda s: True, lambda s: Waiting.WAITS),
+        Case("B901", "the replica is not here, and the place of the read is known: complete", Waiting.AT_ONCE,
+             lambda s: s.has_place and s.replica in _GONE),
+        Case("B902", "its read is done, well or not", Waiting.DONE, lambda s: s.read is not Read.PENDING),
+        Case("B903", "else it waits", Waiting.WAITS),
     ),
-)
+)  # fmt: skip
 
 REMOTE_ANSWER: Final[DecisionTable[Remote, Answer]] = DecisionTable(
     "DelayedRemoteFetch, completed",
     _REMOTE,
     (
-        Case("B904", "a local error is the answer", lambda s: s.local_error, lambda s: Answer.LOCAL),
-        Case(
-            "B905",
-            "a read that is not done: the local result",
-            lambda s: s.read is Read.PENDING,
-            lambda s: Answer.LOCAL,
-        ),
-        Case(
-            "B906",
-            "a read that failed: UNKNOWN_SERVER_ERROR",
-            lambda s: s.read is Read.FAILED,
-            lambda s: Answer.FAILED,
-        ),
-        Case("B907", "else the remote data", lambda s: True, lambda s: Answer.REMOTE),
+        Case("B904", "a local error is the answer", Answer.LOCAL, lambda s: s.local_error),
+        Case("B905", "a read that is not done: the local result", Answer.LOCAL, lambda s: s.read is Read.PENDING),
+        Case("B906", "a read that failed: UNKNOWN_SERVER_ERROR", Answer.FAILED, lambda s: s.read is Read.FAILED),
+        Case("B907", "else the remote data", Answer.REMOTE),
     ),
-)
+)  # fmt: skip
 
 
 def fetch_is_complete(partitions: Iterable[Waiting]) -> bool:
@@ -146,42 +127,17 @@ REMOTE_OFFSETS: Final[DecisionTable[Look, str | None]] = DecisionTable(
         if read is Read.DONE or found is Found.NOTHING
     ),
     (
-        Case(
-            "B911",
-            "a partition that needed no look-up keeps its answer",
-            lambda s: not s.asked,
-            lambda s: "NONE",
-        ),
-        Case(
-            "B912",
-            "its look-up failed before anything else was known: UNKNOWN_SERVER_ERROR",
-            lambda s: s.read is Read.FAILED,
-            lambda s: "UNKNOWN_SERVER_ERROR",
-        ),
-        Case(
-            "B913",
-            "this broker does not lead it, and the look-up is not done: that error, the look-up is cancelled",
-            lambda s: s.read is Read.PENDING and s.replica in REFUSALS,
-            lambda s: REFUSALS[s.replica],
-        ),
-        Case(
-            "B914",
-            "its look-up is not done: it waits; at the time-out REQUEST_TIMED_OUT",
-            lambda s: s.read is Read.PENDING,
-            lambda s: None,
-        ),
-        Case(
-            "B915",
-            "nothing was found: blank, with the error that was held back",
-            lambda s: s.found is Found.NOTHING,
-            _held_back,
-        ),
-        Case(
-            "B916",
-            "found, but not fetchable: blank, with the error that was held back",
-            lambda s: s.found is Found.TOO_HIGH,
-            _held_back,
-        ),
-        Case("B917", "else the offset", lambda s: True, lambda s: "NONE"),
+        Case("B911", "a partition that needed no look-up keeps its answer", "NONE", lambda s: not s.asked),
+        Case("B912", "its look-up failed before anything else was known: UNKNOWN_SERVER_ERROR",
+             "UNKNOWN_SERVER_ERROR", lambda s: s.read is Read.FAILED),
+        Case("B913", "this broker does not lead it, and the look-up is not done: that error, the look-up is cancelled",
+             lambda s: REFUSALS[s.replica], lambda s: s.read is Read.PENDING and s.replica in REFUSALS),
+        Case("B914", "its look-up is not done: it waits; at the time-out REQUEST_TIMED_OUT", None,
+             lambda s: s.read is Read.PENDING),
+        Case("B915", "nothing was found: blank, with the error that was held back", _held_back,
+             lambda s: s.found is Found.NOTHING),
+        Case("B916", "found, but not fetchable: blank, with the error that was held back", _held_back,
+             lambda s: s.found is Found.TOO_HIGH),
+        Case("B917", "else the offset", "NONE"),
     ),
-)
+)  # fmt: skip

@@ -62,33 +62,17 @@ SHARE_FETCH: Final[DecisionTable[ShareFetch, bool]] = DecisionTable(
     "DelayedShareFetch, at a first look",
     tuple(ShareFetch((first, second)) for first, second in product(Share, repeat=2)),
     (
-        Case(
-            "B921",
-            "no partition can be acquired: wait",
-            lambda s: all(share in _CLOSED for share in s.partitions),
-            lambda s: False,
-        ),
-        Case(
-            "B926",
-            "one of those that can be acquired is to be read in the tier: wait, with its fetch lock and no other",
-            lambda s: Share.TIERED in s.partitions,
-            lambda s: False,
-        ),
-        Case(
-            "B922",
-            "one of those that can be acquired cannot be read: complete, with its error",
-            lambda s: Share.LOST in s.partitions,
-            lambda s: True,
-        ),
-        Case(
-            "B923",
-            "they have min bytes: complete, with what was read, acquired",
-            lambda s: s.readable_bytes() >= MIN_BYTES,
-            lambda s: True,
-        ),
-        Case("B924", "else wait; the fetch locks are given back", lambda s: True, lambda s: False),
+        Case("B921", "no partition can be acquired: wait", False,
+             lambda s: all(share in _CLOSED for share in s.partitions)),
+        Case("B926", "one of those that can be acquired is to be read in the tier: wait, with its fetch lock and no "
+             "other", False, lambda s: Share.TIERED in s.partitions),
+        Case("B922", "one of those that can be acquired cannot be read: complete, with its error", True,
+             lambda s: Share.LOST in s.partitions),
+        Case("B923", "they have min bytes: complete, with what was read, acquired", True,
+             lambda s: s.readable_bytes() >= MIN_BYTES),
+        Case("B924", "else wait; the fetch locks are given back", False),
     ),
-)
+)  # fmt: skip
 
 
 class LocalRead(Enum):
@@ -123,33 +107,17 @@ SHARE_READ: Final[DecisionTable[ShareReading, ShareAnswer]] = DecisionTable(
     "DelayedShareFetch, reading the local log",
     tuple(ShareReading(read, timed_out) for read, timed_out in product(LocalRead, (False, True))),
     (
-        Case(
-            "B931",
-            "a read that is not done: wait, with the locks",
-            lambda s: s.read is LocalRead.PENDING and not s.timed_out,
-            lambda s: ShareAnswer.WAITS_LOCKED,
-        ),
-        Case(
-            "B932",
-            "a read that is not done at the time-out is cancelled: answered with nothing",
-            lambda s: s.read is LocalRead.PENDING,
-            lambda s: ShareAnswer.EMPTY,
-        ),
-        Case(
-            "B933",
-            "a read that failed: the locks are given back, and what can be read now is the answer",
-            lambda s: s.read is LocalRead.FAILED,
-            lambda s: ShareAnswer.READ_AGAIN,
-        ),
-        Case(
-            "B934",
-            "min bytes are not met: wait; the locks are given back, and nothing is remembered of the read",
-            lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out,
-            lambda s: ShareAnswer.WAITS_UNLOCKED,
-        ),
-        Case("B935", "else it is answered with what was read", lambda s: True, lambda s: ShareAnswer.DATA),
+        Case("B931", "a read that is not done: wait, with the locks", ShareAnswer.WAITS_LOCKED,
+             lambda s: s.read is LocalRead.PENDING and not s.timed_out),
+        Case("B932", "a read that is not done at the time-out is cancelled: answered with nothing",
+             ShareAnswer.EMPTY, lambda s: s.read is LocalRead.PENDING),
+        Case("B933", "a read that failed: the locks are given back, and what can be read now is the answer",
+             ShareAnswer.READ_AGAIN, lambda s: s.read is LocalRead.FAILED),
+        Case("B934", "min bytes are not met: wait; the locks are given back, and nothing is remembered of the read",
+             ShareAnswer.WAITS_UNLOCKED, lambda s: s.read is LocalRead.TOO_LITTLE and not s.timed_out),
+        Case("B935", "else it is answered with what was read", ShareAnswer.DATA),
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,33 +138,16 @@ SHARE_REMOTE: Final[DecisionTable[ShareRemote, ShareAnswer]] = DecisionTable(
         for flags in product((False, True), repeat=3)
     ),
     (
-        Case(
-            "B941",
-            "all reads are done, well or not: complete, with their data or their error",
-            lambda s: Read.PENDING not in s.reads,
-            lambda s: ShareAnswer.DATA,
-        ),
-        Case(
-            "B942",
-            "else, at an event: wait, with the locks",
-            lambda s: not s.timed_out and not s.gone,
-            lambda s: ShareAnswer.WAITS_LOCKED,
-        ),
-        Case(
-            "B943",
-            "the time is over, or a partition is gone, and the tier has more time than the request: complete, and "
-            "answer when the reads are done, or when the tier's time is over; once",
-            lambda s: s.patient,
-            lambda s: ShareAnswer.LATER,
-        ),
-        Case(
-            "B944",
-            "else complete, with what is done; what is not done is cancelled",
-            lambda s: True,
-            lambda s: ShareAnswer.DATA,
-        ),
+        Case("B941", "all reads are done, well or not: complete, with their data or their error", ShareAnswer.DATA,
+             lambda s: Read.PENDING not in s.reads),
+        Case("B942", "else, at an event: wait, with the locks", ShareAnswer.WAITS_LOCKED,
+             lambda s: not s.timed_out and not s.gone),
+        Case("B943", "the time is over, or a partition is gone, and the tier has more time than the request: complete, "
+             "and answer when the reads are done, or when the tier's time is over; once", ShareAnswer.LATER,
+             lambda s: s.patient),
+        Case("B944", "else complete, with what is done; what is not done is cancelled", ShareAnswer.DATA),
     ),
-)
+)  # fmt: skip
 
 OTHER_SHARE_CLAUSES: Final = {
     "B925": "a share fetch that times out is answered with what can be acquired then; no lock outlives its answer",

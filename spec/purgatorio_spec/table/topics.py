@@ -48,53 +48,31 @@ CREATE: Final[DecisionTable[Created, str | None]] = DecisionTable(
         for leaders in ((), *product((True, False), repeat=2))
     ),
     (
-        Case(
-            "B701",
-            "a topic that was refused keeps its error",
-            lambda s: not s.accepted,
-            lambda s: "INVALID_PARTITIONS",
-        ),
-        Case(
-            "B702",
-            "each of its partitions has a leader: NONE",
-            lambda s: bool(s.leaders) and all(s.leaders),
-            lambda s: "NONE",
-        ),
-        Case("B703", "else it waits; at the time-out REQUEST_TIMED_OUT", lambda s: True, lambda s: None),
+        Case("B701", "a topic that was refused keeps its error", "INVALID_PARTITIONS", lambda s: not s.accepted),
+        Case("B702", "each of its partitions has a leader: NONE", "NONE",
+             lambda s: bool(s.leaders) and all(s.leaders)),
+        Case("B703", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
     ),
-)
+)  # fmt: skip
 
 DELETE: Final[DecisionTable[Dropped, str | None]] = DecisionTable(
     "DelayedDeleteTopics",
     tuple(Dropped(accepted, there) for accepted, there in product((True, False), repeat=2)),
     (
-        Case(
-            "B711",
-            "a topic that was refused keeps its error",
-            lambda s: not s.accepted,
-            lambda s: "UNKNOWN_TOPIC_OR_PARTITION",
-        ),
-        Case("B712", "the metadata has it no more: NONE", lambda s: not s.there, lambda s: "NONE"),
-        Case("B713", "else it waits; at the time-out REQUEST_TIMED_OUT", lambda s: True, lambda s: None),
+        Case("B711", "a topic that was refused keeps its error", "UNKNOWN_TOPIC_OR_PARTITION",
+             lambda s: not s.accepted),
+        Case("B712", "the metadata has it no more: NONE", "NONE", lambda s: not s.there),
+        Case("B713", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
     ),
-)
+)  # fmt: skip
 
 ELECT: Final[DecisionTable[Elected, str | None]] = DecisionTable(
     "DelayedElectLeader",
     tuple(Elected(accepted, shown, before) for accepted, shown, before in product((True, False), repeat=3)),
     (
-        Case(
-            "B721",
-            "an election that was not needed or not possible keeps its error",
-            lambda s: not s.accepted,
-            lambda s: "ELECTION_NOT_NEEDED",
-        ),
-        Case(
-            "B722",
-            "the expected leader is or has been seen: NONE",
-            lambda s: s.shown or s.before,
-            lambda s: "NONE",
-        ),
-        Case("B723", "else it waits; at the time-out REQUEST_TIMED_OUT", lambda s: True, lambda s: None),
+        Case("B721", "an election that was not needed or not possible keeps its error", "ELECTION_NOT_NEEDED",
+             lambda s: not s.accepted),
+        Case("B722", "the expected leader is or has been seen: NONE", "NONE", lambda s: s.shown or s.before),
+        Case("B723", "else it waits; at the time-out REQUEST_TIMED_OUT", None),
     ),
-)
+)  # fmt: skip
