@@ -7,8 +7,7 @@ is made, the rest follows as the followers fetch. Clauses B301 to B307.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from purgatorio.delayed.operation import DelayedOperation
-from purgatorio_broker.decided import Decided
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.meter import ExpirationMeter
@@ -33,10 +32,10 @@ LowWatermark = Callable[[TopicPartition], tuple[Error, int]]
 """A partition's error, and its low watermark where that is NONE."""
 
 
-class DelayedDeleteRecords(DelayedOperation):
+class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
     """Waits until every replica has moved its log start so far, partition by partition."""
 
-    __slots__ = ("_callback", "_low_watermark", "_meter", "_partitions")
+    __slots__ = ("_low_watermark", "_meter")
 
     def __init__(
         self,
@@ -47,31 +46,22 @@ class DelayedDeleteRecords(DelayedOperation):
         meter: ExpirationMeter,
         runtime: Runtime,
     ) -> None:
-        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
         self._low_watermark = low_watermark
-        self._callback = callback
         self._meter = meter
-        self._partitions = Decided(results, _at_time_out, runtime.sync)
 
-    def try_complete(self) -> bool:
-        """Decide what can be decided; complete when nothing is left."""
-        return self._partitions.decide(self._ask) and self.force_complete()
-
-    def on_complete(self) -> None:
-        """Answer."""
-        self._callback(self._partitions.results())
-
-    def on_expiration(self) -> None:
-        """Count the partitions that were left."""
-        for partition in self._partitions.undecided():
-            self._meter.mark(partition)
-
-    def _ask(self, partition: TopicPartition, result: DeleteResult) -> DeleteResult | None:
+    def ask(self, part: TopicPartition, result: DeleteResult) -> DeleteResult | None:
+        """The low watermark once it has come so far, or why it cannot."""
         requested = result.requested_offset
-        error, low_watermark = self._low_watermark(partition)
+        error, low_watermark = self._low_watermark(part)
         if error is not Error.NONE:
             return DeleteResult(error, -1, requested)
         return DeleteResult(Error.NONE, low_watermark, requested) if low_watermark >= requested else None
+
+    def on_expiration(self) -> None:
+        """Count the partitions that were left."""
+        for partition in self.undecided():
+            self._meter.mark(partition)
 
 
 def _at_time_out(deleted: DeleteResult) -> DeleteResult | None:

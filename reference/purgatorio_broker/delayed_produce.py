@@ -4,8 +4,8 @@ One operation a request, watched under each of its partitions.
 
 It keeps the results that it was made with: the append has happened, and its offsets are the answer, whatever the
 log does later. So only the error of a partition can change: REQUEST_TIMED_OUT is put in first, and replaced when
-the partition is decided (`purgatorio_broker.decided`). A decided partition is never asked again: the ISR may shrink
-later without taking back an acknowledgement.
+the partition is decided (`purgatorio_broker.delayed_parts`). A decided partition is never asked again: the ISR may
+shrink later without taking back an acknowledgement.
 
 Clauses B101 to B109; the last two are about the whole request.
 """
@@ -13,8 +13,7 @@ Clauses B101 to B109; the last two are about the whole request.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from purgatorio.delayed.operation import DelayedOperation
-from purgatorio_broker.decided import Decided
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.meter import ExpirationMeter
@@ -41,11 +40,11 @@ Validator = Callable[[TopicPartition, int], EnoughReplicas]
 """Says whether a partition has enough replicas up to an offset; must not raise and must not block."""
 
 
-class DelayedProduce(DelayedOperation):
+class DelayedProduce(DelayedParts[TopicPartition, ProduceResult]):
     """Waits until every partition's records are replicated, or have failed. `results`: those of the append, one a
     partition."""
 
-    __slots__ = ("_callback", "_meter", "_partitions", "_validator")
+    __slots__ = ("_meter", "_validator")
 
     def __init__(
         self,
@@ -56,33 +55,20 @@ class DelayedProduce(DelayedOperation):
         meter: ExpirationMeter,
         runtime: Runtime,
     ) -> None:
-        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
         self._validator = validator
-        self._callback = callback
         self._meter = meter
-        self._partitions = Decided(results, _at_time_out, runtime.sync)
 
-    def try_complete(self) -> bool:
-        """Decide what can be decided; complete when nothing is left."""
-        return self._partitions.decide(self._ask) and self.force_complete()
-
-    def on_complete(self) -> None:
-        """Answer."""
-        self._callback(self.results())
+    def ask(self, part: TopicPartition, result: ProduceResult) -> ProduceResult | None:
+        """NONE or an error, once there is nothing to wait for."""
+        verdict = self._validator(part, result.required_offset)
+        decided = verdict.enough or verdict.error is not Error.NONE
+        return replace(result, error=verdict.error) if decided else None
 
     def on_expiration(self) -> None:
         """Count the partitions that were left."""
-        for partition in self._partitions.undecided():
+        for partition in self.undecided():
             self._meter.mark(partition)
-
-    def results(self) -> dict[TopicPartition, ProduceResult]:
-        """The results as they stand."""
-        return self._partitions.results()
-
-    def _ask(self, partition: TopicPartition, result: ProduceResult) -> ProduceResult | None:
-        verdict = self._validator(partition, result.required_offset)
-        decided = verdict.enough or verdict.error is not Error.NONE
-        return replace(result, error=verdict.error) if decided else None
 
 
 def _at_time_out(appended: ProduceResult) -> ProduceResult | None:

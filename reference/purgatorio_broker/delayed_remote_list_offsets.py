@@ -11,10 +11,10 @@ Clauses B911 to B917.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from purgatorio.delayed.operation import DelayedOperation
-from purgatorio.sync import AtomicRef
 from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.meter import ExpirationMeter
@@ -60,11 +60,11 @@ ListOffsetsCallback = Callable[[Mapping[str, Mapping[int, ListedOffset]]], None]
 _TIMED_OUT = ListedOffset(Error.REQUEST_TIMED_OUT)
 
 
-class DelayedRemoteListOffsets(DelayedOperation):
+class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
     """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError where this
     broker does not. `with_epoch`: the client is new enough to be told the leader's epoch."""
 
-    __slots__ = ("_answers", "_callback", "_leads", "_lookups", "_meter", "_with_epoch")
+    __slots__ = ("_leads", "_lookups", "_meter", "_with_epoch")
 
     def __init__(
         self,
@@ -77,58 +77,55 @@ class DelayedRemoteListOffsets(DelayedOperation):
         *,
         with_epoch: bool = True,
     ) -> None:
-        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
+        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime)
         self._lookups = lookups
         self._leads = leads
-        self._callback = callback
         self._meter = meter
         self._with_epoch = with_epoch
-        self._answers: tuple[AtomicRef[ListedOffset | None], ...] = tuple(
-            runtime.sync.atomic_ref(lookup.answer, f"offset.{lookup.partition}") for lookup in lookups
-        )
 
-    def try_complete(self) -> bool:
-        """Decide what can be decided; complete when nothing is left."""
-        for lookup, cell in zip(self._lookups, self._answers, strict=True):
-            if cell.get() is None:
-                cell.set(self._decide(lookup))
-        return all(cell.get() is not None for cell in self._answers) and self.force_complete()
-
-    def on_complete(self) -> None:
-        """Answer, by topic."""
-        topics: dict[str, dict[int, ListedOffset]] = {}
-        for lookup, cell in zip(self._lookups, self._answers, strict=True):
-            partition = lookup.partition
-            topics.setdefault(partition.topic, {})[partition.partition] = cell.get() or _TIMED_OUT
-        self._callback(topics)
-
-    def on_expiration(self) -> None:
-        """Cancel and count what was left."""
-        for lookup, cell in zip(self._lookups, self._answers, strict=True):
-            if cell.get() is None and lookup.future is not None:
-                lookup.future.cancel()
-                self._meter.mark(lookup.partition)
-
-    def _decide(self, lookup: OffsetLookup) -> ListedOffset | None:
+    def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
         """The answer, if there is one now."""
+        lookup = self._lookup(part)
         future = lookup.future
         if future is None:
             return _TIMED_OUT
         try:
-            self._leads(lookup.partition)
+            self._leads(part)
         except BrokerError as refused:
             future.fail(refused)
         outcome = future.outcome()
         if outcome is None:
             return None
         if outcome.error is not None:
-            error = (
-                outcome.error.error if isinstance(outcome.error, BrokerError) else Error.UNKNOWN_SERVER_ERROR
+            refusal = outcome.error
+            return ListedOffset(
+                refusal.error if isinstance(refusal, BrokerError) else Error.UNKNOWN_SERVER_ERROR
             )
-            return ListedOffset(error)
         found = outcome.value
         if found is None or (lookup.last_fetchable is not None and found.offset >= lookup.last_fetchable):
             return ListedOffset(lookup.held_back)
-        return ListedOffset(
-            Error.NONE, found.timestamp_ms, found.offset, found.epoch if self._with_epoch else -1
-        )
+        epoch = found.epoch if self._with_epoch else -1
+        return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)
+
+    def on_expiration(self) -> None:
+        """Cancel and count what was left."""
+        for partition in self.undecided():
+            future = self._lookup(partition).future
+            if future is not None:
+                future.cancel()
+                self._meter.mark(partition)
+
+    def _lookup(self, part: TopicPartition) -> OffsetLookup:
+        return next(lookup for lookup in self._lookups if lookup.partition == part)
+
+
+def _at_time_out(listed: ListedOffset) -> ListedOffset | None:
+    return _TIMED_OUT if listed is _TIMED_OUT else None
+
+
+def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, ListedOffset]) -> None:
+    topics: dict[str, dict[int, ListedOffset]] = {}
+    for partition, answer in answers.items():
+        topics.setdefault(partition.topic, {})[partition.partition] = answer
+    callback(topics)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from purgatorio.sync import AtomicFlag, SharedQueue, Sync
 from purgatorio_broker.delayed_produce import ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
@@ -24,7 +23,7 @@ from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import NOTHING_READ
 from purgatorio_broker.replica_manager import ReplicaManager
 
-__all__ = ["Client", "Connection", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
+__all__ = ["Client", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +48,6 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Close the client's connection: something went wrong, and there is no answer that could say so."""
-
-
-class Connection:
-    """A client in this process: what was sent to it, and whether it is open. Nothing is sent on a closed one."""
-
-    __slots__ = ("_closed", "_sent")
-
-    def __init__(self, sync: Sync) -> None:
-        self._sent: SharedQueue[ProduceResponse | FetchResponse] = sync.queue("connection")
-        self._closed: AtomicFlag = sync.atomic_flag(False, "connection.closed")
-
-    def send(self, response: ProduceResponse | FetchResponse) -> None:
-        """Send it, unless the connection is closed."""
-        if not self._closed.get():
-            self._sent.append(response)
-
-    def close(self) -> None:
-        """Close it."""
-        self._closed.set(True)
-
-    def is_closed(self) -> bool:
-        """Whether it is closed."""
-        return self._closed.get()
-
-    def receive(self) -> ProduceResponse | FetchResponse | None:
-        """The next response; None where there is none yet."""
-        return self._sent.poll()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,135 @@
-"""`Topics`: creates and deletes topics and elects leaders, and waits until the metadata shows it.
+"""`Topics`: creates and deletes topics and elects leaders, and waits until the metadata shows it (Kafka's
+DelayedCreatePartitions, earlier DelayedCreateTopics, DelayedDeleteTopics and DelayedElectLeader).
 
 The controller is simulated as far as it is needed: it says yes or no at once, and whoever tests or plays lets the
-metadata follow (`metadata.set_leader`, `metadata.remove`). A request with no time to wait is answered at once.
+metadata follow (`metadata.set_leader`, `metadata.remove`). The request is answered when this broker's metadata shows
+it, so that a client which asks here next is not told otherwise. What was refused is not waited for. A request with no
+time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to B723.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 
+from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
-from purgatorio_broker.delayed_topics import (
-    DelayedCreateTopics,
-    DelayedDeleteTopics,
-    DelayedElectLeader,
-    ElectionCallback,
-    TopicsCallback,
-)
+from purgatorio.sync import Cell, Lock, Sync
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicKey, TopicPartition
-from purgatorio_broker.metadata import Metadata
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["Topics"]
+__all__ = ["DelayedElectLeader", "DelayedTopics", "ElectionCallback", "Metadata", "Topics", "TopicsCallback"]
+
+TopicsCallback = Callable[[Mapping[str, Error]], None]
+ElectionCallback = Callable[[Mapping[TopicPartition, Error]], None]
+Shows = Callable[[str], bool]
+"""Whether the metadata shows what was done with a topic."""
+
+
+class Metadata:
+    """The topics and leaders that the broker knows of (Kafka's metadata cache). It lags behind the controller: a topic
+    that was created is not there yet, and one that was deleted still is. `changed` is called with the keys that a
+    change concerns, without a lock, when the change is visible."""
+
+    __slots__ = ("_changed", "_leaders", "_lock")
+
+    def __init__(self, changed: Callable[[Hashable], object], sync: Sync) -> None:
+        self._changed = changed
+        self._lock: Lock = sync.lock("metadata")
+        self._leaders: Cell[dict[str, dict[int, int | None]]] = sync.cell({}, "metadata.leaders")
+
+    def set_leader(self, partition: TopicPartition, leader: int | None) -> None:
+        """The partition exists, and this broker leads it; None: nobody does."""
+        with self._lock:
+            self._leaders.mutate().setdefault(partition.topic, {})[partition.partition] = leader
+        self._changed(TopicKey(partition.topic))
+        self._changed(partition)
+
+    def remove(self, topic: str) -> None:
+        """The topic is gone."""
+        with self._lock:
+            self._leaders.mutate().pop(topic, None)
+        self._changed(TopicKey(topic))
+
+    def has(self, topic: str) -> bool:
+        """Whether the topic is there."""
+        with self._lock:
+            return topic in self._leaders.get()
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions of the topic are there; 0 for one that is not."""
+        with self._lock:
+            return len(self._leaders.get().get(topic, {}))
+
+    def leader(self, partition: TopicPartition) -> int | None:
+        """Who leads; None where nobody does, or the partition is not there."""
+        with self._lock:
+            return self._leaders.get().get(partition.topic, {}).get(partition.partition)
+
+
+class DelayedTopics(DelayedOperation):
+    """Waits until every topic of the controller's `results` without an error `shows`: that it has leaders, for new
+    topics and new partitions of old ones; that it is gone, for deleted ones."""
+
+    __slots__ = ("_callback", "_results", "_shows")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        results: Mapping[str, Error],
+        shows: Shows,
+        callback: TopicsCallback,
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._results = tuple(results.items())
+        self._shows = shows
+        self._callback = callback
+
+    def try_complete(self) -> bool:
+        """None is missing."""
+        missing = any(error is Error.NONE and not self._shows(topic) for topic, error in self._results)
+        return not missing and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Answer; what does not show is REQUEST_TIMED_OUT, though the topic may well exist, and will have leaders."""
+        self._callback({topic: self._answer(topic, error) for topic, error in self._results})
+
+    def _answer(self, topic: str, error: Error) -> Error:
+        return Error.REQUEST_TIMED_OUT if error is Error.NONE and not self._shows(topic) else error
+
+
+class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
+    """Waits until every partition has shown its leader of `leaders`; one that has once is not asked again. `results`:
+    the controller's."""
+
+    __slots__ = ("_leaders", "_metadata")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        leaders: Mapping[TopicPartition, int],
+        results: Mapping[TopicPartition, Error],
+        metadata: Metadata,
+        callback: ElectionCallback,
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
+        self._leaders = tuple(leaders.items())
+        self._metadata = metadata
+
+    def ask(self, part: TopicPartition, result: Error) -> Error | None:
+        """NONE once the metadata shows the leader."""
+        return Error.NONE if self._metadata.leader(part) == dict(self._leaders)[part] else None
+
+    def on_complete(self) -> None:
+        """Look once more, and answer."""
+        self.decide()
+        super().on_complete()
+
+
+def _at_time_out(result: Error) -> Error | None:
+    return Error.REQUEST_TIMED_OUT if result is Error.NONE else None
 
 
 class Topics:
@@ -30,29 +140,26 @@ class Topics:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._topics: Purgatory[DelayedCreateTopics | DelayedDeleteTopics] = runtime.purgatory("topic")
+        self._topics: Purgatory[DelayedTopics] = runtime.purgatory("topic")
         self._elections: Purgatory[DelayedElectLeader] = runtime.purgatory("ElectLeader")
         self.metadata = Metadata(self._changed, runtime.sync)
 
     def create(self, timeout_ms: int, topics: Mapping[str, int], callback: TopicsCallback) -> None:
         """Create topics of so many partitions. TOPIC_ALREADY_EXISTS; INVALID_PARTITIONS below 1."""
         results = {topic: self._may_create(topic, partitions) for topic, partitions in topics.items()}
-        operation = DelayedCreateTopics(timeout_ms, results, topics, self.metadata, callback, self._runtime)
-        self._wait(operation, timeout_ms, list(topics))
+        self._wait(timeout_ms, results, partial(self._have_leaders, topics), callback)
 
     def create_partitions(self, timeout_ms: int, totals: Mapping[str, int], callback: TopicsCallback) -> None:
         """Let topics have so many partitions, all told; wait as for new topics. UNKNOWN_TOPIC_OR_PARTITION;
         INVALID_PARTITIONS where they have as many or more already: partitions are never taken away."""
         results = {topic: self._may_grow(topic, total) for topic, total in totals.items()}
-        operation = DelayedCreateTopics(timeout_ms, results, totals, self.metadata, callback, self._runtime)
-        self._wait(operation, timeout_ms, list(totals))
+        self._wait(timeout_ms, results, partial(self._have_leaders, totals), callback)
 
     def delete(self, timeout_ms: int, topics: Sequence[str], callback: TopicsCallback) -> None:
         """Delete topics. UNKNOWN_TOPIC_OR_PARTITION."""
         unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
         results = {topic: Error.NONE if self.metadata.has(topic) else unknown for topic in topics}
-        operation = DelayedDeleteTopics(timeout_ms, results, self.metadata, callback, self._runtime)
-        self._wait(operation, timeout_ms, list(topics))
+        self._wait(timeout_ms, results, lambda topic: not self.metadata.has(topic), callback)
 
     def elect(
         self, timeout_ms: int, leaders: Mapping[TopicPartition, int], callback: ElectionCallback
@@ -64,8 +171,9 @@ class Topics:
                 results[partition] = Error.UNKNOWN_TOPIC_OR_PARTITION
             elif self.metadata.leader(partition) == leader:
                 results[partition] = Error.ELECTION_NOT_NEEDED
-        expected = {partition: leader for partition, leader in leaders.items() if partition not in results}
-        operation = DelayedElectLeader(timeout_ms, expected, results, self.metadata, callback, self._runtime)
+            else:
+                results[partition] = Error.NONE
+        operation = DelayedElectLeader(timeout_ms, leaders, results, self.metadata, callback, self._runtime)
         if timeout_ms <= 0 or not leaders:
             operation.force_complete()
         else:
@@ -90,13 +198,18 @@ class Topics:
             return Error.UNKNOWN_TOPIC_OR_PARTITION
         return Error.NONE if total > self.metadata.partitions(topic) else Error.INVALID_PARTITIONS
 
+    def _have_leaders(self, partitions: Mapping[str, int], topic: str) -> bool:
+        numbers = range(partitions[topic])
+        return all(self.metadata.leader(TopicPartition(topic, number)) is not None for number in numbers)
+
     def _wait(
-        self, operation: DelayedCreateTopics | DelayedDeleteTopics, timeout_ms: int, topics: list[str]
+        self, timeout_ms: int, results: Mapping[str, Error], shows: Shows, callback: TopicsCallback
     ) -> None:
-        if timeout_ms <= 0 or not topics:
+        operation = DelayedTopics(timeout_ms, results, shows, callback, self._runtime)
+        if timeout_ms <= 0 or not results:
             operation.force_complete()
         else:
-            self._topics.try_complete_else_watch(operation, [TopicKey(topic) for topic in topics])
+            self._topics.try_complete_else_watch(operation, [TopicKey(topic) for topic in results])
 
     def _changed(self, key: Hashable) -> None:
         if isinstance(key, TopicKey):

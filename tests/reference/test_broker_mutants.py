@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from purgatorio.delayed.action_queue import ActionQueue
-from purgatorio_broker.decided import Decided
 from purgatorio_broker.delayed_fetch import DelayedFetch
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.delayed_produce import ProduceResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
@@ -26,7 +26,6 @@ from reference.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
 Produced = Mapping[TopicPartition, ProduceResult]
-Ask = Callable[[TopicPartition, ProduceResult], ProduceResult | None]
 
 
 class Broken(Exception):
@@ -91,17 +90,17 @@ def a_decided_partition_keeps_its_answer() -> None:
 def asks_again() -> Iterator[None]:
     """Partitions are asked again until the whole request is done."""
 
-    def decide(self: Decided[ProduceResult], ask: Ask) -> bool:
+    def decide(self: DelayedParts[TopicPartition, ProduceResult]) -> bool:
         left = False
         for partition, cell in self._statuses:
-            decided = ask(partition, cell.get().result)
+            decided = self.ask(partition, cell.get().result)
             left = left or decided is None
             if decided is not None:
                 cell.set(replace(cell.get(), result=decided))
         return not left
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Decided, "decide", decide)
+        patch.setattr(DelayedParts, "decide", decide)
         yield
 
 

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from purgatorio.threads import THREADS
+from collections import deque
+
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.request import Connection, FetchResponse, Gatekeeper, ProduceResponse, RequestLayer
+from purgatorio_broker.request import FetchResponse, Gatekeeper, ProduceResponse, RequestLayer
 from reference.broker_scene import P0, P1, Scene
 
 SECRET = TopicPartition("secret", 0)
 NOWHERE = TopicPartition("nowhere", 0)
+
+
+class Connection:
+    """A client in this process: what was sent to it, and whether it is open. Nothing is sent on a closed one."""
+
+    def __init__(self) -> None:
+        self._sent: deque[ProduceResponse | FetchResponse] = deque()
+        self._closed = False
+
+    def send(self, response: ProduceResponse | FetchResponse) -> None:
+        if not self._closed:
+            self._sent.append(response)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def receive(self) -> ProduceResponse | FetchResponse | None:
+        """The next response; None where there is none yet."""
+        return self._sent.popleft() if self._sent else None
 
 
 def layer(scene: Scene) -> tuple[RequestLayer, Connection]:
@@ -19,7 +42,7 @@ def layer(scene: Scene) -> tuple[RequestLayer, Connection]:
         may=lambda topic: topic != "secret",
         knows=lambda partition: partition.topic != "nowhere",
     )
-    return RequestLayer(scene.manager, gatekeeper), Connection(THREADS)
+    return RequestLayer(scene.manager, gatekeeper), Connection()
 
 
 def produced(connection: Connection) -> ProduceResponse:
@@ -75,7 +98,7 @@ def test_what_a_request_made_ready_is_complete_when_it_returns() -> None:
     scene = Scene(min_isr=1).leads(P0, isr=(0, 1))
     requests, connection = layer(scene)
     requests.produce(connection, 30, -1, {P0: (10,)})
-    other = Connection(THREADS)
+    other = Connection()
     params = FetchParams(500, 1, 1000, replica_id=1)
     requests.fetch(other, params, {P0: FetchPartition(1, 1000)})
     assert produced(connection).results[P0].error is Error.NONE
@@ -90,7 +113,7 @@ def test_a_fetch_merges_as_well() -> None:
     wanted = {NOWHERE: FetchPartition(0, 10), P0: FetchPartition(0, 10)}
     requests.fetch(connection, FetchParams(30, 1, 1000), wanted)
     assert connection.receive() is None
-    requests.produce(Connection(THREADS), 30, 1, {P0: (10,)})
+    requests.produce(Connection(), 30, 1, {P0: (10,)})
     response = connection.receive()
     assert isinstance(response, FetchResponse)
     assert [result.error for result in response.results.values()] == [

@@ -39,7 +39,7 @@ def _complete_whoever_wins(self: DelayedShareFetch, held: Held) -> bool:
 
 
 def _decided_is_done(self: DelayedProduce) -> bool:
-    return self._partitions.decide(self._ask)
+    return self.decide()
 
 
 def _heard_of_for_good(self: GroupCoordinator, group: Group, member: Member, timeout_ms: int) -> None:

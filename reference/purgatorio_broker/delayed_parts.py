@@ -1,0 +1,88 @@
+"""`DelayedParts`: a request of several parts, each undecided until it has an answer, and decided once.
+
+What produce, delete records, elections and remote look-ups share. Every part has a result from the start: that with
+which it came, or, while it is undecided, that of a time-out; so what the time-out finds undecided needs no further
+thought. A decided part is never asked again, whatever happens to it afterwards.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio.sync import AtomicRef
+from purgatorio_broker.runtime import Runtime
+
+__all__ = ["DelayedParts"]
+
+P = TypeVar("P", bound=Hashable)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Status(Generic[R]):
+    result: R
+    undecided: bool
+
+
+class DelayedParts(DelayedOperation, Generic[P, R]):
+    """`results`: with what each part came. `at_time_out`: what it is answered if nothing is decided before; None: its
+    result stands. `callback` gets every part's result, once."""
+
+    __slots__ = ("_callback", "_statuses")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        results: Mapping[P, R],
+        at_time_out: Callable[[R], R | None],
+        callback: Callable[[Mapping[P, R]], None],
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._callback = callback
+        self._statuses: tuple[tuple[P, AtomicRef[_Status[R]]], ...] = tuple(
+            (part, runtime.sync.atomic_ref(_status(result, at_time_out(result)), f"status.{part}"))
+            for part, result in results.items()
+        )
+
+    @abstractmethod
+    def ask(self, part: P, result: R) -> R | None:
+        """What is decided of an undecided part, given what it stands at; None: not yet."""
+
+    def decide(self) -> bool:
+        """Ask about each part that is undecided; whether none is left."""
+        left = False
+        for part, cell in self._statuses:
+            status = cell.get()
+            if not status.undecided:
+                continue
+            result = self.ask(part, status.result)
+            if result is None:
+                left = True
+            else:
+                cell.set(_Status(result, undecided=False))
+        return not left
+
+    def try_complete(self) -> bool:
+        """Decide what can be decided; complete when nothing is left."""
+        return self.decide() and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Answer."""
+        self._callback(self.results())
+
+    def results(self) -> dict[P, R]:
+        """The results as they stand."""
+        return {part: cell.get().result for part, cell in self._statuses}
+
+    def undecided(self) -> list[P]:
+        """Those that are left."""
+        return [part for part, cell in self._statuses if cell.get().undecided]
+
+
+def _status(result: R, at_time_out: R | None) -> _Status[R]:
+    if at_time_out is None:
+        return _Status(result, undecided=False)
+    return _Status(at_time_out, undecided=True)
