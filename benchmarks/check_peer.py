@@ -26,9 +26,9 @@ def check_with_spark(paths: list[Path]) -> Counts:
     """The pipeline."""
 
     from purgatorio_pipeline.incremental.spark_fold import check_files
-    from purgatorio_pipeline.session import start_session
+    from purgatorio_pipeline.session import start_context
 
-    spark = start_session("local[2]", memory=MEMORY, quick=True)
+    spark = start_context("local[2]", memory=MEMORY, quick=True)
     counts = _counts(check_files(spark, paths))
     spark.stop()
     return counts

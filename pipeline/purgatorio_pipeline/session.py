@@ -1,6 +1,6 @@
-"""One quiet Spark session: local by default, on a cluster by `--master` or under spark-submit.
+"""One quiet Spark: local by default, on a cluster by `--master` or under spark-submit; SQL only where it is needed.
 
-The session has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback
+It has no web interface, shuffles into few partitions and logs errors only. A local one listens on the loopback
 only; one on a cluster must be reached by its executors, and sends them this project's own code. What spark-submit was
 told is left as it is.
 
@@ -27,7 +27,7 @@ from purgatorio_stress.java_home import find_java, home_for_spark
 
 DRIVER_MEMORY: Final = "2g"
 SHUFFLE_PARTITIONS: Final = 8
-_started: SparkSession | None = None
+_started: SparkContext | None = None
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
 
@@ -38,9 +38,21 @@ def start_session(
     memory: str | None = None,
     brought: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The session of this process, started once. `quick` trades top speed for a start of a few seconds (tests, small
-    traces). `memory` is the driver's heap, as Spark writes it (`3g`). `brought`: settings that name libraries of the
-    user's (`spark.jars`), which only a JVM that is started here can load.
+    """The session of this process, as `start_context` starts it."""
+    start_context(master, quick=quick, memory=memory, brought=brought)
+    return SparkSession.Builder().getOrCreate()
+
+
+def start_context(
+    master: str | None = None,
+    *,
+    quick: bool = False,
+    memory: str | None = None,
+    brought: Mapping[str, str] | None = None,
+) -> SparkContext:
+    """What tasks are given to, started once: Spark without SQL, which starts sooner. `quick` trades top speed for a
+    start of a few seconds (tests, small traces). `memory` is the driver's heap, as Spark writes it (`3g`). `brought`:
+    settings that name libraries of the user's (`spark.jars`), which only a JVM that is started here can load.
 
     Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java.
     """
@@ -52,26 +64,26 @@ def start_session(
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = _settings(quick, memory) | (_local_settings() if local else {}) | dict(brought or {})
-    builder = SparkSession.Builder().appName("purgatorio")
     if submitted:
         settings = _not_given(settings)
+    conf = (
+        SparkConf().setAppName("purgatorio").setAll([(name, str(value)) for name, value in settings.items()])
+    )
     if master is not None or not submitted:
-        builder = builder.master(master or "local[*]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+        conf.setMaster(master or "local[*]")
+    context = SparkContext.getOrCreate(conf)
+    context.setLogLevel("ERROR")
     if not local and not is_shipped():
-        _ship(session)
+        _ship(context)
     global _started
-    _started = session
-    return session
+    _started = context
+    return context
 
 
 def tasks_so_far() -> tuple[int, int | None]:
     """Spark's tasks that are done, of how many, in the job that runs now; for those who show progress, from any thread.
     Nothing, of nobody knows how many, while Spark starts and when it has stopped."""
-    context = None if _started is None else _started.sparkContext
+    context = _started
     if context is None:
         return 0, None
     try:
@@ -132,9 +144,9 @@ def _not_given(settings: dict[str, str | int]) -> dict[str, str | int]:
     return {name: value for name, value in settings.items() if not given.contains(name)}
 
 
-def _ship(session: SparkSession) -> None:
+def _ship(context: SparkContext) -> None:
     """Give the executors the code that this process runs."""
     folder = Path(tempfile.mkdtemp(prefix="purgatorio-code-"))
     # Not sooner: executors fetch it from here whenever they start.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    session.sparkContext.addPyFile(str(write_archive(folder / ARCHIVE)))
+    context.addPyFile(str(write_archive(folder / ARCHIVE)))

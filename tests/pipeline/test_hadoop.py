@@ -76,7 +76,7 @@ def test_a_check_that_touches_no_local_path(spark: SparkSession, tmp_path: Path)
     lake = hadoop_path(spark, (tmp_path / "lake").as_uri())
     (tmp_path / "lake" / "silver" / ".staged-found").mkdir(parents=True)
     Lake(lake).sweep()
-    result = result_of(judge_batch(spark, found, Lake(lake), full=False, keep_tables=True))
+    result = result_of(judge_batch(spark, found, Lake(lake), full=False))
     assert without_files(result) == without_files(check_files(local))
     for _ in range(2):
         told = spark.read.parquet(address(lake / "gold" / "violations")).localCheckpoint()
@@ -94,7 +94,7 @@ def both_ways(spark: SparkSession, folder: Path) -> tuple[CheckResult, CheckResu
     """The traces of a folder by path, read in this process, and by URI on Spark."""
     local = check_files(find_traces([str(folder)]))
     found = find_on_hadoop(spark, [f"file://{folder}"])
-    return local, check_on_spark(spark, found)
+    return local, check_on_spark(spark.sparkContext, found)
 
 
 def broken_lines(result: CheckResult) -> list[dict[str, object]]:

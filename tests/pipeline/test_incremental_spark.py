@@ -14,7 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import RDD, SparkContext
+from pyspark.sql import SparkSession
 
 from figures import FIGURES, TRACES
 from pipeline.lake_reader import Killed, all_of, check, run, some_of_all
@@ -37,9 +38,11 @@ def read(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that were judged since the list was cleared; checks use the tests' session."""
     names: list[str] = []
 
-    def judge_files(session: SparkSession, places: Sequence[Place], *, full: bool, every: bool) -> DataFrame:
+    def judge_files(
+        context: SparkContext, places: Sequence[Place], *, full: bool, every: bool
+    ) -> RDD[spark_fold.Found]:
         names.extend(place.name for place in places)
-        return spark_fold.judge_files(session, places, full=full, every=every)
+        return spark_fold.judge_files(context, places, full=full, every=every)
 
     monkeypatch.setattr(batch, "judge_files", judge_files)
     monkeypatch.setattr(session, "start_session", lambda *_, **__: spark)

@@ -41,7 +41,7 @@ def test_many_files_are_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
     found = find_traces([str(tmp_path / "traces")])
     slots = spark.sparkContext.defaultParallelism
     for some, tasks in ((found, TASKS_A_SLOT * slots), (found[:5], 5)):
-        assert judge_files(spark, some, full=False, every=False).rdd.getNumPartitions() == tasks
+        assert judge_files(spark.sparkContext, some, full=False, every=False).getNumPartitions() == tasks
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_two_thousand_tiny_traces(spark: SparkSession, tmp_path: Path) -> None:
     paths = find_traces([str(tmp_path / "traces")])
     assert len(paths) == FILES
     good, bad = (run.as_json()["clauses"] for run in check_files([paths[0], paths[9]]).runs)
-    result = check_on_spark(spark, paths)
+    result = check_on_spark(spark.sparkContext, paths)
     assert Counter(run.verdict for run in result.runs) == {
         Verdict.PASS: FILES * 9 // 10,
         Verdict.VIOLATED: FILES // 10,

@@ -34,7 +34,7 @@ def same(one: CheckResult, other: CheckResult) -> None:
 def test_the_recorded_runs_of_kafka(spark: SparkSession, tmp_path: Path) -> None:
     """Exactly the known figures in both forms, and as many rows in the tables."""
     paths = files()
-    kept = judge_batch(spark, paths, Lake(tmp_path), full=False, keep_tables=True)
+    kept = judge_batch(spark, paths, Lake(tmp_path), full=False)
     for path, one in zip(paths, kept, strict=True):
         found = {name: clause.violations for name, clause in one.run.clauses.items() if clause.violations}
         assert found == FIGURES[run_of(path)], path.name
@@ -48,7 +48,7 @@ def test_the_recorded_runs_of_kafka(spark: SparkSession, tmp_path: Path) -> None
 def test_the_clauses_alone_say_the_same(spark: SparkSession) -> None:
     """Every operation of the smaller recorded runs by the clauses, without the rules: as in this process."""
     small = [path for path in files() if EVENTS[run_of(path)] < 100_000]
-    same(check_files(spark, small, full=True), check_here(small))
+    same(check_files(spark.sparkContext, small, full=True), check_here(small))
 
 
 def test_every_way_to_break_a_trace(spark: SparkSession, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_every_way_to_break_a_trace(spark: SparkSession, tmp_path: Path) -> None
         paths.append(folder / file)
     beside = [good().write(tmp_path / "traces" / name) for name in ("good.jsonl", "good.parquet")]
     paths = [*paths, *beside]
-    checked = check_files(spark, paths)
+    checked = check_files(spark.sparkContext, paths)
     for (name, case), run in zip(CASES.items(), checked.runs, strict=False):
         assert run.verdict == case[1], name
     assert [run.verdict for run in checked.runs[-2:]] == [Verdict.PASS, Verdict.PASS]

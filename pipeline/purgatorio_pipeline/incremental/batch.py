@@ -14,7 +14,7 @@ from purgatorio_pipeline.hadoop import Place, address
 from purgatorio_pipeline.incremental.check import Held
 from purgatorio_pipeline.incremental.kept import Kept
 from purgatorio_pipeline.incremental.ledger import BATCHES
-from purgatorio_pipeline.incremental.spark_fold import judge_files, kept_rows
+from purgatorio_pipeline.incremental.spark_fold import FOUND_COLUMNS, judge_files, kept_by_key
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.trace.block import BrokenLine
@@ -23,21 +23,17 @@ _VIOLATIONS: Final = "gold/violations"
 _FOUND: Final = "silver/found"
 
 
-def judge_batch(
-    spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool, keep_tables: bool
-) -> list[Kept]:
-    """Read and judge files. `keep_tables`: with every violation in a table."""
-    found = judge_files(spark, places, full=full, every=keep_tables)
-    if keep_tables:
-        lake.write(_FOUND, found)
-        found = lake.read(spark, _FOUND)
-        # The batch is a column, so that many of them can be read at once.
-        rows = found.where("kept IS NULL").select(*VIOLATION_COLUMNS)
-        lake.write(_VIOLATIONS, rows.withColumn("batch", fn.lit(lake.root.name)).coalesce(1))
-    by_key = kept_rows(found)
-    if keep_tables:
-        lake.remove(_FOUND)
-    return [by_key[key] for key in range(len(places))]
+def judge_batch(spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool) -> list[Kept]:
+    """Read and judge files, with every violation in a table."""
+    judged = judge_files(spark.sparkContext, places, full=full, every=True)
+    lake.write(_FOUND, spark.createDataFrame(judged, FOUND_COLUMNS, verifySchema=False))
+    found = lake.read(spark, _FOUND)
+    # The batch is a column, so that many of them can be read at once.
+    rows = found.where("kept IS NULL").select(*VIOLATION_COLUMNS)
+    lake.write(_VIOLATIONS, rows.withColumn("batch", fn.lit(lake.root.name)).coalesce(1))
+    kept = kept_by_key(found.where("kept IS NOT NULL").select("run_key", "kept").collect())
+    lake.remove(_FOUND)
+    return kept
 
 
 def publish(spark: SparkSession, lake: Lake, held: Sequence[Held], judged: Judged) -> None:

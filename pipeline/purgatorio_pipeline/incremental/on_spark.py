@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,17 +25,16 @@ def judge_on_spark(
     memory: str | None = None,
     allow_idle: bool = True,
 ) -> Judged:
-    """Judge on Spark, leaving the tables under `out` (a scratch folder, removed, if None). Files that a check with the
+    """Judge on Spark, leaving the tables under `out` (none, if None). Files that a check with the
     same `out` has read before, and that have not changed, are not read again.
 
     Unless `allow_idle`, a clause without an occasion is UNKNOWN in the tables of a lake, too.
     `uris` are traces on Hadoop's file systems, and `out` may be a URI, too. Raises `NoTraces` and OSError for those.
     """
-    reader = SparkReader(master, memory, full, keep_tables=out is not None)
+    reader = SparkReader(master, memory, full)
     places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="purgatorio-", ignore_cleanup_errors=True) as scratch:
-            return assemble(reader.judge(places, Lake(Path(scratch))))
+        return assemble(reader.judge_alone(places))
     root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
     lake = Lake(root)
     with lake.owned():

@@ -1,23 +1,20 @@
 """The fold on Spark: a file, or a run whose events are in a table, is judged by one task as this process would.
 
-A task is what `mapInArrow` gives a Python worker: it reads the trace where it lies and yields one row with all that is
-kept of it, and one row a violation. Nothing is shuffled but the events of a watch, which come in several files a run.
-Files on Hadoop's file systems come to their task whole, as Spark reads them, and lie in a temporary file while they are
-judged; a file above 2 GiB is not read from there.
+A task gets names of files, reads the traces where they lie and gives back what is kept of each: neither the JVM nor
+SQL sees an event, so that where no tables are asked for Spark is started without SQL. Nothing is shuffled. Files on
+Hadoop's file systems come to their task whole, as Spark reads them, and lie in a temporary file while they are judged;
+a file above 2 GiB is not read from there.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import RDD, SparkContext
 from pyspark.sql import functions as fn
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from purgatorio_pipeline.hadoop import HadoopPath, Place
 from purgatorio_pipeline.incremental.kept import Kept, dump, kept_of, load, result_of
@@ -25,72 +22,42 @@ from purgatorio_pipeline.placed import with_run_keys
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
-from purgatorio_spec.trace.columns import Fields
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
 
 TASKS_A_SLOT: Final = 16
 """Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""
-_FOUND: Final[Fields] = [
-    pa.field("run_key", pa.int32()),
-    pa.field("clause", pa.string()),
-    pa.field("cause", pa.string()),
-    pa.field("subject", pa.string()),
-    pa.field("events", pa.list_(pa.int64())),
-    pa.field("allowed", pa.string()),
-    pa.field("seen", pa.string()),
-    pa.field("kept", pa.string()),
-]
-FOUND_SCHEMA: Final = pa.schema(_FOUND)
+FOUND_COLUMNS: Final = (
+    "run_key int, clause string, cause string, subject string, events array<bigint>, allowed string, seen string, "
+    "kept string"
+)
 """A violation, or with `kept` what is kept of a run."""
-_ROWS: Final = 10_000
 
-Batches = Iterable[pa.RecordBatch]
-Task = Callable[[Batches], Iterator[pa.RecordBatch]]
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Rows on their way to Spark."""
-
-    run_key: int
-    held: list[dict[str, object]] = field(default_factory=list)
-
-    def violation(self, one: Violation) -> None:
-        """Add a violation."""
-        self.held.append(
-            {
-                "run_key": self.run_key, "clause": one.clause, "cause": one.cause, "subject": one.subject,
-                "events": list(one.events), "allowed": one.allowed, "seen": one.seen,
-            }
-        )  # fmt: skip
-
-    def kept(self, one: Kept) -> None:
-        """Add what is kept of the run."""
-        self.held.append({"run_key": self.run_key, "kept": dump([one])})
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them."""
-        for start in range(0, len(self.held), _ROWS):
-            yield pa.RecordBatch.from_pylist(self.held[start : start + _ROWS], schema=FOUND_SCHEMA)
+Found = tuple[
+    int, str | None, str | None, str | None, tuple[int, ...] | None, str | None, str | None, str | None
+]
+"""A row of these columns."""
 
 
-def judge_files(spark: SparkSession, places: Sequence[Place], *, full: bool, every: bool) -> DataFrame:
-    """The rows (`FOUND_SCHEMA`) of some trace files, run keys in their order. `every`: with each violation."""
-    schema = from_arrow_schema(FOUND_SCHEMA)
+def judge_files(context: SparkContext, places: Sequence[Place], *, full: bool, every: bool) -> RDD[Found]:
+    """The rows of some trace files, run keys in their order. `every`: with each violation."""
     local = [(key, str(place)) for key, place in enumerate(places) if isinstance(place, Path)]
-    there = {str(place): key for key, place in enumerate(places) if isinstance(place, HadoopPath)}
-    frames: list[DataFrame] = []
+    there = {place: key for key, place in enumerate(places) if isinstance(place, HadoopPath)}
+    found: list[RDD[Found]] = []
     if local:
-        tasks = min(len(local), TASKS_A_SLOT * spark.sparkContext.defaultParallelism)
-        dealt = _dealt(local, tasks)
-        frames.append(spark.range(0, tasks, 1, tasks).mapInArrow(_of_paths(dealt, full, every), schema))
+        tasks = min(len(local), TASKS_A_SLOT * context.defaultParallelism)
+        found.append(context.parallelize(_dealt(local, tasks), tasks).flatMap(_of_paths(full, every)))
     if there:
-        read = spark.read.format("binaryFile").load(list(there))
-        keyed = with_run_keys(spark, read, there, fn.col("path"), fn.col("content"))
-        frames.append(keyed.mapInArrow(_of_contents(there, full, every), schema))
-    found = frames[0]
-    return found if len(frames) == 1 else found.unionByName(frames[1])
+        by_key = {key: str(place) for place, key in there.items()}
+        spark = next(iter(there)).spark
+        read = spark.read.format("binaryFile").load(list(by_key.values()))
+        keys = {name: key for key, name in by_key.items()}
+        keyed = with_run_keys(spark, read, keys, fn.col("content"))
+        # Spark passes over files without a byte.
+        empty = [(key, b"") for place, key in there.items() if not place.size_bytes()]
+        contents = context.union([keyed.rdd.map(tuple), context.parallelize(empty, 1)])
+        found.append(contents.flatMap(_of_content(by_key, full, every)))
+    return found[0] if len(found) == 1 else context.union(found)
 
 
 def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[list[tuple[int, str]]]:
@@ -99,47 +66,46 @@ def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[list[tuple[int,
     return [by_size[task::tasks] for task in range(tasks)]
 
 
-def _of_paths(dealt: Sequence[Sequence[tuple[int, str]]], full: bool, every: bool) -> Task:
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                for run_key, path in dealt[int(str(number))]:
-                    yield from _judged(run_key, TraceReader(Path(path)), full, every)
+def _of_paths(full: bool, every: bool) -> Callable[[Sequence[tuple[int, str]]], Iterator[Found]]:
+    def task(files: Sequence[tuple[int, str]]) -> Iterator[Found]:
+        for run_key, path in files:
+            yield from _judged(run_key, TraceReader(Path(path)), full, every)
 
     return task
 
 
-def _of_contents(names: Mapping[str, int], full: bool, every: bool) -> Task:
-    by_key = {key: name for name, key in names.items()}
-
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for key, content in zip(
-                batch.column("run_key").to_pylist(), batch.column("content"), strict=True
-            ):
-                with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
-                    copy.write(memoryview(content.as_buffer()))
-                    copy.flush()
-                    run_key = int(str(key))
-                    yield from _judged(run_key, TraceReader(Path(copy.name), by_key[run_key]), full, every)
+def _of_content(
+    names: dict[int, str], full: bool, every: bool
+) -> Callable[[tuple[int, bytes]], Iterator[Found]]:
+    def task(file: tuple[int, bytes]) -> Iterator[Found]:
+        run_key, content = file
+        with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
+            copy.write(content)
+            copy.flush()
+            yield from _judged(run_key, TraceReader(Path(copy.name), names[run_key]), full, every)
 
     return task
 
 
-def _judged(run_key: int, reader: TraceReader, full: bool, every: bool) -> Iterator[pa.RecordBatch]:
-    rows = _Rows(run_key)
-    tally = RunTally(told=rows.violation if every else None)
-    rows.kept(kept_of(fold_reader(reader, tally, full=full), reader.broken))
-    yield from rows.batches()
+def _judged(run_key: int, reader: TraceReader, full: bool, every: bool) -> Iterator[Found]:
+    broken: list[Violation] = []
+    folded = fold_reader(reader, RunTally(told=broken.append if every else None), full=full)
+    yield (run_key, None, None, None, None, None, None, dump([kept_of(folded, reader.broken)]))
+    for one in broken:
+        yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 
 
-def kept_rows(found: DataFrame) -> dict[int, Kept]:
-    """By run key what is kept of each run."""
-    rows = found.where("kept IS NOT NULL").select("run_key", "kept").collect()
-    return {int(row["run_key"]): load(row["kept"])[0] for row in rows}
+def kept_by_key(rows: Iterable[tuple[int, str]]) -> list[Kept]:
+    """What is kept of each run, in the order of the run keys; from the columns `run_key` and `kept`."""
+    return [load(text.encode())[0] for _, text in sorted(rows)]
 
 
-def check_files(spark: SparkSession, places: Sequence[Place], *, full: bool = False) -> CheckResult:
+def kept_of_files(context: SparkContext, places: Sequence[Place], *, full: bool) -> list[Kept]:
     """Judge trace files on Spark; nothing is left behind."""
-    kept = kept_rows(judge_files(spark, places, full=full, every=False))
-    return result_of([kept[key] for key in range(len(places))])
+    found = judge_files(context, places, full=full, every=False)
+    return kept_by_key((row[0], str(row[-1])) for row in found.collect())
+
+
+def check_files(context: SparkContext, places: Sequence[Place], *, full: bool = False) -> CheckResult:
+    """The same, for its verdicts alone."""
+    return result_of(kept_of_files(context, places, full=full))

@@ -25,7 +25,6 @@ class SparkReader:
     master: str | None = None
     memory: str | None = None
     full: bool = False
-    keep_tables: bool = True
     _spark: SparkSession | None = field(default=None, init=False)
 
     def session(self, places: Sequence[Place] | None = None) -> SparkSession:
@@ -33,22 +32,33 @@ class SparkReader:
         from purgatorio_pipeline.session import start_session
 
         if self._spark is None:
-            quick = places is not None and sum(_size_bytes(place) for place in places) < QUICK_BYTES
-            self._spark = start_session(self.master, quick=quick, memory=self.memory)
+            self._spark = start_session(self.master, quick=_is_quick(places), memory=self.memory)
         return self._spark
+
+    def judge_alone(self, places: Sequence[Place]) -> list[Kept]:
+        """Read files and judge them, without a table."""
+        from purgatorio_pipeline.incremental.spark_fold import kept_of_files
+        from purgatorio_pipeline.session import start_context
+
+        context = start_context(self.master, quick=_is_quick(places), memory=self.memory)
+        return kept_of_files(context, places, full=self.full)
 
     def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
         """Read files and judge them, leaving their tables in a lake of their own."""
         from purgatorio_pipeline.incremental.batch import judge_batch
 
         spark = self.session(places)
-        return judge_batch(spark, places, lake, full=self.full, keep_tables=self.keep_tables)
+        return judge_batch(spark, places, lake, full=self.full)
 
     def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
         """Write the gold tables of a whole check."""
         from purgatorio_pipeline.incremental.batch import publish
 
         publish(self.session(()), lake, held, judged)
+
+
+def _is_quick(places: Sequence[Place] | None) -> bool:
+    return places is not None and sum(_size_bytes(place) for place in places) < QUICK_BYTES
 
 
 def _size_bytes(place: Place) -> int:
