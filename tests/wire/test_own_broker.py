@@ -53,6 +53,17 @@ def test_quick_scenes_are_kept_with_occasions(tmp_path: Path) -> None:
         assert result.clauses[clause].occasions, f"{clause}: {result.clauses[clause].reason}"
 
 
+def test_unusual_settings_are_gone_round(tmp_path: Path) -> None:
+    unusual = Settings(
+        port=0, initial_delay_ms=DELAY_MS, min_in_sync=2, max_fetch_bytes=1024, max_connections=60
+    )
+    with Running(unusual) as broker:
+        result = driven(broker.port, tmp_path / "wire.jsonl", "accumulating", "short-fetch", "acks", "cut")
+    assert {name for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED} == set()
+    assert result.clauses["F5"].occasions
+    assert result.clauses["C1"].occasions
+
+
 @pytest.mark.slow
 def test_the_whole_plan_is_kept(tmp_path: Path) -> None:
     with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:

@@ -687,6 +687,39 @@ def test_two_of_many_are_late_by_enough_or_an_accident(answered: int, verdict: V
     assert story.judged("F2", 2 * END_MS).verdict is verdict
 
 
+@pytest.mark.parametrize(("answered", "verdict"), [(61, Verdict.PASS), (4000, Verdict.VIOLATED)])
+def test_a_short_wait_that_is_forgotten_is_late(answered: int, verdict: Verdict) -> None:
+    story = Story()
+    story.topic()
+    for at in (10, 20_000):
+        story.fetch(at, at + answered, [("t", 0, 0, [])], wait=60)
+    assert story.judged("F2").verdict is verdict
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.UNKNOWN), (2, Verdict.VIOLATED)])
+def test_one_replica_has_nobody_to_wait_for(times: int, verdict: Verdict) -> None:
+    story = Story()
+    story.topic()
+    for at in range(times):
+        story.produce(10 + 3000 * at, 1010 + 3000 * at, -1, acks=-1, error=7)
+    assert story.judged("P1").verdict is verdict
+
+
+@pytest.mark.parametrize("error", [26, 81])
+def test_a_group_that_is_set_up_to_refuse_is_not_judged(error: int) -> None:
+    story = Story()
+    story.join(10, 11, "", error=error)
+    assert story.judged("G0").verdict is Verdict.SKIPPED
+
+
+def test_a_broker_that_refuses_such_records_is_not_judged() -> None:
+    story = Story()
+    story.topic()
+    story.produce(10, 12, -1, error=87)
+    story.fetch(20, 1020, [("t", 0, 0, [])], wait=1000)
+    assert {story.judged(clause).verdict for clause in ("P1", "F1", "F2")} <= {Verdict.UNKNOWN, Verdict.PASS}
+
+
 def test_the_page_has_the_clauses() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
     assert page() in text, "run `python -m docs.makers.packaged_brokers docs/wire.md --clauses`"

@@ -36,6 +36,8 @@ ERRORS: Final = {
 """The error codes that are named in results."""
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
+FORGOTTEN_NS: Final = 1000 * MS
+"""The least gap of a fetch that waits: a broker that forgets a short one makes it wait longer than it asked for."""
 EPOCH_FAR: Final = 50
 """An epoch so far above the known one has not come by itself."""
 
@@ -125,6 +127,11 @@ class _Judge:
         return self.one.t + self.one.wait_ms * MS
 
     @property
+    def gap(self) -> int:
+        """How late a broker is that makes a fetch wait though it is ready."""
+        return self.one.wait_ms * MS or NO_WAIT_GAP_NS
+
+    @property
     def until(self) -> int:
         """Until when things can have happened that the answer knows of."""
         return self.one.watched_t if self.one.answer_t is None else self.one.answer_t
@@ -184,8 +191,7 @@ class _Judge:
     def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
         """At once, with that error."""
         one = self.one
-        gap = one.wait_ms * MS or NO_WAIT_GAP_NS
-        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
+        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=self.gap, watched_t=one.watched_t)
         if clause == "D1" and a.error == error:
             return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
         promise = f"{_named(error)} at once:"
@@ -262,7 +268,8 @@ class _Judge:
         if ready_by < deadline:
             yield from self._woken(ready_by)
             return
-        by = self.bounds.by(one.t, deadline, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
+        gap = max(one.wait_ms * MS, FORGOTTEN_NS)
+        by = self.bounds.by(one.t, deadline, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
         yield timed("F2", "late", one, by, f"an answer at max_wait {one.wait_ms} ms,", one.t)
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
             yield from self._there("F5", "empty-at-max-wait", deadline - EARLY_NS)
@@ -287,8 +294,7 @@ class _Judge:
         """F4, or F7 where it takes all partitions together."""
         one = self.one
         clause = "F7" if self._over_parts and one.wait_ms > 0 else "F4"
-        gap = one.wait_ms * MS or NO_WAIT_GAP_NS
-        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
+        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=self.gap, watched_t=one.watched_t)
         why = "with max_wait 0" if one.wait_ms <= 0 else "with enough there"
         yield timed(
             clause, "waits-though-ready", one, by, f"an answer at once {why},", one.t, *self._appends(one.t)

@@ -22,8 +22,11 @@ LOADING: Final = frozenset({14, 15, 16})
 EXCUSED: Final[Mapping[int, str]] = {
     **dict.fromkeys((5, 6, 9, 13, 56, 72, 78), "the leader moved"),
     **dict.fromkeys((29, 30, 31), "the client is not allowed to"),
+    **dict.fromkeys((10, 18, 87), "the broker is set up to refuse such records"),
+    26: "the session time-out is outside of the broker's bounds",
     32: "the clocks of broker and client differ",
     44: "a policy of the broker forbids it",
+    81: "the broker's groups may not have so many members",
     89: "the broker's quota is used up",
 }
 """Errors that say nothing of the promise that was asked for, and what they say instead."""

@@ -81,7 +81,11 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
             "P1", f"{_named(error)}: the broker wants more replicas than there are", "few-replicas"
         )
     elif error == TIMED_OUT and not in_time:
-        yield undecided("P1", f"{_named(error)} at its time-out", "timed-out")
+        # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
+        late = (one.t, one.answer_t or one.t)
+        yield broken(
+            "P1", "timed-out", one, "taken by the one replica", _named(error), held=Held.LATE, late=late
+        )
     elif error:
         yield broken("P1", "refused", one, "the append is taken", _named(error))
     else:

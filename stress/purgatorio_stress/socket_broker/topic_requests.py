@@ -265,11 +265,15 @@ def _partition(node: Node, topic: Topic, partition: TopicPartition) -> Values:
 
 
 def describe_configs(node: Node, request: Request) -> None:
-    """Kafka's DescribeConfigs, 1 to 4: what a topic was created with, and of a broker the bounds of its groups."""
+    """Kafka's DescribeConfigs, 1 to 4: what a topic was created with, and of a broker its bounds."""
     of_broker = {
         "group.initial.rebalance.delay.ms": node.settings.initial_delay_ms,
         "group.min.session.timeout.ms": node.settings.session_bounds_ms[0],
         "group.max.session.timeout.ms": node.settings.session_bounds_ms[1],
+        "fetch.max.bytes": node.settings.max_fetch_bytes,
+        "max.connections": node.settings.max_connections,
+        "message.max.bytes": node.settings.max_message_bytes,
+        _MIN_IN_SYNC: node.settings.min_in_sync,
     }
     results: list[Values] = []
     for entry in request.fields.entries("resources"):

@@ -12,7 +12,7 @@ import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
@@ -25,7 +25,17 @@ from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer
 from purgatorio_stress.wire.control import Control
 from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, made_small, play_program
 from purgatorio_stress.wire.message import API_NAMES
-from purgatorio_stress.wire.play import Broker, Made, Play, SceneSkipped, Second, codes, first_of, number_of
+from purgatorio_stress.wire.play import (
+    MOST_CONNECTIONS,
+    Broker,
+    Made,
+    Play,
+    SceneSkipped,
+    Second,
+    codes,
+    first_of,
+    number_of,
+)
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
 __all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
@@ -45,6 +55,8 @@ MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
 FIRST_SESSION_MS: Final = 2000
+SPARE_CONNECTIONS: Final = 8
+"""Of a broker's bound, left to what is open beside the scenes."""
 DRAWERS: Final = 16
 """Drawn programs at a time, of three to six connections each."""
 PROGRAM_SECONDS: Final = 20.0
@@ -193,29 +205,61 @@ async def _nodes(broker: Broker, conn: Connection) -> None:
         broker.second_node = by_port.get(broker.second.address.port)
 
 
+OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
+    "compression.type": ("compression.type", "producer"),
+    "log.cleanup.policy": ("cleanup.policy", "delete"),
+    "log.segment.bytes": ("segment.bytes", str(1 << 30)),
+    "log.roll.ms": ("segment.ms", "604800000"),
+    "log.retention.ms": ("retention.ms", "604800000"),
+    "message.max.bytes": ("max.message.bytes", "1048588"),
+    "min.insync.replicas": ("min.insync.replicas", "1"),
+}
+"""Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
+
+
 async def _configs(broker: Broker, conn: Connection) -> None:
-    """What the broker itself says of the constants that nobody declared: the initial delay, the shortest session."""
+    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round."""
     version = broker.version("describe_configs")
     if version is None:
         return
-    names = ["group.initial.rebalance.delay.ms", "group.min.session.timeout.ms"]
+    names = (
+        "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
+        "fetch.max.bytes", "max.connections", "max.connections.per.ip",
+    )  # fmt: skip
     node = broker.node
     if node is None:
         described = await conn.send("metadata", broker.version("metadata") or 0, {"topics": []}).within(
             LOOK_SECONDS
         )
         node = number_of(first_of(described.body, "brokers"), "node_id")
-    asked = {"resource_type": 4, "resource_name": str(node), "configuration_keys": names}
+    asked = {
+        "resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS],
+    }  # fmt: skip
     got = await conn.send("describe_configs", version, {"resources": [asked]}).within(LOOK_SECONDS)
     result = first_of(got.body, "results")
     configs = result.get("configs") if isinstance(result, dict) else None
     said = {one.get("name"): one.get("value") for one in configs or () if isinstance(one, dict)}
-    delay, least = (said.get(name) for name in names)
-    if broker.declared.initial_delay_ms is None and isinstance(delay, str) and delay.isdigit():
-        declared = broker.declared
-        broker.declared = Declared(declared.late_ms, declared.late_topics_ms, int(delay[:9]))
-    if isinstance(least, str) and least.isdigit():
-        broker.session_ms = max(int(least[:9]), FIRST_SESSION_MS)
+    broker.topic_configs = {
+        config: wanted for name, (config, wanted) in OF_TOPICS.items()
+        if isinstance(value := said.get(name), str) and value not in (wanted, "")
+    }  # fmt: skip
+    delay, linger, least, fetched, *connected = (
+        int(value[:9]) if isinstance(value := said.get(name), str) and value.isdigit() else None
+        for name in names
+    )
+    declared = broker.declared
+    if declared.initial_delay_ms is None:
+        declared = replace(declared, initial_delay_ms=delay)
+    if linger is not None and linger > declared.late_ms // 10:
+        # What a coordinator writes waits for so long before it is written, and its answer with it.
+        declared = replace(declared, late_ms=declared.late_ms + linger)
+    broker.declared = declared
+    if least is not None:
+        broker.session_ms = max(least, FIRST_SESSION_MS)
+    if fetched is not None:
+        broker.fetch_bytes = min(fetched, broker.fetch_bytes)
+    most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)
+    broker.most_connections = min(most - SPARE_CONNECTIONS, MOST_CONNECTIONS)
 
 
 @dataclass(slots=True)

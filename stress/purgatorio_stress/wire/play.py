@@ -89,7 +89,15 @@ class Broker:
     pace: float = 1.0
     """By how much waits are longer than usual: on a machine that is late, gaps must be wide."""
     made: Made = field(default_factory=Made)
-    connections: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CONNECTIONS))
+    topic_configs: Mapping[str, str] = field(default_factory=dict)
+    """What every topic of the run is made with, where the broker's own settings are unusual."""
+    fetch_bytes: int = 32 << 20
+    """The most that a fetch asks for, which the broker's own bound may lower."""
+    coordinates: bool = True
+    """False once a whole wait for a coordinator was for nothing: groups are not waited for again."""
+    connections: int = 0
+    """Open in scenes."""
+    most_connections: int = MOST_CONNECTIONS
 
     def version(self, api: str) -> int | None:
         """The version that is spoken of an API: the highest that both sides know; None where there is none."""
@@ -127,16 +135,16 @@ class Play:
 
     async def open(self, label: str = "c", address: Address | None = None) -> Connection:
         """A new connection of the scene; SceneSkipped above the bound of the run."""
-        if self.broker.connections.locked():
-            raise SceneSkipped(f"{MOST_CONNECTIONS} connections are open, which is the bound")
-        await self.broker.connections.acquire()
+        if self.broker.connections >= self.broker.most_connections:
+            raise SceneSkipped(f"{self.broker.connections} connections are open, which is the bound")
+        self.broker.connections += 1
         self._count += 1
         try:
             made = await connect(
                 address or self.broker.address, f"{label}{self._count}@{self.name}", self.name, self.recorder
             )
         except NoAnswer:
-            self.broker.connections.release()
+            self.broker.connections -= 1
             raise
         self._opened.append(made)
         return made
@@ -149,7 +157,7 @@ class Play:
         """End every connection of the scene."""
         for one in self._opened:
             one.close()
-            self.broker.connections.release()
+        self.broker.connections -= len(self._opened)
         self._opened.clear()
         self._admin = None
 
@@ -216,10 +224,8 @@ class Play:
                  "current_leader_epoch": epoch}
             )  # fmt: skip
         topics = [{"topic": topic, "partitions": asked} for topic, asked in by_topic.items()]
-        return self.send(
-            conn, "fetch",
-            {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": 32 << 20, "topics": topics},
-        )  # fmt: skip
+        limits = {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": self.broker.fetch_bytes}
+        return self.send(conn, "fetch", {**limits, "topics": topics})
 
     def produce(
         self, conn: Connection, topic: str, *numbers: int, acks: int = 1, size: int = 20, records: int = 1,
@@ -285,7 +291,10 @@ class Play:
             "num_partitions": -1 if nodes else partitions,
             "replication_factor": -1 if nodes else 1,
             "assignments": assigned,
-            "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+            "configs": [
+                {"name": key, "value": value}
+                for key, value in {**self.broker.topic_configs, **(configs or {})}.items()
+            ],
         }
         self.broker.made.topics.add(name)
         got = await self.ask(
@@ -335,6 +344,8 @@ class Play:
         conn = await self.admin()
         name = self.unique("g")
         blind = 0
+        if not self.broker.coordinates:
+            raise SceneSkipped("no coordinator was there before")
         for _ in range(int(COORDINATES_SECONDS / POLL_SECONDS)):
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": [name]})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}
@@ -353,6 +364,7 @@ class Play:
                 break
             await asyncio.sleep(POLL_SECONDS)
         else:
+            self.broker.coordinates = False
             raise SceneSkipped(f"no coordinator within {COORDINATES_SECONDS:g} s")
         self.broker.made.groups[name] = set()
         return name

@@ -52,7 +52,7 @@ async def idle_fetch(play: Play) -> None:
     topic = await play.topic(partitions=2)
     # None is round, and one is beyond the 8 s of the third level of Kafka's timing wheel.
     waits = [play.wait_ms(ms) for ms in (510, 730, 1010, 1070, 1510, 1530, 2010, 2030, 3010)]
-    waits.append(LONG_MS)
+    waits += [LONG_MS, 7, 18, 65, 290]  # and a few that never leave the lowest levels
     conns = await play.open_many(len(waits))
     sent = [
         play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + 999 * (at % 2))
@@ -108,13 +108,22 @@ async def woken_many(play: Play) -> None:
     writer = await play.open("writer")
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
-    for offset in range(4):
+    ends = [0, 0]
+    for woken in (0, 1, 0, 1):
+        parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
+        # Every fourth wants more than comes: whoever came behind it is woken all the same.
         sent = [
-            play.fetch(conn, [(topic, 0, offset), (topic, 1, 0)][: 1 + at % 2], max_wait_ms=wait)
+            play.fetch(
+                conn,
+                parts[at % 2 :],
+                max_wait_ms=wait // 2 if at % 4 == 0 else wait,
+                min_bytes=100_000 if at % 4 == 0 else 1,
+            )
             for at, conn in enumerate(readers)
         ]
         await play.pause(80)
-        if not await settle(play.produce(writer, topic), *sent, seconds=wait / 1000 + 6):
+        ends[woken] += 1
+        if not await settle(play.produce(writer, topic, woken), *sent, seconds=wait / 1000 + 6):
             return
 
 

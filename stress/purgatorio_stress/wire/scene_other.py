@@ -160,7 +160,7 @@ async def cut(play: Play) -> None:
     topic = await play.topic()
     open_files(play)
     wait = play.wait_ms(2500)
-    conns = await play.open_many(CUTS)
+    conns = await play.open_many(min(CUTS, play.broker.most_connections // 2))
     for conn in conns:
         play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)
     await play.pause(300)
