@@ -55,6 +55,11 @@ class Story:
             )
         return asked
 
+    @property
+    def last(self) -> int:
+        """The correlation of the last request."""
+        return self._asked
+
     def topic(self, name: str = "t", partitions: int = 1, replicas: int = 1, **configs: str) -> None:
         """A topic that was made and has been fetched: it leads."""
         asked = {

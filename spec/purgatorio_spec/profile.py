@@ -55,6 +55,11 @@ PROFILES: Final[dict[str, Profile]] = {
             counts_raced=True,
         ),
         Profile(
+            "wire-waits",
+            frozenset({"O1", "O4", "O5", "T1", "T2"}),
+            "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)",
+        ),
+        Profile(
             "netty-hashed-wheel",
             _TIMER,
             "io.netty.util.HashedWheelTimer: never early; a cancel() that returned true is a barrier",

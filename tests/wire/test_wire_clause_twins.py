@@ -555,6 +555,39 @@ def c1_files(s: Story, bad: bool) -> None:
     s.event(9000, "stimulus", body={"what": "files", "files": 92, "ours": 30 if bad else 44})
 
 
+def o1(story: Story, wrong: bool) -> None:
+    story.topic()
+    story.fetch(10, 511, [("t", 0, 0, [])], conn="c0")
+    if wrong:
+        story.event(520, "answer", conn="c0", corr=story.last, body={"bytes": 9})
+
+
+def o4(story: Story, wrong: bool) -> None:
+    story.topic()
+    story.fetch(10, 3011 if wrong else 103, [("t", 0, 0, [0])], wait=3000)
+    story.produce(100, 102, 0)
+
+
+def o5(story: Story, wrong: bool) -> None:
+    story.topic()
+    story.fetch(10, None if wrong else 3011, [("t", 0, 0, [])], wait=3000)
+
+
+def t1(story: Story, wrong: bool) -> None:
+    story.topic()
+    story.fetch(10, 400 if wrong else 511, [("t", 0, 0, [])])
+
+
+def t1_append(story: Story, wrong: bool) -> None:
+    story.topic(replicas=2)
+    story.produce(10, 400 if wrong else 1011, -1, acks=-1, error=7)
+
+
+def t2(story: Story, wrong: bool) -> None:
+    story.topic()
+    story.fetch(10, 2900 if wrong else 1090, [("t", 0, 0, [])], wait=1000)
+
+
 TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped),
@@ -567,6 +600,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_told), "G4": (g4, g4_waits),
     "G5": (g5, g5_share, g5_late), "G6": (g6, g6_not_out, g6_late), "G7": (g7, g7_late, g7_long_join), "G8": (g8,),
     "G9": (g9, g9_unknown), "G10": (g10,), "G11": (g11, g11_waits, g11_fenced, g11_told), "C1": (c1, c1_files),
+    "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip
 CASES = [
     pytest.param(clause, twin, id=f"{clause}-{twin.__name__}")
@@ -703,6 +737,15 @@ def test_one_replica_has_nobody_to_wait_for(times: int, verdict: Verdict) -> Non
     for at in range(times):
         story.produce(10 + 3000 * at, 1010 + 3000 * at, -1, acks=-1, error=7)
     assert story.judged("P1").verdict is verdict
+
+
+def test_a_wake_up_too_near_to_max_wait_is_nobody_s() -> None:
+    story = Story()
+    story.topic()
+    for t in (0, 30_000):
+        story.produce(t + 2900, t + 2902, t // 30_000)
+        story.fetch(t + 10, t + 3030, [("t", 0, t // 30_000, [t // 30_000])], wait=3000)
+    assert story.judged("O4").verdict is Verdict.SKIPPED
 
 
 @pytest.mark.parametrize("error", [26, 81])

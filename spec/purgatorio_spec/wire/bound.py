@@ -20,7 +20,7 @@ from typing import Final
 
 from purgatorio_spec.wire.record import Declared, WireEvent
 
-__all__ = ["EARLY_NS", "MS", "Bounds", "Held", "Timed"]
+__all__ = ["EARLY_NS", "GAPS_IN_SLACK", "MS", "Bounds", "Held", "Timed"]
 
 MS: Final = 1_000_000
 EARLY_NS: Final = 3 * MS

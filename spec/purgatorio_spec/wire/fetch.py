@@ -7,7 +7,7 @@ append's sending and its acknowledgement; whether it is ready for so many bytes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from purgatorio_spec.wire.log import Log, Part, Topics, fetched
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
 
-__all__ = ["ERRORS", "fetches", "stopped_spans"]
+__all__ = ["ERRORS", "FORGOTTEN_NS", "Fetching", "fetches", "stopped_spans", "waits"]
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, UNKNOWN_EPOCH = 1, 3, 75
 ERRORS: Final = {
@@ -102,6 +102,16 @@ def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, i
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """All rows of the fetches of a scene."""
     spans = stopped_spans(scene.stimuli, scene.end_t)
+    for fetching in _fetchings(bounds, scene, topics):
+        yield from fetching.rows(spans)
+
+
+def waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
+    """The fetches of a scene that were answered without an error, or not at all, and of which everything is known."""
+    return (one for one in _fetchings(bounds, scene, topics) if one.known)
+
+
+def _fetchings(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[Fetching]:
     for one in scene.of("fetch"):
         if one.behind or integer(one.body, "session_id") or integer(one.body, "session_epoch", -1) > 0:
             continue
@@ -109,11 +119,11 @@ def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         asked = [_Asked(part, what, topics.logs[part], answer) for part, what, answer in fetched(one)]
         if asked:
-            yield from _Judge(bounds, scene, topics, one, asked).rows(spans)
+            yield Fetching(bounds, scene, topics, one, asked)
 
 
 @dataclass(slots=True)
-class _Judge:
+class Fetching:
     """One fetch."""
 
     bounds: Bounds
@@ -159,10 +169,29 @@ class _Judge:
         wrong = self._wrong()
         if wrong is not None:
             yield wrong
-            return
-        if any(self._doubtful(a) for a in self.asked):
-            return
-        yield from self._valid()
+        elif not any(self._doubtful(a) for a in self.asked):
+            yield from self._valid()
+
+    @property
+    def known(self) -> bool:
+        """Whether all of its partitions lead and stay, on one replica, and were asked for what is there."""
+        topics = [self.topics.topics.get(a.part.topic) for a in self.asked]
+        return (
+            all(topic is not None and topic.replicas == 1 and topic.delete_t is None for topic in topics)
+            and not any(a.error or a.log.settled_t > self.one.t or self._doubtful(a) for a in self.asked)
+            and self._wrong() is None
+        )
+
+    def ready(self) -> tuple[int, int]:
+        """From when it can be ready for data, and by when it surely is."""
+        return self._ready_from(), self._ready_by()
+
+    @property
+    def had_enough(self) -> bool:
+        """Whether its answer has as much as it waited for, or as there was room for."""
+        least = integer(self.one.body, "min_bytes")
+        came = sum(integer(batch, "bytes") for a in self.asked for batch in a.batches)
+        return came >= min(least, *self._rooms(), integer(self.one.body, "max_bytes", 1 << 31))
 
     def _wrong(self) -> Row | None:
         """A row where a partition's offset or epoch is wrong for certain."""
@@ -318,14 +347,10 @@ class _Judge:
 
     def _enough(self, clause: str) -> Row:
         """What was woken has as much as it waited for. Which records is open: others may have come meanwhile."""
-        least = integer(self.one.body, "min_bytes")
-        came = sum(integer(batch, "bytes") for a in self.asked for batch in a.batches)
-        if came >= min(least, *self._rooms(), integer(self.one.body, "max_bytes", 1 << 31)):
+        if self.had_enough:
             return kept(clause)
-        seen = f"{came} bytes"
-        return broken(
-            clause, "woken-without-it", self.one, f"at least {least} bytes", seen, *self._appends(END_OF_TIME)
-        )
+        allowed = f"at least {integer(self.one.body, 'min_bytes')} bytes"
+        return broken(clause, "woken-without-it", self.one, allowed, "fewer", *self._appends(END_OF_TIME))
 
     def _there(self, clause: str, cause: str, t: int) -> Rows:
         """What was there at `t` is in the answer. No occasion where nothing was."""

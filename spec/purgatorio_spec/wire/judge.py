@@ -30,6 +30,7 @@ from purgatorio_spec.wire.history import Scene, scenes
 from purgatorio_spec.wire.log import Topics
 from purgatorio_spec.wire.offset import offsets_listed
 from purgatorio_spec.wire.produce import produces
+from purgatorio_spec.wire.projection import PROJECTED, Projection, projected
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
@@ -180,6 +181,20 @@ def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
     return tallies
 
 
+def _add_projected(tallies: Mapping[str, Tallied], projection: Projection) -> None:
+    """The clauses of the projection, each violation a row among the others."""
+    found, rows = projection.rows()
+    for clause in PROJECTED:
+        if clause in found.clauses:
+            tallies[clause].occasions = found.clauses[clause].occasions
+            tallies[clause].decided.update(
+                {("", cause): found.clauses[clause].occasions for cause in found.clauses[clause].causes}
+            )
+    for scene, row in rows:
+        tallies[row.clause].add(scene, row)
+        tallies[row.clause].occasions -= 1  # it was counted above
+
+
 def judge_trace(trace: WireTrace) -> RunResult:
     """The verdicts of a trace, in the words of `purgatorio check`."""
     header = trace.header
@@ -189,7 +204,11 @@ def judge_trace(trace: WireTrace) -> RunResult:
             "?", trace.name, "?", PROFILE, Verdict.INVALID_TRACE, len(trace.events), {}, tuple(problems)
         )
     end_t = max((event.t for event in trace.events), default=0)
-    tallies = tally(Wire.of(header, trace.events), scenes(trace.events, end_t))
+    wire, played = Wire.of(header, trace.events), list(scenes(trace.events, end_t))
+    tallies = tally(wire, played)
+    projection = projected(header, wire.bounds, played, end_t)
+    if projection.waits:
+        _add_projected(tallies, projection)
     why = {} if trace.end is None else trace.end.skipped
     clauses = {
         clause: tallied.result(clause, why.get(clause, "no scene gave an occasion"))

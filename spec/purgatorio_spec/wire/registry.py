@@ -122,6 +122,16 @@ WIRE_CLAUSES: Final[dict[str, WireClause]] = {
             "connections cut with requests waiting are let go by their max_wait, and the broker goes on",
             AS_KAFKA,
         ),
+        *(
+            WireClause(clause, f"of requests that wait, {sentence}", "as in a purgatory")
+            for clause, sentence in {
+                "O1": "each is answered once",
+                "O4": "none that an append made ready is left to its max_wait",
+                "O5": "none stays in limbo",
+                "T1": "none expires before its max_wait or time-out",
+                "T2": "each expires by then",
+            }.items()
+        ),
     )
 }
 """Every clause that is judged from a wire trace, by id."""
