@@ -12,6 +12,7 @@ nor Java. Every way out has its status:
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -70,7 +71,8 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 EXTRAS: Final = {
-    "click": "spec", "numpy": "spec", "orjson": "spec", "pyarrow": "spec", "rich": "spec", "zstandard": "spec",
+    "click": "spec", "msgspec": "spec", "numpy": "spec", "orjson": "spec", "pyarrow": "spec", "rich": "spec",
+    "zstandard": "spec",
     "hypothesis": "pytest", "pytest": "pytest",
     "crosshair": "prove", "z3": "prove",
     "greenlet": "stress",
@@ -145,14 +147,20 @@ class LazyCommands(click.Group):
             where = "" if refused.filename is None else f"{refused.filename}: "
             click.echo(f"Error: {where}{refused.strerror or refused}", err=True)
             status = 2
-        except Exception:
-            traceback.print_exc()
-            click.echo(
-                "purgatorio: nobody expected this error, so it is ours. Please report it, with the lines above and the "
-                "command.",
-                err=True,
-            )
-            status = UNEXPECTED
+        except Exception as error:
+            # Spark's errors are none of the machine's: what its JVM was told of a full disk is in their text.
+            full = os.strerror(errno.ENOSPC)
+            if full in str(error):
+                click.echo(f"Error: {full}: Spark's tables, or its scratch folders", err=True)
+                status = 2
+            else:
+                traceback.print_exc()
+                click.echo(
+                    "purgatorio: nobody expected this error, so it is ours. Please report it, with the lines above and "
+                    "the command.",
+                    err=True,
+                )
+                status = UNEXPECTED
         sys.exit(status)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,15 +1,15 @@
-"""Gold: what people and programs read: verdicts, violations, runs, lateness, each a Parquet table."""
+"""Gold: what people and programs read: verdicts, violations, runs, lateness, broken lines, each a Parquet table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.columns import Fields
 
@@ -46,33 +46,33 @@ _LATENESS: Final[Fields] = [
     pa.field("max_ns", pa.int64()),
     pa.field("early", pa.int64()),
 ]
+_QUARANTINE: Final[Fields] = [
+    pa.field(name, pa.int64() if name == "line" else pa.string())
+    for name in ("file", "line", "field", "why", "hint", "text")
+]
 
 
-def write_gold(
-    lake: Lake, result: CheckResult, violations: DataFrame | None, late: Iterable[Lateness]
-) -> None:
-    """Write the gold tables. A rerun over the same traces gives the same rows.
-
-    `violations`: None if nothing was judged, and then there is no such table.
-    """
-    lake.write_arrow("gold/runs", pa.Table.from_pylist(_run_rows(result), schema=pa.schema(_RUNS)))
-    lake.write_arrow(
-        "gold/verdicts", pa.Table.from_pylist(_verdict_rows(result), schema=pa.schema(_VERDICTS))
-    )
+def write_gold(gold: Lake, judged: Judged, violations: DataFrame | None) -> None:
+    """Write the tables into a folder of their own. `violations`: None if nothing was judged; then there is none."""
     rows = [
         {
             "run": one.run, "low_ns": low, "high_ns": high, "tasks": count, "p50_ns": one.p50_ns,
             "p90_ns": one.p90_ns, "p99_ns": one.p99_ns, "max_ns": one.max_ns, "early": one.early,
         }
-        for one in late
+        for one in judged.lateness
         for low, high, count in one.bins
     ]  # fmt: skip
-    lake.write_arrow("gold/lateness", pa.Table.from_pylist(rows, schema=pa.schema(_LATENESS)))
-    if violations is None:
-        lake.remove("gold/violations")
-    else:
+    tables = {
+        "runs": (_run_rows(judged.result), _RUNS),
+        "verdicts": (_verdict_rows(judged.result), _VERDICTS),
+        "lateness": (rows, _LATENESS),
+        "quarantine": ([asdict(one) for one in judged.result.broken], _QUARANTINE),
+    }
+    for name, (held, fields) in tables.items():
+        gold.write_arrow(name, pa.Table.from_pylist(held, schema=pa.schema(fields)))
+    if violations is not None:
         ordered = violations.select(*VIOLATION_COLUMNS).orderBy("run_key", "clause", "cause", "subject")
-        lake.write("gold/violations", ordered.coalesce(1))
+        gold.write("violations", ordered.coalesce(1))
 
 
 def _run_rows(result: CheckResult) -> list[dict[str, object]]:

@@ -1,18 +1,17 @@
 """Files on whatever Hadoop's file systems reach (`hdfs://`, `s3a://`, `file:///`), through the JVM that Spark runs.
 
-Only what tables and typed traces need, with the words of `pathlib`. Bytes come over the gateway between Python and the
-JVM, so this is for footers and small tables; the events themselves are read and written by Spark.
+Only what a lake needs, with the words of `pathlib`. Bytes come over the gateway between Python and the JVM, so this is
+for manifests and small tables; traces and large tables are read and written by Spark.
 """
 
 from __future__ import annotations
 
-import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
 
 if TYPE_CHECKING:  # the process engine asks what a URI is, and must do without Spark
     from pyspark.sql import SparkSession
@@ -46,27 +45,9 @@ class HadoopPath:
         """The last part."""
         return self.uri.rstrip("/").rpartition("/")[2]
 
-    @property
-    def parent(self) -> HadoopPath:
-        """All but the last part."""
-        return HadoopPath(self.spark, self.uri.rstrip("/").rpartition("/")[0])
-
-    def with_name(self, name: str) -> HadoopPath:
-        """A place beside this one."""
-        return self.parent / name
-
     def exists(self) -> bool:
         """Whether there is a file or folder."""
         return bool(self._do("exists", self._path()))
-
-    def make_folder(self) -> None:
-        """Make the folder and those above it."""
-        self._do("mkdirs", self._path())
-
-    def rename(self, target: HadoopPath) -> None:
-        """Move to `target`, which must not be there. One step on HDFS; on an object store a copy, which is not."""
-        if not self._do("rename", self._path(), target._path()):
-            raise OSError(f"cannot rename {self} to {target}")
 
     def remove(self) -> None:
         """Remove it and what is in it; nothing happens if it is not there."""
@@ -95,69 +76,37 @@ class HadoopPath:
         """When a file was last written, by its file system's clock."""
         return int(self._do("getFileStatus", self._path()).getModificationTime())
 
-    def write_bytes(self, data: bytes) -> None:
-        """Write a small file anew."""
-        stream = self._do("create", self._path(), True)
-        stream.write(data)
-        stream.close()
+    def write_bytes(self, data: bytes, *, anew: bool = True) -> None:
+        """Write a small file, whole where the file system writes objects whole. Unless `anew` it must not be there."""
+        stream = self._do("create", self._path(), anew)
+        with self._told():
+            stream.write(data)
+            stream.close()
 
-    def open(self) -> pa.NativeFile:
-        """For reading parts of it."""
-        return pa.PythonFile(_HadoopFile(self, self._do("open", self._path()), self.size_bytes()), mode="r")
+    def read_bytes(self) -> bytes:
+        """What is in a small file."""
+        stream = self._do("open", self._path())
+        with self._told():
+            data = bytes(_jvm(self.spark).org.apache.commons.io.IOUtils.toByteArray(stream))
+            stream.close()
+        return data
 
     def _path(self) -> _Java:
         return _jvm(self.spark).org.apache.hadoop.fs.Path(self.uri)
 
     def _do(self, method: str, *arguments: object) -> _Java:
+        with self._told():
+            system = self._path().getFileSystem(_jsc(self.spark).hadoopConfiguration())
+            return getattr(system, method)(*arguments)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
         from py4j.protocol import Py4JJavaError
 
         try:
-            system = self._path().getFileSystem(_configuration(self.spark))
-            return getattr(system, method)(*arguments)
+            yield
         except Py4JJavaError as refused:
             raise OSError(f"{self}: {refused.java_exception.getMessage()}") from None
-
-
-class _HadoopFile(io.RawIOBase):
-    """The bytes of a file, by position. Each read is one call over the gateway."""
-
-    def __init__(self, path: HadoopPath, stream: _Java, size_bytes: int) -> None:
-        super().__init__()
-        self._path, self._stream, self._size, self._at = path, stream, size_bytes, 0
-        self._read_some = _jvm(path.spark).org.apache.commons.io.IOUtils.toByteArray
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._size - self._at)
-        wanted = left if size < 0 else min(size, left)
-        if not wanted:
-            return b""
-        from py4j.protocol import Py4JJavaError
-
-        try:
-            self._stream.seek(self._at)
-            data = bytes(self._read_some(self._stream, wanted))
-        except Py4JJavaError as refused:
-            raise OSError(f"{self._path}: {refused.java_exception.getMessage()}") from None
-        self._at += len(data)
-        return data
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-        super().close()
 
 
 def hadoop_path(spark: SparkSession, uri: str) -> HadoopPath:
@@ -179,5 +128,5 @@ def _jvm(spark: SparkSession) -> _Java:
     return spark.sparkContext._jvm
 
 
-def _configuration(spark: SparkSession) -> _Java:
-    return spark.sparkContext._jsc.hadoopConfiguration()
+def _jsc(spark: SparkSession) -> _Java:
+    return spark.sparkContext._jsc

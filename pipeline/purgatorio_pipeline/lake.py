@@ -1,100 +1,135 @@
-"""Tables on disk or on one of Hadoop's file systems: written whole or not at all, and the same again on a rerun.
+"""State on disk, one idea for checks, watches and campaigns: files under names that are used once, and a small manifest
+that says which of them count.
 
-A table is a folder of Parquet files. It is written beside its final place and renamed, so a killed run leaves the old
-table or none, never half a one; what a kill leaves behind is swept by the next run. On an object store a rename is a
-copy: there a killed run can leave half a table under its final name.
+A manifest has a number, and the last one that is there is the state: writing it is the commit. So a killed writer
+leaves the state before it, and besides it files that no manifest names, which the next one removes. No folder is
+renamed and nothing that a manifest names is changed, so an object store, which writes single objects whole, does as
+well as a disk.
 
-A folder is a lake by a mark in it. One that is not empty and has no mark is somebody else's, and is not touched; nor is
-one that another process works in.
+A folder is ours by a mark in it that says what keeps its state there. One that is not empty and has no mark is somebody
+else's, and is not touched; nor is one that another process works in.
 """
 
 from __future__ import annotations
 
 import errno
+import re
+import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place, address
 from purgatorio_pipeline.whole_file import write_whole
 
 if TYPE_CHECKING:  # a check that finds all its files judged must do without Spark
     from pyspark.sql import DataFrame, SparkSession
 
-_STAGED: Final = ".staged-"
-_OLD: Final = ".old-"
-_MARK: Final = "_purgatorio"
+T = TypeVar("T")
+
+MARK: Final = "_purgatorio"
 """Spark passes over a name that begins so."""
+_MANIFESTS: Final = "manifest"
+_OURS: Final = re.compile(r"(\.?)((\d{9})(-[0-9a-f]{8})?)(\.json(\..+)?)?")
+"""A name that is used once, or what a killed writer left of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """The tables under one folder: `bronze/...`, `silver/...`, `gold/...`."""
+    """The state under one folder."""
 
     root: Place
 
-    def path(self, table: str) -> Place:
-        """Where a table lies."""
-        return self.root / table
+    def path(self, name: str) -> Place:
+        """Where something lies."""
+        return self.root / name
+
+    def below(self, folder: str) -> Lake:
+        """The same of a folder in it."""
+        return replace(self, root=self.path(folder))
 
     @contextmanager
-    def owned(self) -> Iterator[None]:
-        """Work in the folder, alone. Raises OSError, before anything in it is touched, where it is not a lake's and not
-        empty, and where another process of this machine works in it (on Hadoop's file systems that is not noticed)."""
-        if not self.path(_MARK).exists() and self.names("."):
+    def owned(self, kind: str) -> Iterator[None]:
+        """Work in the folder, alone; `kind` is what keeps its state there. Raises OSError, before anything is touched,
+        where the folder is not empty and not ours, or of another kind, and where another process of this machine works
+        in it (on Hadoop's file systems the second is refused when it commits)."""
+        held = self.read_bytes(MARK)
+        whose = "a purgatorio lake" if held is None else f"`purgatorio {kind}`"
+        if (held is None and self.names(".")) or (held and held != kind.encode()):
             raise OSError(
                 errno.ENOTEMPTY,
-                "holds files that are not of a purgatorio lake, and would be in danger; name an empty folder",
+                f"holds files that are not of {whose}, and would be in danger; name an empty folder",
                 str(self.root),
             )
         if isinstance(self.root, HadoopPath):
-            self.write_text(_MARK, "")
+            self.write_bytes(MARK, kind.encode())
             yield
             return
         import fcntl  # where there is none, lakes are read and not written
 
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / _MARK).open("a") as mark:
+        with (self.root / MARK).open("a") as mark:
             try:
                 fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise OSError(
                     errno.EBUSY, "another purgatorio works in this folder; wait for its end", str(self.root)
                 ) from None
+            if not held:
+                mark.write(kind)
+                mark.flush()
             yield
 
-    def sweep(self) -> None:
-        """Remove what a killed run left beside the tables."""
-        for prefix in (_STAGED, _OLD):
-            if isinstance(self.root, HadoopPath):
-                for left in (self.root / "*" / f"{prefix}*").matches():
-                    left.remove()
-            else:
-                for left_here in self.root.glob(f"*/{prefix}*"):
-                    _remove(left_here)
+    def manifests(self) -> list[int]:
+        """The numbers of the manifests that are there, from the first."""
+        found = (_OURS.fullmatch(name) for name in self.names(_MANIFESTS))
+        return sorted(int(one[3]) for one in found if one and not one[1])
 
-    def write(self, table: str, frame: DataFrame, *partitions: str) -> Place:
-        """Write a Spark table."""
-        staged = self._staged(table)
+    def manifest(self, number: int, kind: type[T]) -> T:
+        """The manifest of this number. Raises `Unreadable`."""
+        return decoded(self.read_bytes(_manifest(number)) or b"", kind)
+
+    def commit(self, number: int, manifest: object) -> None:
+        """Write the manifest of this number: the commit. Raises OSError; then the state is the one before."""
+        place = self.path(_manifest(number))
+        if isinstance(place, HadoopPath):
+            place.write_bytes(encoded(manifest), anew=False)
+        else:
+            write_whole(place, encoded(manifest))
+
+    def forget_but(self, *numbers: int) -> None:
+        """Remove all manifests but these, from which nobody will begin, and halves of any."""
+        self.sweep(_MANIFESTS, {f"{number:09d}" for number in numbers})
+
+    def unused(self, number: int) -> str:
+        """A name for what the manifest of this number may name, which nobody used before."""
+        return f"{number:09d}-{secrets.token_hex(4)}"
+
+    def sweep(self, folder: str, kept: Collection[str]) -> None:
+        """Remove from a folder what has a name of ours that is not `kept`; what else lies there is the user's."""
+        for name in self.names(folder):
+            ours = _OURS.fullmatch(name)
+            if ours and (ours[1] or ours[2] not in kept):
+                self.remove(f"{folder}/{name}")
+
+    def write(self, table: str, frame: DataFrame, *partitions: str) -> None:
+        """Write a Spark table; what a killed run left under its name goes."""
         context = frame.sparkSession.sparkContext
         context.setJobDescription(table)
-        frame.write.partitionBy(*partitions).parquet(address(staged))
+        frame.write.mode("overwrite").partitionBy(*partitions).parquet(address(self.path(table)))
         context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]  # null takes it back
-        return self._commit(table, staged)
 
-    def write_arrow(self, table: str, rows: pa.Table) -> Place:
+    def write_arrow(self, table: str, rows: pa.Table) -> None:
         """Write a small table from the driver."""
-        staged = self._staged(table)
-        _make_folder(staged)
         sink = pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd")
-        (staged / "part-0.parquet").write_bytes(sink.getvalue().to_pybytes())
-        return self._commit(table, staged)
+        self.write_bytes(f"{table}/part-0.parquet", sink.getvalue().to_pybytes())
 
     def read(self, spark: SparkSession, table: str) -> DataFrame:
         """A table as a DataFrame."""
@@ -102,29 +137,25 @@ class Lake:
 
     def remove(self, name: str) -> None:
         """Remove a table, a file or a folder; nothing happens if it is not there."""
-        _remove(self.path(name))
-
-    def write_text(self, name: str, text: str) -> None:
-        """Write a small file, whole or not at all."""
         place = self.path(name)
         if isinstance(place, HadoopPath):
-            staged = place.with_name(_STAGED + place.name)
-            _make_folder(place.parent)
-            staged.write_bytes(text.encode())
             place.remove()
-            staged.rename(place)
+        elif place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)
         else:
-            write_whole(place, text)
+            place.unlink(missing_ok=True)
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a file that no manifest names yet."""
+        place = self.path(name)
+        if not isinstance(place, HadoopPath):
+            place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
 
     def read_bytes(self, name: str) -> bytes | None:
         """A small file, or None if it is not there."""
         place = self.path(name)
-        if not place.exists():
-            return None
-        if isinstance(place, HadoopPath):
-            with place.open() as file:
-                return bytes(file.read())
-        return place.read_bytes()
+        return place.read_bytes() if place.exists() else None
 
     def names(self, folder: str) -> list[str]:
         """The names of what is in a folder, sorted; none if it is not there."""
@@ -133,43 +164,6 @@ class Lake:
             return sorted(one.name for one in (place / "*").matches())
         return sorted(one.name for one in place.glob("*"))
 
-    def _staged(self, table: str) -> Place:
-        place = self.path(table)
-        _make_folder(place.parent)
-        staged = place.with_name(_STAGED + place.name)
-        _remove(staged)
-        return staged
 
-    def _commit(self, table: str, staged: Place) -> Place:
-        place = self.path(table)
-        old = place.with_name(_OLD + place.name)
-        _remove(old)
-        if place.exists():
-            _rename(place, old)
-        _rename(staged, place)
-        _remove(old)
-        return place
-
-
-def _make_folder(place: Place) -> None:
-    if isinstance(place, HadoopPath):
-        place.make_folder()
-    else:
-        place.mkdir(parents=True, exist_ok=True)
-
-
-def _remove(place: Place) -> None:
-    if isinstance(place, HadoopPath):
-        place.remove()
-    elif place.is_dir():
-        shutil.rmtree(place, ignore_errors=True)
-    else:
-        place.unlink(missing_ok=True)
-
-
-def _rename(place: Place, target: Place) -> None:
-    if isinstance(place, HadoopPath):
-        assert isinstance(target, HadoopPath)  # both lie under one root
-        place.rename(target)
-    else:
-        place.rename(str(target))
+def _manifest(number: int) -> str:
+    return f"{_MANIFESTS}/{number:09d}.json"

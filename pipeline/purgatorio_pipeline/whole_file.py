@@ -7,23 +7,24 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 in place of whatever is at `path`; folders are made. A killed writer leaves the old file.
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write it, text as UTF-8, in place of whatever is at `path`; folders are made. A killed writer leaves the old one.
 
     What is there and is neither file nor folder (a terminal, a pipe) is written to instead. Raises OSError.
     """
+    data = text.encode() if isinstance(text, str) else text
     if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=False)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as refused:
         # The user named the file, not the one that is written beside it.
         raise OSError(refused.errno, refused.strerror, str(path)) from None
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
             out.flush()
             os.fsync(out.fileno())
         Path(name).chmod(0o644)

@@ -66,6 +66,7 @@ def stand_in(spark: SparkSession, folder: Path) -> DataFrame:
 
 def main(folder: Path, out: Path) -> None:
     """Watch the folder to its end and print the runs."""
+    from purgatorio_pipeline.lake import Lake
     from purgatorio_pipeline.session import start_session
     from purgatorio_pipeline.watch.batch import Watcher
     from purgatorio_pipeline.watch.messages import messages_arrived
@@ -75,7 +76,7 @@ def main(folder: Path, out: Path) -> None:
     spark = start_session("local[2]", quick=True, memory="1g")
     watcher = Watcher(spark, out, lambda news: None, arrived=messages_arrived, allow_idle=True)
     start_stream(stand_in(spark, folder), watcher).awaitTermination()
-    print(json.dumps(list(load_before(out / "state", sys.maxsize).all_runs())))
+    print(json.dumps(list(load_before(Lake(out)).all_runs())))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ and everything that a check leaves for people, as values that can be compared.""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,7 @@ import pyarrow.parquet as pq
 from broken_cases import CASES
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place
-from purgatorio_pipeline.incremental.batch import write_quarantine
-from purgatorio_pipeline.incremental.check import Held, check_lake
+from purgatorio_pipeline.incremental.check import Held, Manifest, check_lake
 from purgatorio_pipeline.incremental.kept import Kept, kept_of
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
@@ -31,17 +31,23 @@ class Killed(BaseException):
     """The process ended here: nothing that handles errors hears of it."""
 
 
+def disk_full(what: str) -> OSError:
+    """The stand-in for a disk that is full from now on."""
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), what)
+
+
 @dataclass
 class Killer:
-    """Counts the steps of a check, and ends it before the one with number `at`."""
+    """Counts the steps of a check, and ends it before the one with number `at`: by a kill, or by a full disk."""
 
     at: int = -1
     done: list[str] = field(default_factory=list)
+    end: Callable[[str], BaseException] = Killed
 
     def step(self, what: str) -> None:
         """One more."""
         if len(self.done) == self.at:
-            raise Killed(what)
+            raise self.end(what)
         self.done.append(what)
 
 
@@ -55,16 +61,17 @@ class KilledLake(Lake):
         super().remove(name)
         self.killer.step(f"remove {name}")
 
-    def write_text(self, name: str, text: str) -> None:
+    def write_bytes(self, name: str, data: bytes) -> None:
         self.killer.step(f"before write {name}")
-        super().write_text(name, text)
+        super().write_bytes(name, data[: len(data) // 2])
+        self.killer.step(f"half of {name}")
+        super().write_bytes(name, data)
         self.killer.step(f"write {name}")
 
-    def write_arrow(self, table: str, rows: pa.Table) -> Place:
-        self.killer.step(f"before table {table}")
-        place = super().write_arrow(table, rows)
-        self.killer.step(f"table {table}")
-        return place
+    def commit(self, number: int, manifest: object) -> None:
+        self.killer.step(f"before commit {number}")
+        super().commit(number, manifest)
+        self.killer.step(f"commit {number}")
 
 
 @dataclass
@@ -86,14 +93,12 @@ class ProcessReader:
             self.killer.step(f"read {place.name}")
         self.meanwhile()
         self.killer.step("judged")
-        lake.write_arrow("silver/found", pa.table({"run_key": list(range(len(kept)))}))
-        self.killer.step("table silver/found")
+        lake.write_arrow("found", pa.table({"run_key": list(range(len(kept)))}))
         return kept
 
-    def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
         self.published += 1
-        write_gold(lake, judged.result, None, judged.lateness)
-        write_quarantine(lake, judged.result.broken)
+        write_gold(gold, judged, None)
 
 
 def check(folder: Path, paths: Sequence[Path], checker: str = CHECKER) -> tuple[Judged, list[str]]:
@@ -105,7 +110,8 @@ def check(folder: Path, paths: Sequence[Path], checker: str = CHECKER) -> tuple[
 def all_of(judged: Judged, lake: Path, page: Path) -> dict[str, object]:
     """All that a check leaves: values, the page, the tables."""
     write_report(judged.result, judged.examples, judged.lateness, page, judged.gauges)
-    tables = ("gold/runs", "gold/verdicts", "gold/lateness", "gold/violations", "bronze/quarantine")
+    gold = gold_of(lake)
+    tables = ("runs", "verdicts", "lateness", "violations", "quarantine")
     return {
         "json": judged.result.as_json(),
         "result": judged.result,
@@ -115,11 +121,17 @@ def all_of(judged: Judged, lake: Path, page: Path) -> dict[str, object]:
         "gauges": judged.gauges,
         "page": page.read_text(),
         **{
-            name: sorted(map(repr, pq.read_table(lake / name).to_pylist()))
+            f"gold/{name}": sorted(map(repr, pq.read_table(gold / name).to_pylist()))
             for name in tables
-            if (lake / name).exists()
+            if (gold / name).exists()
         },
     }
+
+
+def gold_of(lake: Path) -> Path:
+    """The folder of the gold tables, as the manifest names it."""
+    held = Lake(lake)
+    return lake / "gold" / held.manifest(held.manifests()[-1], Manifest).gold
 
 
 def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from purgatorio_pipeline.documents import decoded
+from purgatorio_pipeline.results.kills import KillMatrix
+from purgatorio_pipeline.results.outcomes import ScenarioOutcomes
+from purgatorio_pipeline.results.printed import Explore, Mutant, Mutants, Printed, Stress
 
 AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant 11"
 
@@ -42,16 +48,20 @@ def raced(
 def explored(name: str = "two-events/locked", verdict: str = "UNKNOWN", **more: Any) -> dict[str, Any]:
     """A scenario under the explorer."""
     return {
-        "kind": "explore",
         "scenario": name, "verdict": verdict, "strategy": "random", "schedules": 50, "bound": "a sample",
         "limit": "50 schedules", "unreached": ["a mark"], "outcomes": [outcome("completed", 50, "acceptable")],
         "violations": [], **more,
     }  # fmt: skip
 
 
+def explore_of(*scenarios: dict[str, Any], verdict: str = "UNKNOWN", **more: Any) -> dict[str, Any]:
+    """A run of the explorer."""
+    return {"kind": "explore", "verdict": verdict, "scenarios": list(scenarios), **more}
+
+
 def kill(by: str = "", seconds: float = 0.5, **more: Any) -> dict[str, Any]:
     """What a layer said; by nothing, it found nothing."""
-    return {"killed": bool(by), "clause": by, "seconds": seconds, **more}
+    return {"killed": bool(by), "by": by, "seconds": seconds, **more}
 
 
 def bug(number: int, **layers: dict[str, Any]) -> dict[str, Any]:
@@ -71,3 +81,23 @@ def mutants_of(*rows: dict[str, Any]) -> dict[str, Any]:
         "equivalent": ["offer a bucket twice"],
         "not_applicable": [{"number": 43, "name": "no-counter", "reason": "there is no counter"}],
     }
+
+
+def read_back(shape: object) -> Printed:
+    """As `report` reads it."""
+    found: Printed = decoded(json.dumps(shape), Printed)  # type: ignore[arg-type]  # a union is no type to mypy
+    return found
+
+
+def outcomes_of(shape: object) -> list[ScenarioOutcomes]:
+    """Of threads or of the explorer."""
+    found = read_back(shape)
+    assert isinstance(found, Stress | Explore)
+    return found.outcomes()
+
+
+def matrix_of(shape: object) -> KillMatrix:
+    """Of all mutants or of one."""
+    found = read_back(shape)
+    assert isinstance(found, Mutant | Mutants)
+    return found.matrix()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -12,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
-from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_from, outcome_of
+from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
 from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
+from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.gather import gather
+from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import Verdict
 
@@ -32,7 +36,12 @@ if seed == 3:
 if seed == 5:
     os.kill(os.getpid(), signal.SIGSEGV)
 broken = [{"clause": "O4", "token": "s/d/0/1x2-T", "preemptions": 1, "steps": 3, "seen": "lost"}]
-found = {"verdict": "VIOLATED" if seed == 4 else "UNKNOWN", "schedules": 10, "violations": broken * (seed == 4)}
+verdict = "VIOLATED" if seed == 4 else "UNKNOWN"
+line = {"outcome": "lost", "count": 1, "grade": "forbidden", "clause": "O4"}
+line["again"] = "purgatorio explore --replay s/d/0/1x2-T"
+one = {"scenario": "s/d", "verdict": verdict, "strategy": "random", "schedules": 10, "mutant": 0}
+one |= {"violations": broken * (seed == 4), "outcomes": [line] * (seed == 4)}
+found = {"kind": "explore", "verdict": verdict, "schedules": 10, "scenarios": [one]}
 if seed != 3:
     print(json.dumps(found))
 sys.exit(1 if seed == 4 else 3)
@@ -46,6 +55,8 @@ def job(seed: int) -> Job:
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
     """A runner whose program does something else for each seed."""
+    with Lake(tmp_path / "out").owned("campaign"):
+        pass
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     return Runner(tmp_path / "out", 600.0, program=(sys.executable, str(program), str(tmp_path / "started")))
@@ -140,7 +151,9 @@ def test_the_plan_takes_a_seed_only_where_it_matters() -> None:
 def test_a_row_is_read_back_as_it_was() -> None:
     printed = json.dumps(
         {
+            "kind": "stress",
             "verdict": "VIOLATED",
+            "mutant": 11,
             "scenarios": [
                 {
                     "name": "two-events/locked",
@@ -155,12 +168,10 @@ def test_a_row_is_read_back_as_it_was() -> None:
     )
     stress = Job("stress", "two-events/locked", "", 7, 50, mutant=11)
     outcome = outcome_of(stress, printed.encode(), b"", 1, 0.5)
-    assert outcome_from(json.loads(json.dumps(outcome.row))) == outcome
+    assert decoded(encoded(outcome), Outcome) == outcome
     (table,) = outcome.tables
     assert (table.name, table.forbidden, table.runs, table.overlapped) == ("two-events/locked", 3, 50, 20)
     assert (table.mutant, table.lines[0].clause) == (11, "O1")
-    before_tables = {name: value for name, value in outcome.row.items() if name != "tables"}
-    assert outcome_from(json.loads(json.dumps(before_tables))) == replace(outcome, tables=())
     assert (
         outcome.broken[0].repeat
         == "purgatorio stress --scenario two-events/locked --rounds 50 --seed 7 --mutant 11"
@@ -170,7 +181,7 @@ def test_a_row_is_read_back_as_it_was() -> None:
 
 def test_a_verdict_that_its_status_denies_is_a_failure() -> None:
     """It says PASS and ends with 1: nobody knows which is true."""
-    printed = b'{"verdict": "PASS", "schedules": 3, "violations": []}'
+    printed = b'{"kind": "explore", "verdict": "PASS", "schedules": 3, "scenarios": []}'
     outcome = outcome_of(job(0), printed, b"", 1, 0.5)
     assert (outcome.verdict, outcome.failure) == (Verdict.UNKNOWN, "it said PASS and ended with status 1")
     assert outcome_of(job(0), printed, b"", 0, 0.5).verdict is Verdict.PASS
@@ -204,27 +215,37 @@ class Killed(BaseException):
     """As kill -9 would end it: nothing tidies up."""
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+class Disk:
+    """Where a campaign writes: before or after the file with this number it is killed, or the disk is full."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, step: int, after: bool, end: BaseException) -> None:
+        self.step, self.after, self.end = step, after, end
+        self.writes: list[str] = []
+        for module in ("purgatorio_pipeline.campaign.run", "purgatorio_pipeline.lake"):
+            patch.setattr(f"{module}.write_whole", self.write)
+
+    def write(self, path: Path, data: bytes) -> None:
+        self.writes.append(path.name)
+        now = len(self.writes) == self.step + 1
+        if not now or self.after:
+            write_whole(path, data)
+        if now:
+            raise self.end
+
+
+@pytest.mark.parametrize("how", ["killed before", "killed after", "disk full"])
 @pytest.mark.parametrize("step", range(4))
-def test_killed_at_any_step_nothing_is_lost(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch, step: int, after: bool
+def test_ended_at_any_step_nothing_is_lost(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, step: int, how: str
 ) -> None:
-    """Before or after each file that it commits; started again, it comes to what it would have come to."""
-    writes: list[Path] = []
-
-    def write(path: Path, text: str) -> None:
-        writes.append(path)
-        if len(writes) == step + 1:
-            if after:
-                write_whole(path, text)
-            raise Killed
-        write_whole(path, text)
-
+    """Before or after each file that it commits, or at it; started again, it comes to what it would have come to."""
     jobs = [job(0), job(4)]
+    end = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if how == "disk full" else Killed()
     with monkeypatch.context() as patched:
-        patched.setattr("purgatorio_pipeline.campaign.run.write_whole", write)
-        with pytest.raises(Killed):
+        disk = Disk(patched, step, how == "killed after", end)
+        with pytest.raises(type(end)):
             run_campaign(jobs, runner, budget=Budget(), tell=lambda one: None)
+    assert len(disk.writes) == step + 1
     kept = {place: place.read_bytes() for place in (runner.out / "verdicts").glob("*.json")}
     again = run_campaign(jobs, replace(runner), budget=Budget(), tell=lambda one: None)
     assert [one.verdict for one in again.outcomes] == [Verdict.UNKNOWN, Verdict.VIOLATED]
@@ -258,7 +279,7 @@ def test_a_full_disk_and_the_folder_of_somebody_else(tmp_path: Path) -> None:
     full = campaign(tmp_path / "full", 0)
     assert (full.returncode, full.stdout) == (2, "")
     assert "File too large" in full.stderr
-    assert [place.name for place in (tmp_path / "full").iterdir()] == ["_purgatorio"]
+    assert not any(place.stat().st_size for place in (tmp_path / "full").rglob("*") if place.is_file())
     theirs = tmp_path / "theirs"
     (theirs / "verdicts").mkdir(parents=True)
     (theirs / "verdicts" / "mine.json").write_text("{}")

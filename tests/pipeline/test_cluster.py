@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.lake_reader import gold_of
 from pipeline.standalone import SPARK_HOME, bare_python, cluster, worker_arguments
 from purgatorio_pipeline.shipping import PACKAGES, write_submission
 from purgatorio_stress.java_home import JavaNotFound, find_java
@@ -137,6 +138,6 @@ def test_the_same_answers_from_a_cluster(tmp_path: Path, bare: Path) -> None:
         ]  # fmt: skip
         submitted = run(submit, environ | {"PYSPARK_DRIVER_PYTHON": str(bare)}, VIOLATED)
         assert verdicts(submitted) == expected
-    assert (tmp_path / "lake" / "gold" / "verdicts").is_dir()
+    assert (gold_of(tmp_path / "lake") / "verdicts").is_dir()
     # A driver that had quietly gone local would have left no application on the workers.
     assert [len(list(tmp_path.glob(f"worker-{at}/app-*"))) for at in range(2)] == [4, 4]

@@ -74,7 +74,7 @@ def test_spark_says_what_the_process_engine_says(
     assert {Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.PASS} <= verdicts, "the traces must not be all alike"
     kept = judge_batch(spark, traces, Lake(tmp_path), full=full)
     assert_same(result_of(kept), by_process)
-    rows = pq.read_table(tmp_path / "gold" / "violations").select(["run_key", "clause"]).to_pylist()
+    rows = pq.read_table(tmp_path / "violations").select(["run_key", "clause"]).to_pylist()
     told = Counter((row["run_key"], row["clause"]) for row in rows)
     assert told == Counter(
         {

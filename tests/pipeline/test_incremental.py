@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -24,14 +25,17 @@ from pipeline.lake_reader import (
     ProcessReader,
     all_of,
     check,
+    disk_full,
+    gold_of,
     put_back,
     run,
     same_as_at_once,
     some_of_all,
 )
+from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of
-from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dump, load
+from purgatorio_pipeline.incremental.kept import Kept, assemble
 from purgatorio_pipeline.judging import FileCounts
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict
@@ -165,13 +169,13 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
         check(tmp_path / "lake", paths)
 
 
-@pytest.mark.parametrize("damaged", ["known/*.json", "batches/*/kept.json"])
-@pytest.mark.parametrize("text", ["", "[", "{}", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
+@pytest.mark.parametrize("damaged", ["manifest/*.json", "batches/*/kept.json"])
+@pytest.mark.parametrize("text", ["", "[", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
 def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str, text: str) -> None:
     """A list or what was kept of a batch: damaged, the files are read again; the user's own files stay."""
     paths = [run(tmp_path, f"{name}.jsonl") for name in "ab"]
     lake = tmp_path / "lake"
-    for own in (lake / "batches" / "mine", lake / "known" / "mine.json"):
+    for own in (lake / "batches" / "mine", lake / "manifest" / "mine.json"):
         own.parent.mkdir(parents=True, exist_ok=True)
         own.write_text("kept")
     check(lake, paths)
@@ -182,19 +186,19 @@ def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str,
     same_as_at_once(judged, lake, paths, tmp_path)
     assert check(lake, paths)[1] == []
     assert (lake / "batches" / "mine").exists()
-    assert (lake / "known" / "mine.json").exists()
+    assert (lake / "manifest" / "mine.json").exists()
 
 
 def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     """Everything, of every kind of file; text that is something else is told."""
     paths = some_of_all(tmp_path / "traces")
     held = ProcessReader().judge(paths, Lake(tmp_path / "lake"))
-    assert load(dump(held).encode()) == held
+    assert decoded(encoded(held), list[Kept]) == held
     assert any(one.late for one in held)
     assert any(one.gauges for one in held)
     assert any(one.examples for one in held)
     with pytest.raises(Unreadable):
-        load(dump(held).encode().replace(b'"occasions"', b'"chances"'))
+        decoded(encoded(held).replace(b'"verdict"', b'"judgement"'), list[Kept])
 
 
 def test_an_order_of_its_own(tmp_path: Path) -> None:
@@ -210,38 +214,47 @@ def test_an_order_of_its_own(tmp_path: Path) -> None:
 
 
 class LateLake(KilledLake):
-    """A wrong order: what is kept of a batch is written after the list that names it."""
+    """A wrong order: what is kept of a batch is written after the manifest that names it."""
 
-    held: ClassVar[list[tuple[str, str]]] = []
+    held: ClassVar[list[tuple[KilledLake, bytes]]] = []
 
-    def write_text(self, name: str, text: str) -> None:
-        if name.endswith("kept.json"):
-            self.held.append((name, text))
-            return
-        super().write_text(name, text)
+    def write_bytes(self, name: str, data: bytes) -> None:
+        if name == "kept.json":
+            self.held.append((self, data))
+        else:
+            super().write_bytes(name, data)
+
+    def commit(self, number: int, manifest: object) -> None:
+        super().commit(number, manifest)
         while self.held:
-            super().write_text(*self.held.pop())
+            lake, data = self.held.pop()
+            KilledLake.write_bytes(lake, "kept.json", data)
 
 
-class MarkedLake(KilledLake):
-    """Forgets to take the mark from tables that it is going to write."""
+class OneGold(KilledLake):
+    """Writes the gold tables of every check into one folder."""
 
-    def remove(self, name: str) -> None:
-        if not name.endswith("_of"):
-            super().remove(name)
+    def below(self, folder: str) -> Lake:
+        assert isinstance(self.root, Path)
+        return super().below(f"gold/{gold_of(self.root).name}" if folder.startswith("gold/") else folder)
 
 
-def killed_at_each_step(kind: type[KilledLake], known: Path, during: list[Path]) -> Iterator[Path]:
-    """Copies of the lake `known`, over each of which a check was killed: before its first step, its second, ..."""
+End = Callable[[str], BaseException]
+
+
+def killed_at_each_step(
+    kind: type[KilledLake], known: Path, during: list[Path], end: End = Killed
+) -> Iterator[Path]:
+    """Copies of the lake `known`, over each of which a check ended: before its first step, its second, ..."""
     at = 0
     while True:
         lake = known.with_name(f"killed-{at}")
         shutil.copytree(known, lake)
-        kind.killer = Killer(at)
+        kind.killer = Killer(at, end=end)
         LateLake.held.clear()
         try:
             check_lake(kind(lake), during, ProcessReader(kind.killer), CHECKER)
-        except Killed:
+        except (Killed, OSError):
             yield lake
         else:
             break
@@ -249,7 +262,7 @@ def killed_at_each_step(kind: type[KilledLake], known: Path, during: list[Path])
     assert at > 10
 
 
-def nothing_is_lost(kind: type[KilledLake], tmp_path: Path) -> None:
+def nothing_is_lost(kind: type[KilledLake], tmp_path: Path, end: End = Killed) -> None:
     """One file is new, one changed, one gone. Whenever the check is killed: what was committed is not read again, what
     was not is, and then all is as if nothing had happened."""
     before = [run(tmp_path, f"{name}.jsonl", broken=name in "bc") for name in "abc"]
@@ -258,21 +271,23 @@ def nothing_is_lost(kind: type[KilledLake], tmp_path: Path) -> None:
     run(tmp_path, "b.jsonl")
     during = [*before[:2], run(tmp_path, "d.jsonl", broken=True)]
     seen = set()
-    for lake in killed_at_each_step(kind, known, during):
-        committed = (lake / "known" / "000000002.json").exists()
+    for lake in killed_at_each_step(kind, known, during, end):
+        committed = Lake(lake).manifests()[-1] > 2
         seen.add(committed)
         judged, read = check(lake, during)
         assert read == ([] if committed else ["b.jsonl", "d.jsonl"]), lake.name
         same_as_at_once(judged, lake, during, tmp_path)
         assert check(lake, during)[1] == []
-        assert len(list((lake / "known").iterdir())) == 1
+        assert len(list((lake / "manifest").iterdir())) == 1
+        assert len(list((lake / "gold").iterdir())) == 1
         assert len(list((lake / "batches").iterdir())) == 2
     assert seen == {False, True}
 
 
-def test_a_killed_check_loses_nothing(tmp_path: Path) -> None:
-    """Before and after every change of the lake."""
-    nothing_is_lost(KilledLake, tmp_path)
+@pytest.mark.parametrize("end", [Killed, disk_full])
+def test_a_check_that_is_ended_loses_nothing(tmp_path: Path, end: End) -> None:
+    """Before, inside and after every change of the lake."""
+    nothing_is_lost(KilledLake, tmp_path, end)
 
 
 def test_a_list_that_is_written_too_early_is_found(tmp_path: Path) -> None:
@@ -296,10 +311,10 @@ def test_gold_is_never_of_two_checks(tmp_path: Path) -> None:
     gold_is_of_one_check(KilledLake, tmp_path)
 
 
-def test_a_mark_that_stays_is_found(tmp_path: Path) -> None:
+def test_a_name_that_is_used_twice_is_found(tmp_path: Path) -> None:
     """The twin: gold is half of one check and half of the other, and taken for whole."""
-    with pytest.raises(AssertionError, match="gold/"):
-        gold_is_of_one_check(MarkedLake, tmp_path)
+    with pytest.raises((AssertionError, pa.ArrowInvalid), match="gold/"):
+        gold_is_of_one_check(OneGold, tmp_path)
 
 
 def test_half_a_list_is_none(tmp_path: Path) -> None:
@@ -307,13 +322,18 @@ def test_half_a_list_is_none(tmp_path: Path) -> None:
     paths = [run(tmp_path, "a.jsonl")]
     lake = tmp_path / "lake"
     check(lake, paths)
-    half = lake / "known" / ".000000002.json.x1"
+    half = lake / "manifest" / ".000000002.json.x1"
     half.write_text("{")
-    unnamed = lake / "batches" / "000000007" / "silver" / "events"
+    torn = lake / "manifest" / "000000003.json"
+    torn.write_text('{"checker": "th')
+    unnamed = lake / "batches" / "000000007-00000000" / "events"
     unnamed.mkdir(parents=True)
     assert check(lake, paths)[1] == []
     assert not half.exists()
     assert not unnamed.exists()
+    run(tmp_path, "b.jsonl")
+    assert check(lake, [*paths, tmp_path / "b.jsonl"])[1] == ["b.jsonl"]
+    assert not torn.exists()
 
 
 def test_states(tmp_path: Path) -> None:
@@ -340,7 +360,7 @@ def test_what_a_bench_of_this_must_show() -> None:
 def test_an_empty_check_is_whole() -> None:
     """Of nothing comes nothing, and no limit is in its way."""
     assert assemble([]).result.runs == ()
-    assert load(dump([]).encode()) == list[Kept]()
+    assert decoded(encoded([]), list[Kept]) == list[Kept]()
 
 
 def test_gold_knows_what_was_idle(tmp_path: Path) -> None:
@@ -352,7 +372,7 @@ def test_gold_knows_what_was_idle(tmp_path: Path) -> None:
         judged = check_lake(Lake(tmp_path / "lake"), paths, reader, CHECKER, allow_idle=idle)
         assert len(reader.read) == (idle not in said and idle)
         assert reader.published == 1
-        (row,) = pq.read_table(tmp_path / "lake" / "gold" / "runs").to_pylist()
+        (row,) = pq.read_table(gold_of(tmp_path / "lake") / "runs").to_pylist()
         said[idle] = row["verdict"]
         assert judged.result.verdict == row["verdict"]
     assert said == {True: "PASS", False: "UNKNOWN"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,7 +17,7 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession
 
 from figures import FIGURES, TRACES
-from pipeline.lake_reader import Killed, all_of, check, run, some_of_all
+from pipeline.lake_reader import Killed, all_of, gold_of, run, some_of_all
 from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.gather import gather
@@ -26,8 +25,6 @@ from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental import batch, spark_fold
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.judging import FileCounts, Judged, judge_in_process
-from purgatorio_pipeline.results.known import with_known
-from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.verdict import Verdict
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -74,7 +71,7 @@ def no_session(*_: object, **__: object) -> SparkSession:
 def test_new_changed_and_gone(
     spark: SparkSession, read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs of Kafka and files that are broken in many ways, in both forms; killed before gold, and then done again."""
+    """Runs of Kafka and files that are broken in many ways, in both forms; killed at gold, and then done again."""
     lake = tmp_path / "lake"
     paths = some_of_all(tmp_path / "traces")
     for name in ("kafka-buggy-no-recheck.parquet", "kafka-clean-1k.jsonl"):
@@ -87,7 +84,7 @@ def test_new_changed_and_gone(
     assert read == [path.name for path in late]
     assert judged.files == FileCounts(new=2, known=len(paths) - 2)
     same_as_at_once(judged, lake, paths, tmp_path)
-    violations = pq.read_table(lake / "gold" / "violations")
+    violations = pq.read_table(gold_of(lake) / "violations")
     assert violations.num_rows >= FIGURES["kafka-buggy-no-recheck"]["O4"] + 1
     assert judged.result.quarantined > 10
     assert (len(judged.lateness), len(judged.gauges)) >= (4, 3)
@@ -102,7 +99,6 @@ def test_new_changed_and_gone(
     judged = judge_on_spark(paths, out=lake)
     assert (read, judged.files) == ([], FileCounts(known=len(paths)))
     same_as_at_once(judged, lake, paths, tmp_path)
-    assert not list(lake.glob("**/.staged-*"))
     monkeypatch.setattr(session, "start_session", no_session)
     again = judge_on_spark(paths, out=lake)
     assert all_of(again, lake, tmp_path / "page.html") == all_of(judged, lake, tmp_path / "page.html")
@@ -127,7 +123,7 @@ def test_by_uri(spark: SparkSession, read: list[str], tmp_path: Path) -> None:
     mended = judge_on_spark([], uris=uris, out=out)
     assert (read, mended.files) == (["a.parquet"], FileCounts(changed=1, known=1))
     assert mended.result.verdict is Verdict.PASS
-    assert pq.read_table(tmp_path / "lake" / "gold" / "violations").num_rows == 0
+    assert pq.read_table(gold_of(tmp_path / "lake") / "violations").num_rows == 0
     assert len(list((tmp_path / "lake" / "batches").iterdir())) == 2
 
 
@@ -157,18 +153,3 @@ def test_the_command_says_what_it_read(spark: SparkSession, read: list[str], tmp
     assert (kept.examples, list(kept.gauges)) == (drawn.examples, list(drawn.gauges))
     assert kept.examples
     assert kept.gauges
-
-
-def test_what_does_not_fit_gold_is_not_drawn(tmp_path: Path) -> None:
-    """A list that is newer than gold, as a killed check leaves it: gold has the word."""
-    lake = tmp_path / "lake"
-    broken = [run(tmp_path, "a.jsonl", broken=True)]
-    judged, _ = check(lake, broken)
-    whole = with_known(lake, judged.result, [])
-    assert whole.examples == judged.examples
-    assert whole.result.runs[0].header is not None
-    (passed,) = judge_in_process([run(tmp_path, "b.jsonl")]).result.runs
-    other = CheckResult((replace(passed, file=str(broken[0]), header=None),))
-    after = with_known(lake, other, [])
-    assert (after.result, dict(after.examples)) == (other, {})
-    assert after.result.runs[0].header is None

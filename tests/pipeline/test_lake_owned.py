@@ -32,18 +32,20 @@ def test_a_folder_of_somebody_else_is_refused(mine: str, tmp_path: Path) -> None
 def test_an_empty_folder_becomes_ours_and_stays_so(tmp_path: Path) -> None:
     """Made, used, and used again with what is in it by then."""
     lake = Lake(tmp_path / "new" / "lake")
-    with lake.owned():
-        lake.write_text("gold/x", "ours")
-    with lake.owned():
+    with lake.owned("check"):
+        lake.write_bytes("gold/x", b"ours")
+    with lake.owned("check"):
         assert lake.read_bytes("gold/x") == b"ours"
+    with pytest.raises(OSError, match="not of `purgatorio watch`"), lake.owned("watch"):
+        pass
 
 
 def test_the_second_of_two_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     """By a lock that ends with the process, so a killed one blocks nobody."""
     lake = Lake(tmp_path / "lake")
-    with lake.owned():
-        with pytest.raises(OSError, match="another purgatorio") as refused, lake.owned():
+    with lake.owned("check"):
+        with pytest.raises(OSError, match="another purgatorio") as refused, lake.owned("check"):
             pass
         assert refused.value.errno == errno.EBUSY
-    with lake.owned():
+    with lake.owned("check"):
         pass

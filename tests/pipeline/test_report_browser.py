@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.hostile import HOSTILE, hostile_check
-from pipeline.made_results import LONG_COMMAND, raced, stress_of
+from pipeline.made_results import LONG_COMMAND, outcomes_of, raced, stress_of
 from pipeline.test_report_results import MATRIX, hostile_results
 from purgatorio_pipeline.report.page import page
-from purgatorio_pipeline.results.outcomes import OutcomeTables, of_stress
+from purgatorio_pipeline.results.outcomes import OutcomeTables
 from purgatorio_spec.judge.result import CheckResult
 from spec.shown_trace import fired_after_completion, lost_with_a_flag
 
@@ -131,7 +131,7 @@ def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:
 
 def test_folds_are_open_where_something_is_forbidden(tmp_path: Path) -> None:
     """The browser shows the table of what is broken, and hides that of what is not until it is asked for."""
-    outcomes = OutcomeTables(tuple(of_stress(stress_of(raced(), raced("other/locked", "PASS")))))
+    outcomes = OutcomeTables(tuple(outcomes_of(stress_of(raced(), raced("other/locked", "PASS")))))
     seen = dom(page(CheckResult(()), {}, [], (), outcomes, MATRIX) + FOLDS, tmp_path, 400)
     title = re.search(r"<title>(\[.*?\])</title>", seen)
     assert title is not None

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
-from pictures_by_table import lateness
-from pipeline.made_results import bug, explored, kill, mutants_of, raced, stress_of
+from pipeline.lake_reader import ProcessReader, some_of_all
+from pipeline.made_results import bug, explore_of, explored, kill, mutants_of, raced, read_back, stress_of
 from pipeline.test_report_files import TRACE, parsed, suites
 from pipeline.test_report_page import alone
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import outcome_of
 from purgatorio_pipeline.campaign.run import write_state
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.gather import gather
-from purgatorio_pipeline.gold import write_gold
-from purgatorio_pipeline.incremental.batch import write_quarantine
+from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.results.checked import of_check, of_lake
-from purgatorio_pipeline.results.shape import BadResults
-from purgatorio_spec.history.lateness import Lateness
+from purgatorio_pipeline.results.printed import Check
 from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.trace.block import BrokenLine
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
 
 END = '{"kind":"end","events":3,"dropped":0}\n'
@@ -45,32 +41,9 @@ def written(path: Path, shape: object) -> Path:
 
 
 def checked() -> CheckResult:
-    """Three runs, each broken in its own way, as a lake or JSON can have them: without headers."""
+    """Three runs, each broken in its own way, as JSON can have them: without headers."""
     runs = [one for made in (fired_early, lost_with_a_flag, miscounted) for one in made().result().runs]
     return CheckResult(tuple(replace(run, header=None) for run in runs))
-
-
-def with_broken_lines(result: CheckResult) -> CheckResult:
-    """Two lines of the first run are in quarantine, of which one was kept."""
-    first, *others = result.runs
-    line = BrokenLine(first.file, 3, "ph", "is 7", "one of call, ret, point", "{}")
-    return CheckResult((replace(first, quarantined=2), *others), 2, (line,))
-
-
-def lake_of(root: Path, result: CheckResult, late: list[Lateness]) -> Path:
-    """The gold tables as a check on Spark leaves them."""
-    lake = Lake(root)
-    write_gold(lake, result, None, late)
-    write_quarantine(lake, result.broken)
-    rows = [
-        {"run_key": key, "clause": name, "cause": cause, **asdict(one), "events": list(one.events)}
-        for key, run in enumerate(result.runs)
-        for name, clause in run.clauses.items()
-        for cause, found in clause.causes.items()
-        for one in reversed(found.examples)
-    ]
-    lake.write_arrow("gold/violations", pa.Table.from_pylist(rows))
-    return root
 
 
 def test_one_page_of_everything(tmp_path: Path) -> None:
@@ -78,11 +51,8 @@ def test_one_page_of_everything(tmp_path: Path) -> None:
     trace = tmp_path / "t.jsonl"
     trace.write_text(TRACE + END)
     stress = written(tmp_path / "stress.json", stress_of(raced()))
-    one = written(tmp_path / "explore.json", explored())
-    several = written(
-        tmp_path / "more.json",
-        {"kind": "explore", "verdict": "UNKNOWN", "scenarios": [explored(), explored("b/c")]},
-    )
+    one = written(tmp_path / "explore.json", explore_of(explored()))
+    several = written(tmp_path / "more.json", explore_of(explored(), explored("b/c")))
     matrix = written(tmp_path / "mutants.json", mutants_of(bug(1, explorer=kill("O4"))))
     kept = tmp_path / "kept.jsonl"
     kept.write_text("".join(json.dumps(bug(number, stress=kill("O4"))) + "\n" for number in (1, 2)))
@@ -123,7 +93,7 @@ def test_a_form_of_runs_is_not_made_of_none(tmp_path: Path) -> None:
     [
         (stress_of(raced(verdict="PASS")), 0),
         (stress_of(raced()), 1),
-        (explored(), 3),
+        (explore_of(explored()), 3),
         (mutants_of(bug(1, explorer=kill("O4"))), 0),
         (mutants_of(bug(1, explorer=kill())), 1),
         (bug(1, explorer=kill("O4")), 0),
@@ -134,47 +104,49 @@ def test_the_status_is_that_of_the_worst(shape: object, status: int, tmp_path: P
     assert report(written(tmp_path / "x.json", shape)).exit_code == status
 
 
-def test_the_tables_of_a_lake_are_the_check(tmp_path: Path) -> None:
-    """Verdicts, occasions, causes with their counts and earliest examples, broken lines, lateness: as they were
-    written."""
-    result = with_broken_lines(checked())
-    made = fired_early()
-    late = lateness("early-fire", made.table())
-    assert late is not None
-    read, found = of_lake(lake_of(tmp_path / "lake", result, [late, replace(late, max_ns=late.max_ns + 1)]))
-    assert read == result
-    assert found == [late, replace(late, max_ns=late.max_ns + 1)]
-    done = report(tmp_path / "lake", "--html", tmp_path / "p.html")
-    assert done.exit_code == 1
-    text = (tmp_path / "p.html").read_text()
-    alone(text)
-    assert "2995000 ns early" in text
-    assert "Quarantined lines (2)" in text
-    assert "not declared" not in text, "whether the header declares a bound is not in the tables"
+def test_a_lake_is_the_check_that_wrote_it(tmp_path: Path) -> None:
+    """Verdicts, causes, events, broken lines, lateness, gauges; also a check that does without --allow-idle."""
+    paths = some_of_all(tmp_path / "traces")
+    lake = tmp_path
+    for idle in (True, False):
+        lake = tmp_path / f"lake-{idle}"
+        with Lake(lake).owned("check"):
+            judged = check_lake(Lake(lake), paths, ProcessReader(), "this one", allow_idle=idle)
+        assert gather([str(lake)]).judged == replace(judged, files=None)
+        done = report(lake, "--html", tmp_path / "p.html")
+        assert done.exit_code == 1
+        text = (tmp_path / "p.html").read_text()
+        alone(text)
+        assert "is broken here" in text
+    (kept,) = (lake / "batches").glob("*/kept.json")
+    kept.write_text("[]")
+    done = report(lake)
+    assert (done.exit_code, "check over it again" in done.output) == (2, True)
 
 
 def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
     """The JSON of a check, read back."""
     result = checked()
-    assert of_check(json.loads(json.dumps(result.as_json()))) == result
+    found = read_back(result.as_json())
+    assert isinstance(found, Check)
+    assert found.result() == result
     assert report(written(tmp_path / "check.json", result.as_json())).exit_code == 1
 
 
 def test_a_campaign_is_put_together(tmp_path: Path) -> None:
-    """Jobs of one scenario are one table, a failed job is a note, a row of before there were tables counts; jobs that
-    are left make it UNKNOWN."""
+    """Jobs of one scenario are one table, a failed job is a note; jobs that are left make it UNKNOWN."""
     out = tmp_path / "nightly"
-    (out / "verdicts").mkdir(parents=True)
+    with Lake(out).owned("campaign"):
+        pass
     good = stress_of(raced(verdict="PASS")) | {"verdict": "PASS"}
-    jobs = [Job("stress", "two-events/locked", "", seed, 1_000) for seed in range(4)]
-    rows = [outcome_of(job, json.dumps(good).encode(), b"", 0, 1.0).row for job in jobs[:3]]
-    del rows[2]["tables"]
+    jobs = [Job("stress", "two-events/locked", "", seed, 1_000) for seed in range(3)]
     write_state(out, 0, "")
-    for at, row in enumerate(rows):
-        written(out / "verdicts" / f"{at}.json", row)
+    for job in jobs[:2]:
+        row = outcome_of(job, json.dumps(good).encode(), b"", 0, 1.0)
+        Lake(out).write_bytes(f"verdicts/{job.id}.json", encoded(row))
     (table,) = gather([str(out)]).outcomes.scenarios
     assert (table.runs, str(table.verdict), [line.count for line in table.lines]) == (
-        2_001,
+        2_000,
         "PASS",
         [1_998, 2],
     )
@@ -183,32 +155,38 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
     left = report(out)
     assert left.exit_code == 3
     assert "5 jobs of the campaign" in left.stdout
-    (out / "campaign.json").unlink()
+    for manifest in (out / "manifest").iterdir():
+        manifest.unlink()
     assert report(out).exit_code == 3, "nobody knows whether it came to its end"
     write_state(out, 0, "")
-    written(out / "verdicts" / "3.json", outcome_of(jobs[3], b"", b"", -11, 1.0).row)
+    Lake(out).write_bytes("verdicts/2.json", encoded(outcome_of(jobs[2], b"", b"", -11, 1.0)))
     (table,) = gather([str(out)]).outcomes.scenarios
     assert table.notes == ("a job failed: killed by signal 11 without a result",)
     assert report(out).exit_code == 3
+    written(out / "verdicts" / "3.json", {"job": {}})
+    assert "no row of a campaign" in " ".join(report(out).output.split())
 
 
 @pytest.mark.parametrize(
     ("held", "said"),
     [
-        ("{}", "neither a trace nor results that are read here (no `kind`)"),
-        ('{"kind": "watch"}', "the kind 'watch'"),
-        ("", "it is empty; known are what `purgatorio stress`"),
-        ("[1]", "it is no JSON object"),
-        ('{"verdict": "PASS"', "it is no JSON"),
-        ('{"a": 1}\n{"b": 2}\n', "'layers' of a bug is no JSON object"),
-        ('{"kind": "campaign"}', "name its folder (--out) instead"),
-        ('{"kind": "mutants", "mutants": [{"number": -1, "layers": {}}]}', "'number' is no whole number"),
+        ("{}", "missing required field `kind`: known are what `purgatorio stress`"),
+        ('{"kind": "watch"}', "Invalid value 'watch' - at `$.kind`"),
+        ("", "Input data was truncated: known are"),
+        ("[1]", "Expected `object`, got `array`"),
+        ('{"verdict": "PASS"', "Input data was truncated"),
+        ('{"a": 1}\n{"b": 2}\n', "missing required field `kind`"),
+        ('{"kind": "campaign"}', "and the folders of `check --out` and `campaign --out`"),
+        (json.dumps(mutants_of(bug(-1))), "Expected `int` >= 0 - at `$.mutants[0].number`"),
         (
-            '{"kind": "check", "runs": [{"run": "x", "verdict": "PASS", "clauses": {"Z9": {"verdict": "PASS"}}}]}',
+            json.dumps(checked().as_json()).replace('"T1": {', '"Z9": {'),
             "'Z9' is no clause",
         ),
         ('{"kind": "mutants", "mutants": []}', "hold no run, no scenario and no known bug"),
-        ('{"kind": "stress", "scenarios": []}', "hold no run, no scenario and no known bug"),
+        (
+            '{"kind": "stress", "verdict": "PASS", "scenarios": []}',
+            "hold no run, no scenario and no known bug",
+        ),
     ],
 )
 def test_what_it_cannot_read_it_says(held: str, said: str, tmp_path: Path) -> None:
@@ -222,15 +200,15 @@ def test_what_it_cannot_read_it_says(held: str, said: str, tmp_path: Path) -> No
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
-    """No file, no folder, no trace in a folder; a URI; a row of a campaign that is none; no source at all."""
+    """No file, no folder, no trace in a folder; a URI; the folder of a watch; no source at all."""
     for source in (tmp_path / "none.json", tmp_path, tmp_path / "*.json"):
         done = report(source)
         assert done.exit_code == 2
         assert "no trace at" in done.output
     assert "is read by Spark alone" in report("hdfs://host/lake").output
-    (tmp_path / "verdicts").mkdir()
-    written(tmp_path / "verdicts" / "1.json", {"job": {}})
-    assert "no row of a campaign" in " ".join(report(tmp_path).output.split())
+    with Lake(tmp_path).owned("watch"):
+        pass
+    assert "the folder of `purgatorio watch`" in " ".join(report(tmp_path).output.split())
     assert report().exit_code == 2
 
 
@@ -239,14 +217,6 @@ def test_a_glob_of_results(tmp_path: Path) -> None:
     for at in range(2):
         written(tmp_path / f"{at}.json", stress_of(raced(verdict="PASS")))
     assert gather([str(tmp_path / "*.json")]).outcomes.scenarios[0].runs == 2_000
-
-
-def test_a_lake_of_something_else(tmp_path: Path) -> None:
-    """Tables of other columns are no verdicts."""
-    lake = Lake(tmp_path)
-    lake.write_arrow("gold/verdicts", pa.table({"clause": ["T1"]}))
-    with pytest.raises(BadResults):
-        of_lake(tmp_path)
 
 
 def test_what_is_left_out_names_an_option_that_the_command_has() -> None:

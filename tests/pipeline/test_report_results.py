@@ -12,28 +12,29 @@ from pipeline.made_results import (
     AGAIN,
     LONG_COMMAND,
     bug,
+    explore_of,
     explored,
     kill,
+    matrix_of,
     mutants_of,
     outcome,
+    outcomes_of,
     raced,
     stress_of,
 )
 from pipeline.test_report_files import Tags
 from pipeline.test_report_page import alone
+from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.outcome_section import share
 from purgatorio_pipeline.report.page import page
-from purgatorio_pipeline.results.kills import KillMatrix, joined, of_kept, of_mutants
+from purgatorio_pipeline.results.kills import KillMatrix, joined
 from purgatorio_pipeline.results.outcomes import (
     LINES_KEPT,
     OutcomeTables,
     ScenarioOutcomes,
     merged,
-    of_explore,
-    of_stress,
 )
-from purgatorio_pipeline.results.shape import BadResults
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
@@ -41,22 +42,26 @@ from spec.shown_trace import fired_early
 
 NOTHING = CheckResult(())
 NO_OUTCOMES = OutcomeTables()
-MATRIX = of_mutants(
+MATRIX = matrix_of(
     mutants_of(
         bug(
             1,
-            explorer=kill("O4", 1.25, schedules=8, preemptions=1),
+            explorer=kill("O4", 1.25, effort=8, unit="schedules", preemptions=1),
             types=kill(reason="mypy is not installed"),
         ),
-        bug(2, explorer=kill(schedules=500), stress=kill("P1", rounds=2048, hits=3)),
-        bug(3, explorer=kill(schedules=500), stress=kill(rounds=2048)),
+        bug(
+            2,
+            explorer=kill(effort=500, unit="schedules"),
+            stress=kill("P1", effort=2048, unit="rounds", hits=3),
+        ),
+        bug(3, explorer=kill(effort=500, unit="schedules"), stress=kill(effort=2048, unit="rounds")),
     )
 )
 
 
 def tables(*shapes: dict[str, object]) -> OutcomeTables:
     """Of one run under threads."""
-    return OutcomeTables(tuple(merged(of_stress(stress_of(*shapes)))))
+    return OutcomeTables(tuple(merged(outcomes_of(stress_of(*shapes)))))
 
 
 def page_of(outcomes: OutcomeTables = NO_OUTCOMES, kills: KillMatrix | None = None) -> str:
@@ -99,9 +104,9 @@ def test_runs_of_one_scenario_are_put_together() -> None:
     """Sums of counts, the worst verdict, one line an outcome; threads, strategies and bugs stay apart."""
     found = merged(
         [
-            *of_stress(stress_of(raced(verdict="PASS"), raced())),
-            *of_stress(stress_of(raced(), mutant=11)),
-            *of_explore({"verdict": "UNKNOWN", "scenarios": [explored(), explored()]}),
+            *outcomes_of(stress_of(raced(verdict="PASS"), raced())),
+            *outcomes_of(stress_of(raced(), mutant=11)),
+            *outcomes_of(explore_of(explored(), explored())),
         ]
     )
     assert [(one.how, one.mutant, one.verdict, one.runs) for one in found] == [
@@ -122,12 +127,12 @@ def test_runs_of_one_scenario_are_put_together() -> None:
 
 def test_what_broke_off_or_never_met_is_no_pass() -> None:
     """A run that ended early, a window that was never hit, a campaign with jobs left: each says so."""
-    (early,) = of_stress(stress_of(raced(verdict="PASS"), problem="interrupted"))
+    (early,) = outcomes_of(stress_of(raced(verdict="PASS"), problem="interrupted"))
     assert early.verdict is Verdict.UNKNOWN
     assert "the run ended early: interrupted" in page_of(OutcomeTables((early,)))
     text = page_of(tables(raced(verdict="UNKNOWN", overlapped=0)))
     assert "the window was never hit" in text
-    (good,) = of_stress(stress_of(raced(verdict="PASS")))
+    (good,) = outcomes_of(stress_of(raced(verdict="PASS")))
     assert "<title>PASS" in page_of(OutcomeTables((good,)))
     left = OutcomeTables((good,), ("3 jobs of the campaign are left: budget",))
     assert "<title>UNKNOWN" in page_of(left)
@@ -139,7 +144,7 @@ def test_a_stuck_round_says_where_its_threads_are() -> None:
     """The innermost frame of each, with what the watchdog saw."""
     threads = [{"name": "a", "moved": False, "stack": ["outer", "sync.py:7 acquire: wait()"]}]
     stuck = {"scenario": "two-events/locked", "threads": threads}
-    (one,) = of_stress(stress_of(raced(), stuck=stuck))
+    (one,) = outcomes_of(stress_of(raced(), stuck=stuck))
     assert "stuck: a stands still at sync.py:7 acquire: wait()" in one.notes
 
 
@@ -168,8 +173,8 @@ def test_the_matrix_says_who_found_what() -> None:
 
 def test_matrices_of_layers_run_apart_are_one() -> None:
     """What a CI job a layer printed; a bug that only one of them finds does not survive."""
-    one = of_mutants(mutants_of(bug(3, explorer=kill()), bug(1, explorer=kill("O4"))))
-    other = of_kept([bug(3, stress=kill("P3"))])
+    one = matrix_of(mutants_of(bug(3, explorer=kill()), bug(1, explorer=kill("O4"))))
+    other = matrix_of(bug(3, stress=kill("P3")))
     matrix = joined([one, other])
     assert matrix is not None
     assert [(row.number, sorted(row.layers)) for row in matrix.rows] == [
@@ -199,11 +204,11 @@ def hostile_results(hostile: str) -> tuple[OutcomeTables, KillMatrix]:
     """Every text is this one."""
     line = outcome(hostile, 3, "forbidden", hostile, hostile)
     shape = raced(hostile) | {"outcomes": [line, outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}
-    found = replace(of_stress(stress_of(shape))[0], how=hostile, notes=(hostile,))
+    found = replace(outcomes_of(stress_of(shape))[0], how=hostile, notes=(hostile,))
     row = bug(1, **{hostile: kill(hostile)}) | {"name": hostile, "source": hostile, "scenario": hostile}
     matrix = mutants_of(row, row | {"number": 2, "layers": {hostile: kill(reason=hostile)}})
     matrix |= {"equivalent": [hostile], "not_applicable": [{"number": 4, "name": hostile, "reason": hostile}]}
-    return OutcomeTables((found,), (hostile,)), of_mutants(matrix)
+    return OutcomeTables((found,), (hostile,)), matrix_of(matrix)
 
 
 @pytest.mark.parametrize("hostile", [*HOSTILE, "`` ``` ````", "| a | b |", "@somebody #1 www.example.org"])
@@ -247,7 +252,7 @@ def test_text_that_is_not_escaped_would_be_caught() -> None:
 )
 def test_only_our_own_commands_are_shown(command: str, shown: bool) -> None:
     """They are there to be pasted into a shell: none of a stranger's, and none that was cut."""
-    (one,) = of_stress(stress_of(raced() | {"outcomes": [outcome("x", 1, "forbidden", "O4", command)]}))
+    (one,) = outcomes_of(stress_of(raced() | {"outcomes": [outcome("x", 1, "forbidden", "O4", command)]}))
     assert (one.lines[0].again == command) is shown
     assert one.lines[0].again or not shown
 
@@ -255,7 +260,7 @@ def test_only_our_own_commands_are_shown(command: str, shown: bool) -> None:
 def test_many_scenarios_and_outcomes_are_bounded() -> None:
     """10,000 scenarios with 1,000 long outcomes each: the page still opens, and says what it leaves out."""
     lines = [outcome(f"{at} {'x' * 2_000}", 1, "forbidden", "O4", AGAIN) for at in range(1_000)]
-    (big,) = merged(of_stress(stress_of(raced() | {"outcomes": lines, "rounds": 1_000})))
+    (big,) = merged(outcomes_of(stress_of(raced() | {"outcomes": lines, "rounds": 1_000})))
     assert (len(big.lines), big.left_out) == (LINES_KEPT, 1_000 - LINES_KEPT)
     many = OutcomeTables(tuple(replace(big, name=f"{at}/{'y' * 500}") for at in range(10_000)))
     rows = tuple(replace(MATRIX.rows[0], number=at, name="z" * 2_000) for at in range(10_000))
@@ -288,33 +293,36 @@ def test_markdown_has_the_same_sections_short() -> None:
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        ([], "no JSON object"),
-        (stress_of(raced() | {"verdict": "FINE"}), "'FINE' is no verdict: PASS"),
-        (stress_of(raced() | {"rounds": -1}), "'rounds' is no whole number"),
-        (stress_of(raced() | {"rounds": True}), "'rounds' is no whole number"),
-        (stress_of(raced() | {"outcomes": {}}), "'outcomes' is no list"),
-        (stress_of(raced() | {"outcomes": [outcome("a", 1, "fine")]}), "'fine' is no grade"),
-        (stress_of(raced() | {"name": 7}), "'name' is no text"),
+        ([], "Expected `object`, got `array`"),
+        (stress_of(raced() | {"verdict": "FINE"}), "Invalid enum value 'FINE' - at `$.scenarios[0].verdict`"),
+        (stress_of(raced() | {"rounds": -1}), "Expected `int` >= 0 - at `$.scenarios[0].rounds`"),
+        (stress_of(raced() | {"rounds": True}), "Expected `int`, got `bool`"),
+        (
+            stress_of(raced() | {"outcomes": {}}),
+            "Expected `array`, got `object` - at `$.scenarios[0].outcomes`",
+        ),
+        (stress_of(raced() | {"outcomes": [outcome("a", 1, "fine")]}), "Invalid enum value 'fine'"),
+        (stress_of(raced() | {"name": 7}), "Expected `str`, got `int` - at `$.scenarios[0].name`"),
     ],
 )
 def test_results_that_are_none_are_refused(shape: object, said: str) -> None:
     """With the field that is wrong."""
-    with pytest.raises(BadResults, match=re.escape(said)):
-        of_stress(shape)
+    with pytest.raises(Unreadable, match=re.escape(said)):
+        outcomes_of(shape)
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (bug(1, explorer={"killed": "yes"}), "'killed' is neither true nor false"),
-        (bug(1, explorer=kill(schedules=-1)), "'schedules' is no whole number"),
-        ({"number": 1, "name": "x"}, "'layers' of a bug is no JSON object"),
+        (bug(1, explorer={"killed": "yes"}), "Expected `bool`, got `str` - at `$.layers[...].killed`"),
+        (bug(-1, explorer=kill()), "Expected `int` >= 0 - at `$.number`"),
+        ({"kind": "mutant", "number": 1, "name": "x"}, "missing required field `layers`"),
     ],
 )
 def test_kills_that_are_none_are_refused(row: object, said: str) -> None:
     """A matrix that says nothing clear must not read as killed."""
-    with pytest.raises(BadResults, match=re.escape(said)):
-        of_kept([row])
+    with pytest.raises(Unreadable, match=re.escape(said)):
+        matrix_of(row)
 
 
 def test_a_scenario_without_outcomes_is_shown() -> None:

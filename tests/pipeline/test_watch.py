@@ -15,10 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.segmented import write_segments
+from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment
-from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
+from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_pipeline.watch.stream import start_watch
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import Json
@@ -120,7 +121,7 @@ def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
     assert "give every run a name of its own" in str(third.closed)
     again = spark.createDataFrame([(str(place / "in" / "again.jsonl"),)], "path string")
     Watcher(spark, place / "lake", lambda news: None).batch(again, third.batch)
-    assert load_before(place / "lake" / "state", third.batch + 1) == third.state
+    assert load_before(Lake(place / "lake"), third.batch + 1) == third.state
 
 
 @pytest.mark.slow
@@ -136,7 +137,7 @@ def test_a_watch_that_is_killed_goes_on_and_comes_to_the_same(place: Path) -> No
         select.select([], [], [], 0.05)
     killed.send_signal(signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL, "it was over before it could be killed"
-    state = load_before(place / "killed" / "state", 1 << 40)
+    state = load_before(Lake(place / "killed"))
     assert 0 <= state.batch < int(str(whole["batch"]))
     again = finished(place, "killed")
     assert again["runs"] == whole["runs"]
@@ -189,14 +190,14 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
     run.take(segment("r", 10))
     assert run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 0)
     assert not run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 1)
+    lake = Lake(tmp_path)
     for batch in range(3):
-        WatchState(batch, {"r": run}, [{"run": "old", "verdict": "PASS", "clauses": {}, "events": 3}]).save(
-            tmp_path
-        )
-    assert load_before(tmp_path, 3) == WatchState(2, {"r": run}, load_before(tmp_path, 3).closed)
-    assert load_before(tmp_path, 2).batch == 1
-    forget_before(tmp_path, 2)
-    assert load_before(tmp_path, 2) == WatchState()
+        closed = [{"run": "old", "verdict": "PASS", "clauses": {}, "events": 3}]
+        lake.commit(batch, WatchState(batch, {"r": run}, closed))
+    assert load_before(lake, 3) == WatchState(2, {"r": run}, load_before(lake, 3).closed)
+    assert load_before(lake, 2).batch == 1
+    lake.forget_but(2)
+    assert load_before(lake, 2) == WatchState()
 
 
 def test_metrics_escape_what_comes_from_a_trace() -> None:

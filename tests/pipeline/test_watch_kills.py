@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.lake_reader import Killed, Killer
+from pipeline.lake_reader import Killed, Killer, disk_full
 from pipeline.segmented import write_segments
 from pipeline.test_watch import many
 from purgatorio_pipeline.lake import Lake
@@ -68,25 +68,25 @@ class Machine:
 
     def __post_init__(self) -> None:
         step = self.killer.step
-        save, forget = WatchState.save, Watcher._forget
+        commit, forget = Lake.commit, Watcher._forget
 
         def write_carry(fold: Fold, place: Path) -> None:
             step("before a carry")
             carry.write_carry(fold, place)
             step("carry written")
 
-        def saved(state: WatchState, folder: Path) -> None:
+        def committed(lake: Lake, number: int, manifest: object) -> None:
             step("before the state")
-            save(state, folder)
-            step("state saved")
+            commit(lake, number, manifest)
+            step("state committed")
 
-        def forgotten(watcher: Watcher, state: WatchState) -> None:
-            forget(watcher, state)
+        def forgotten(watcher: Watcher, lake: Lake, state: WatchState) -> None:
+            forget(watcher, lake, state)
             step("forgotten")
 
         self.patch.setattr(batches, "read_segments", self.read)
         self.patch.setattr("purgatorio_pipeline.watch.follow.write_carry", write_carry)
-        self.patch.setattr(WatchState, "save", saved)
+        self.patch.setattr(Lake, "commit", committed)
         self.patch.setattr(Watcher, "_forget", forgotten)
 
     def read(self, spark: SparkSession, lake: Lake, number: int, rows: Iterable[Path]) -> list[Segment]:
@@ -112,7 +112,7 @@ class Machine:
 
     def watch(self, heard: list[News]) -> None:
         """All batches that are not committed, as a stream with a checkpoint gives them: the last may come again."""
-        state = load_before(self.out / "state", 1 << 40)
+        state = load_before(Lake(self.out))
         spark = cast(SparkSession, Tasks())
         watcher = Watcher(spark, self.out, heard.append, arrived=_as_they_are, allow_idle=True)
         for number in range(max(state.batch, 0), (len(self.paths) + 1) // 2):
@@ -136,41 +136,48 @@ def paths(tmp_path: Path) -> list[Path]:
 
 
 def killed_everywhere(
-    tmp_path: Path, paths: Sequence[Path], patch: pytest.MonkeyPatch
+    tmp_path: Path,
+    paths: Sequence[Path],
+    patch: pytest.MonkeyPatch,
+    end: Callable[[str], BaseException] = Killed,
 ) -> Iterator[WatchState]:
-    """The state at the end of each watch that was killed before its first step, its second, ... and started again."""
+    """The state at the end of each watch that ended before its first step, its second, ... and was started again."""
     at = 0
     while True:
         out = tmp_path / f"killed-{at}"
-        killer = Killer(at)
+        killer = Killer(at, end=end)
         with patch.context() as context:
             machine = Machine(out, paths, killer, context)
             try:
                 machine.watch([])
-            except Killed:
+            except (Killed, OSError):
                 killer.at = -1
                 machine.watch([])
-                yield load_before(out / "state", 1 << 40)
+                yield load_before(Lake(out))
             else:
                 break
         at += 1
     assert at > 15
 
 
+@pytest.mark.parametrize("end", [Killed, disk_full])
 def test_nothing_is_lost_and_nothing_counts_twice(
-    tmp_path: Path, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    paths: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    end: Callable[[str], BaseException],
 ) -> None:
-    """Whenever it is killed, the state is that of a watch that nobody disturbed, and its verdicts are `check`'s."""
+    """However it ends, the state is that of a watch that nobody disturbed, and its verdicts are `check`'s."""
     with monkeypatch.context() as context:
         calm = Machine(tmp_path / "calm", paths, Killer(), context)
         heard: list[News] = []
         calm.watch(heard)
-    expected = load_before(tmp_path / "calm" / "state", 1 << 40)
+    expected = load_before(Lake(tmp_path / "calm"))
     closed = {one["run"]: one for one in expected.closed}
     for run in check_files([tmp_path / "good.jsonl", tmp_path / "bad.jsonl"]).runs:
         assert closed[run.run] == {**run.as_json(), "file": closed[run.run]["file"], "open": False}
     assert [one.subject for news in heard for _, one in news.found] == ["op-10"]
-    for state in killed_everywhere(tmp_path, paths, monkeypatch):
+    for state in killed_everywhere(tmp_path, paths, monkeypatch, end):
         assert replace(state) == expected
 
 
@@ -180,8 +187,8 @@ def test_a_watch_that_forgets_too_early_is_caught(
     """The twin: carries that only the state before needs are removed. Killed then, the batch cannot be done again."""
     forget = Watcher._forget
 
-    def eager(watcher: Watcher, state: WatchState) -> None:
-        forget(watcher, state)
+    def eager(watcher: Watcher, lake: Lake, state: WatchState) -> None:
+        forget(watcher, lake, state)
         for place in (watcher.out / "silver").glob("carry-*"):
             if f"-{state.batch:09d}-" not in place.name:
                 place.unlink()

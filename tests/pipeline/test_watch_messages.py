@@ -25,6 +25,7 @@ from pipeline.kafka_stand_in import COLUMNS, Sent, in_one_partition, messages_of
 from pipeline.test_watch import by_run, counts, many
 from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.watch import kafka
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.messages import messages_arrived
@@ -107,10 +108,11 @@ def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSess
     assert again[0].state == second.state
     # The twin: without the offsets that were taken in, the same messages are a second time.
     third = spark.read.schema(COLUMNS).parquet(str(place / "in" / "1.parquet"))
+    lake = Lake(place / "lake")
     for offsets, late in ((second.state.offsets, 0), ({}, 2)):
-        state = load_before(place / "lake" / "state", second.batch + 1)
+        state = load_before(lake, second.batch + 1)
         state.offsets = dict(offsets)
-        state.save(place / "lake" / "state")
+        lake.commit(second.batch, state)
         Watcher(spark, place / "lake", again.append, arrived=messages_arrived).batch(third, second.batch + 1)
         assert len(again[-1].closed) == late
     assert "was closed before" in str(again[-1].closed)
@@ -262,7 +264,7 @@ def test_a_watch_of_messages_that_is_killed_comes_to_the_same(batches: Path) -> 
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert killed.returncode == -signal.SIGKILL, "it was over before it could be killed"
-    state = load_before(batches / "killed" / "state", 1 << 40)
+    state = load_before(Lake(batches / "killed"))
     assert 0 <= state.batch < 5
     assert json.loads(start("killed").communicate()[0]) == calm
     assert {run["run"]: run["verdict"] for run in calm} == {"good": "PASS", "bad": "VIOLATED"}

@@ -69,20 +69,6 @@ def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert again[0].as_json() == first[0].as_json()
 
 
-@pytest.mark.parametrize(
-    "kill",
-    [
-        Kill(True, "O4", 20, "schedules", 0.25, 1),
-        Kill(False, "", 180, "examples", 1.5),
-        Kill(True, "T3", 2048, "rounds", 2.0, hits=37),
-        Kill(False, reason="not installed"),
-    ],
-)
-def test_what_is_kept_is_what_was_said(kill: Kill) -> None:
-    """There and back."""
-    assert Kill.from_json(kill.as_json()) == kill
-
-
 def test_pages_are_compared_but_for_luck_and_seconds() -> None:
     """The hits of threads and the seconds may differ; a clause may not."""
     (row,) = matrix([19], ("explorer",))

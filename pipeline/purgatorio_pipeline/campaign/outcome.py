@@ -7,13 +7,14 @@ campaign.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-
-import orjson
+from dataclasses import dataclass
 
 from purgatorio_pipeline.campaign.job import Job
-from purgatorio_pipeline.results.outcomes import ScenarioOutcomes, merged, of_explore, of_stress, table_from
+from purgatorio_pipeline.documents import Unreadable, decoded
+from purgatorio_pipeline.results.outcomes import ScenarioOutcomes, merged
+from purgatorio_pipeline.results.printed import Explore, Stress
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.scenario.grade import Grade
 
 SEEN_CHARACTERS = 2_000
 
@@ -30,8 +31,8 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A job's row. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is one; `tables`:
-    the outcomes that were seen, bounded."""
+    """A job's row, as it is kept. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is
+    one; `tables`: the outcomes that were seen, bounded."""
 
     job: Job
     verdict: Verdict
@@ -41,11 +42,6 @@ class Outcome:
     failure: str = ""
     tables: tuple[ScenarioOutcomes, ...] = ()
 
-    @property
-    def row(self) -> dict[str, object]:
-        """For the file of the job and for the table."""
-        return {**asdict(self), "id": self.job.id, "verdict": str(self.verdict)}
-
 
 def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seconds: float) -> Outcome:
     """The row of a process that printed this; `status` is None if it was stopped for its time."""
@@ -53,36 +49,15 @@ def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seco
     if status is None:
         return _failed(job, seconds, f"took more than its time limit{': ' + last if last else ''}")
     try:
-        found = orjson.loads(printed)
-        verdict = Verdict(found["verdict"])
         outcome = (
-            _stressed(job, found, verdict, seconds)
-            if job.kind == "stress"
-            else _explored(job, found, verdict, seconds)
+            _stressed(job, printed, seconds) if job.kind == "stress" else _explored(job, printed, seconds)
         )
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+    except Unreadable:
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         return _failed(job, seconds, f"{how} without a result{': ' + last if last else ''}")
-    if EXIT_STATUS[verdict] != status:
-        return _failed(job, seconds, f"it said {verdict} and ended with status {status}")
+    if EXIT_STATUS[outcome.verdict] != status:
+        return _failed(job, seconds, f"it said {outcome.verdict} and ended with status {status}")
     return outcome
-
-
-def outcome_from(row: dict[str, object]) -> Outcome:
-    """The outcome that `row` wrote down; rows of before there were tables have none."""
-    job, broken, tables = row["job"], row["broken"], row.get("tables", [])
-    assert isinstance(job, dict)
-    assert isinstance(broken, list)
-    assert isinstance(tables, list)
-    return Outcome(
-        Job(**job),
-        Verdict(str(row["verdict"])),
-        int(str(row["runs"])),
-        float(str(row["seconds"])),
-        tuple(Broken(**one) for one in broken),
-        str(row["failure"]),
-        tuple(map(table_from, tables)),
-    )
 
 
 def causes(outcomes: Sequence[Outcome]) -> list[tuple[Broken, int]]:
@@ -101,35 +76,24 @@ def _failed(job: Job, seconds: float, failure: str) -> Outcome:
     return Outcome(job, Verdict.UNKNOWN, 0, seconds, failure=failure[:SEEN_CHARACTERS])
 
 
-def _explored(job: Job, found: dict[str, object], verdict: Verdict, seconds: float) -> Outcome:
-    violations = found["violations"]
-    assert isinstance(violations, list)
+def _explored(job: Job, printed: bytes, seconds: float) -> Outcome:
+    found = decoded(printed, Explore)
     broken = tuple(
-        Broken(one["clause"], job.scenario, one["seen"], f"purgatorio explore --replay {one['token']}")
-        for one in violations
+        Broken(one.clause, job.scenario, one.seen, f"purgatorio explore --replay {one.token}")
+        for one in found.violations
     )
-    named = {"scenario": job.scenario, "strategy": job.strategy, "mutant": job.mutant, **found}
-    return Outcome(
-        job, verdict, int(str(found["schedules"])), seconds, broken, tables=tuple(merged(of_explore(named)))
-    )
+    tables = tuple(merged(found.outcomes()))
+    return Outcome(job, found.verdict, found.schedules, seconds, broken, tables=tables)
 
 
-def _stressed(job: Job, found: dict[str, object], verdict: Verdict, seconds: float) -> Outcome:
-    scenarios = found["scenarios"]
-    assert isinstance(scenarios, list)
+def _stressed(job: Job, printed: bytes, seconds: float) -> Outcome:
+    found = decoded(printed, Stress)
+    again = f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}"
+    again += f" --mutant {job.mutant}" if job.mutant else ""
     broken = tuple(
-        Broken(
-            "outcome",
-            job.scenario,
-            outcome["outcome"],
-            f"purgatorio stress --scenario {job.scenario} --rounds {job.size} --seed {job.seed}"
-            + (f" --mutant {job.mutant}" if job.mutant else ""),
-        )
-        for one in scenarios
-        for outcome in one["outcomes"]
-        if outcome["grade"] == "forbidden" and outcome["count"]
+        Broken("outcome", job.scenario, line.outcome, again)
+        for one in found.scenarios
+        for line in one.outcomes
+        if line.grade is Grade.FORBIDDEN and line.count
     )
-    named = {"mutant": job.mutant, **found}
-    return Outcome(
-        job, verdict, int(str(found["rounds"])), seconds, broken, tables=tuple(merged(of_stress(named)))
-    )
+    return Outcome(job, found.verdict, found.rounds, seconds, broken, tables=tuple(merged(found.outcomes())))

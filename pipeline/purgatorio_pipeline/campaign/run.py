@@ -1,7 +1,7 @@
 """A campaign: jobs, a process each and several at a time, until all are done, a budget is spent, or something broke.
 
-A job is done when its row lies in `verdicts/`, a file of its own. The row is written beside its place and renamed, once
-the traces are in place, so a killed campaign leaves a job that is done or one that is not, and nothing in between.
+A job is done when its row lies in `verdicts/`, a file of its own that is written whole, once its traces are there: a
+killed campaign leaves jobs that are done and jobs that are not, and nothing in between. The manifest says what is left.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from purgatorio_pipeline.campaign.job import Job
-from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_from, outcome_of
+from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
+from purgatorio_pipeline.documents import Unreadable, decoded, encoded
+from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import Verdict, worst
 
 MAX_PRINTED_BYTES: Final = 16 << 20
-_STATE: Final = "campaign.json"
+KIND: Final = "campaign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +87,20 @@ class Runner:
     def done(self, job: Job) -> Outcome | None:
         """The committed row of a job."""
         try:
-            return outcome_from(orjson.loads(self._place(job).read_bytes()))
+            return decoded(self._place(job).read_bytes(), Outcome)
         except FileNotFoundError:
             return None
 
     def run(self, job: Job) -> Outcome | None:
         """Run and commit a job; None, and nothing is committed, if the runner was stopped meanwhile."""
         traces = self.out / "traces" / job.id
-        staged = self.out / "traces" / f".staged-{job.id}"
-        shutil.rmtree(staged, ignore_errors=True)
-        staged.mkdir(parents=True)
-        outcome = self._run(job, staged)
-        if outcome is None:
-            return None
-        if any(staged.iterdir()):
-            shutil.rmtree(traces, ignore_errors=True)
-            staged.replace(traces)
-        else:
-            staged.rmdir()
-        write_whole(self._place(job), orjson.dumps(outcome.row).decode())
+        shutil.rmtree(traces, ignore_errors=True)
+        traces.mkdir(parents=True)
+        outcome = self._run(job, traces)
+        if outcome is None or not any(traces.iterdir()):
+            shutil.rmtree(traces)
+        if outcome is not None:
+            write_whole(self._place(job), encoded(outcome))
         return outcome
 
     def stop(self) -> None:
@@ -198,22 +193,39 @@ def run_campaign(
     return campaign
 
 
-def left_of(out: Path) -> str:
-    """In words what is left of the campaign in this folder, which the rows of its jobs do not say; nothing if nothing
-    is."""
-    try:
-        found = orjson.loads((out / _STATE).read_bytes())
-        left, why = int(found["left"]), str(found["why"])
-    except FileNotFoundError:
-        return f"{out} does not say whether its campaign came to its end"
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        return f"{out / _STATE} cannot be read: whether its campaign came to its end is not known"
-    return f"{left:,} jobs of the campaign in {out} are left: {why}" if left else ""
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The manifest: how many jobs are left, and why."""
+
+    left: int
+    why: str
+
+
+def kept_of(out: Path) -> tuple[list[Outcome], str]:
+    """The rows of the campaign in this folder, and in words what is left of it, which they do not say: nothing if
+    nothing is. Raises `Unreadable`, OSError."""
+    lake, outcomes = Lake(out), []
+    for file in sorted((out / "verdicts").glob("[!.]*.json")):
+        try:
+            outcomes.append(decoded(file.read_bytes(), Outcome))
+        except Unreadable as wrong:
+            raise Unreadable(f"{file}: no row of a campaign: {wrong}") from None
+    numbers = lake.manifests()
+    if not numbers:
+        return outcomes, f"{out} does not say whether its campaign came to its end"
+    state = lake.manifest(numbers[-1], Left)
+    return (
+        outcomes,
+        f"{state.left:,} jobs of the campaign in {out} are left: {state.why}" if state.left else "",
+    )
 
 
 def write_state(out: Path, left: int, why: str) -> None:
     """Say how many jobs are left, and why."""
-    write_whole(out / _STATE, orjson.dumps({"left": left, "why": why}).decode())
+    lake = Lake(out)
+    number = max(lake.manifests(), default=0) + 1
+    lake.commit(number, Left(left, why))
+    lake.forget_but(number)
 
 
 def _spent(outcomes: dict[str, Outcome], budget: Budget, seconds: float) -> str:

@@ -75,7 +75,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Explore and stress many scenarios with many seeds, resumably."""
-    from purgatorio_pipeline.campaign.run import Budget, Runner, run_campaign
+    from purgatorio_pipeline.campaign.run import KIND, Budget, Runner, run_campaign
     from purgatorio_pipeline.lake import Lake
 
     jobs = _jobs(scenarios, strategies, _range(seeds), schedules, stress_rounds, mutant, preemptions)
@@ -92,7 +92,7 @@ def command(
                 with going.aside():
                     click.echo(visible(_line(outcome), TEXT_LIMIT), err=True)
 
-        with Lake(out).owned():
+        with Lake(out).owned(KIND):
             campaign = run_campaign(
                 jobs,
                 runner,

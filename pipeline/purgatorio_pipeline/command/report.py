@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
@@ -19,7 +20,6 @@ from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_pipeline.results.kills import in_words
-from purgatorio_pipeline.results.shape import BadResults
 from purgatorio_pipeline.sources import NoTraces
 from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.show.visible import visible
@@ -72,7 +72,7 @@ def command(
     """Put together what is known of SOURCES: verdicts, counterexamples, outcomes of scenarios, known bugs by layer."""
     try:
         found = gather(sources)
-    except (BadResults, NoTraces) as wrong:
+    except (Unreadable, NoTraces) as wrong:
         raise click.UsageError(str(wrong)) from None
     judged, outcomes, kills = found.judged, found.outcomes, found.kills
     if not (judged.result.runs or outcomes or kills):

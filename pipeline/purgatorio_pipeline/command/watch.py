@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.watch.batch import News, Watcher
-from purgatorio_pipeline.watch.state import WatchState, load_before
+from purgatorio_pipeline.watch.state import KIND, WatchState, load_before
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation, worst
 
 if TYPE_CHECKING:
@@ -125,14 +125,15 @@ def command(
     every = None if once else every_s
     # What is missing for Kafka is told before a folder is made.
     arriving = None if kafka is None else _kafka(spark, kafka, topics, dict(kafka_options), messages)
-    with Lake(out).owned():
+    lake = Lake(out)
+    with lake.owned(KIND):
         if arriving is not None:
             query = start_stream(arriving, replace(watcher, arrived=messages_arrived), every_s=every)
         else:
             assert folder is not None, "one of the two was asked for above"
             query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
         _wait(query)
-    state = load_before(out / "state", sys.maxsize)
+    state = load_before(lake)
     if as_json:
         click.echo(json.dumps(_as_json(state), ensure_ascii=False))
     else:

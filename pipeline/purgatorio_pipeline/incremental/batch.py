@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
 from purgatorio_pipeline.gold import VIOLATION_COLUMNS, write_gold
 from purgatorio_pipeline.hadoop import Place, address
-from purgatorio_pipeline.incremental.check import Held
+from purgatorio_pipeline.incremental.check import BATCHES, Held
 from purgatorio_pipeline.incremental.kept import Kept
-from purgatorio_pipeline.incremental.ledger import BATCHES
 from purgatorio_pipeline.incremental.spark_fold import FOUND_COLUMNS, judge_files, kept_by_key
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
-from purgatorio_spec.trace.block import BrokenLine
 
-_VIOLATIONS: Final = "gold/violations"
-_FOUND: Final = "silver/found"
+_VIOLATIONS: Final = "violations"
+_FOUND: Final = "found"
 
 
 def judge_batch(spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool) -> list[Kept]:
@@ -36,9 +33,9 @@ def judge_batch(spark: SparkSession, places: Sequence[Place], lake: Lake, *, ful
     return kept
 
 
-def publish(spark: SparkSession, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
+def publish(spark: SparkSession, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
     """Write the gold tables of a check from what its batches hold, and all broken lines in one table."""
-    places = [(one.batch, one.key, at) for at, one in enumerate(held) if one.kept.run.clauses]
+    places = [(one.entry.batch, one.entry.key, at) for at, one in enumerate(held) if one.kept.run.clauses]
     violations = None
     if places:
         batches = sorted({batch for batch, _, _ in places})
@@ -50,13 +47,4 @@ def publish(spark: SparkSession, lake: Lake, held: Sequence[Held], judged: Judge
             .drop("batch", "run_key")
             .withColumnRenamed("place", "run_key")
         )
-    write_gold(lake, judged.result, violations, judged.lateness)
-    write_quarantine(lake, judged.result.broken)
-
-
-def write_quarantine(lake: Lake, broken: Sequence[BrokenLine]) -> None:
-    """Write the table of broken lines."""
-    names = ("file", "line", "field", "why", "hint", "text")
-    schema = pa.schema([pa.field(n, pa.int64() if n == "line" else pa.string()) for n in names])
-    rows = [{name: getattr(one, name) for name in names} for one in broken]
-    lake.write_arrow("bronze/quarantine", pa.Table.from_pylist(rows, schema=schema))
+    write_gold(gold, judged, violations)

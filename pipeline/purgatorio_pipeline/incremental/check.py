@@ -1,11 +1,11 @@
 """A check over a lake, step by step. Each step is whole or not there; a check that is killed between two of them is
 done again from the last that is.
 
-1. compare the files named with the list of those that the lake knows;
-2. read and judge the others into a batch, a folder of its own; what is kept of each file is written last in it;
-3. write the new list: the commit;
-4. write the gold tables of all files named; a mark in them says of which files they are;
-5. remove batches in which no file is left.
+1. compare the files named with those of the lake's manifest;
+2. read and judge the others into a batch, a folder of its own, with what is kept of each file;
+3. commit: a manifest with the files and where each is kept;
+4. write the gold tables of all files named into a folder of their own, and commit a manifest that names it;
+5. remove what the manifest does not name.
 
 A file that is not named any more is forgotten. `check` takes each file for a whole run, so that no file's verdict
 depends on another's.
@@ -14,40 +14,67 @@ depends on another's.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.hadoop import Place
 from purgatorio_pipeline.incremental.identity import FileState, state_of
-from purgatorio_pipeline.incremental.kept import Kept, Unreadable, assemble, dump, load
-from purgatorio_pipeline.incremental.ledger import BATCHES, Known, Ledger, load_ledger
+from purgatorio_pipeline.incremental.kept import Kept, assemble
 from purgatorio_pipeline.judging import FileCounts, Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.judge.result import without_silent_pass
 
-KEPT: Final = "kept.json"
-_MARK: Final = "gold/_of"
+KIND: Final = "check"
+BATCHES: Final = "batches"
+GOLD: Final = "gold"
+_KEPT: Final = "kept.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """One file of this check. `state`: in which it was read, None if it was changed meanwhile."""
+class Entry:
+    """A file of a check: in which state it was read, None if it was changed meanwhile; and where it is kept, as its
+    batch and the run key that it has there."""
 
     state: FileState | None
     batch: str
     key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A file of this check, with what is kept of it."""
+
+    entry: Entry
     kept: Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What counts in the lake of checks. `files`: in the order of the check; `checker`: whose verdicts they are.
+    `gold`: the folder of the tables, and of which check they are."""
+
+    checker: str = ""
+    allow_idle: bool = True
+    files: tuple[Entry, ...] = ()
+    gold: str = ""
+    gold_of: str = ""
+
+    @property
+    def by_name(self) -> dict[str, Entry]:
+        """The files that are as they were read."""
+        return {one.state.name: one for one in self.files if one.state is not None}
 
 
 class Reader(Protocol):
     """Who reads and judges files, and who writes gold."""
 
     def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
-        """Read files and judge them, leaving their tables in a lake of their own."""
+        """Read files and judge them, leaving their tables in the folder of a batch."""
         ...
 
-    def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
         """Write the gold tables of a whole check."""
         ...
 
@@ -59,58 +86,101 @@ def check_lake(
 
     `allow_idle`: a clause without an occasion passes, else it is UNKNOWN. What is kept of the files knows neither.
     """
-    lake.sweep()
-    ledger = load_ledger(lake)
-    ledger.sweep(lake)
+    number, before = _last(lake)
+    _sweep(lake, number, before)
     states = {str(place): state_of(place) for place in places}
-    held = _known(lake, ledger, states, checker)
-    read: set[str] = set()
-    number = ledger.batch
+    held = _known(lake, before, states, checker)
     todo = [place for place in places if str(place) not in held]
     if todo:
-        number += 1
-        held |= _read(lake, f"{number:09d}", todo, states, reader)
-        read = {str(place) for place in todo}
+        held |= _read(lake, lake.unused(number + 1), todo, states, reader)
     ordered = [held[str(place)] for place in places]
-    counts = _counts(ledger, states, read, checker)
-    ledger = _commit(lake, ledger, Ledger(checker, number, _committed(ordered), ledger.number))
-    judged = replace(assemble([one.kept for one in ordered]), files=counts)
-    if not allow_idle:
-        judged = replace(judged, result=without_silent_pass(judged.result))
-    _publish(lake, ordered, judged, reader, f"{checker} allow_idle={allow_idle}")
-    ledger.sweep(lake)
+    files = tuple(one.entry for one in ordered)
+    manifest = replace(before, checker=checker, allow_idle=allow_idle, files=files)
+    number, manifest = _committed(lake, number, before, manifest)
+    counts = _counts(before, states, {str(place) for place in todo}, checker)
+    judged = replace(_assembled(manifest, [one.kept for one in ordered]), files=counts)
+    gold_of = hashlib.sha256(encoded((checker, allow_idle, files))).hexdigest()
+    if manifest.gold_of != gold_of:
+        gold = lake.unused(number + 1)
+        reader.publish(lake, lake.below(f"{GOLD}/{gold}"), ordered, judged)
+        number, manifest = _committed(lake, number, manifest, replace(manifest, gold=gold, gold_of=gold_of))
+    _sweep(lake, number, manifest)
     return judged
 
 
-def _known(lake: Lake, ledger: Ledger, states: Mapping[str, FileState], checker: str) -> dict[str, Held]:
+def last_check(lake: Lake) -> Judged:
+    """The check that a lake holds, with all that is kept to show it. Raises `Unreadable`, OSError."""
+    _, manifest = _last(lake)
+    batches = _batches(lake, manifest.files)
+    try:
+        return _assembled(manifest, [batches[one.batch][one.key] for one in manifest.files])
+    except IndexError:
+        raise Unreadable(f"{lake.root}: a batch cannot be read; check over it again") from None
+
+
+def _assembled(manifest: Manifest, kept: Sequence[Kept]) -> Judged:
+    judged = assemble(kept)
+    if manifest.allow_idle:
+        return judged
+    return replace(judged, result=without_silent_pass(judged.result))
+
+
+def _last(lake: Lake) -> tuple[int, Manifest]:
+    """The last manifest that can be read, and its number: on a file system that does not write whole files, a killed
+    check leaves half a one."""
+    for number in reversed(lake.manifests()):
+        try:
+            return number, lake.manifest(number, Manifest)
+        except Unreadable:
+            continue
+    return 0, Manifest()
+
+
+def _committed(lake: Lake, number: int, before: Manifest, manifest: Manifest) -> tuple[int, Manifest]:
+    if manifest != before:
+        number += 1
+        lake.commit(number, manifest)
+    return number, manifest
+
+
+def _sweep(lake: Lake, number: int, manifest: Manifest) -> None:
+    lake.sweep(BATCHES, {one.batch for one in manifest.files})
+    lake.sweep(GOLD, {manifest.gold})
+    lake.forget_but(number)
+
+
+def _known(lake: Lake, before: Manifest, states: Mapping[str, FileState], checker: str) -> dict[str, Held]:
     """The files that need not be read, with what is kept of them."""
-    if ledger.checker != checker:
+    if before.checker != checker:
         return {}
-    same = {name: one for name, one in ledger.files.items() if states.get(name) == one.state}
-    batches = {batch: load_batch(lake, batch) for batch in sorted({one.batch for one in same.values()})}
+    same = {name: one for name, one in before.by_name.items() if states.get(name) == one.state}
+    batches = _batches(lake, same.values())
     return {
-        name: Held(one.state, one.batch, one.key, batches[one.batch][one.key])
+        name: Held(one, batches[one.batch][one.key])
         for name, one in same.items()
         if one.key < len(batches[one.batch])
     }
 
 
-def load_batch(lake: Lake, batch: str) -> list[Kept]:
-    """What is kept of the files of a batch, by run key; nothing where that cannot be read."""
-    try:
-        return load(lake.read_bytes(f"{BATCHES}/{batch}/{KEPT}") or b"")
-    except Unreadable:
-        return []
+def _batches(lake: Lake, entries: Iterable[Entry]) -> dict[str, list[Kept]]:
+    """What is kept of the files of each batch, by run key; nothing where that cannot be read."""
+    batches: dict[str, list[Kept]] = {}
+    for batch in sorted({one.batch for one in entries}):
+        try:
+            batches[batch] = decoded(lake.read_bytes(f"{BATCHES}/{batch}/{_KEPT}") or b"", list[Kept])
+        except Unreadable:
+            batches[batch] = []
+    return batches
 
 
 def _read(
     lake: Lake, batch: str, todo: Sequence[Place], states: Mapping[str, FileState], reader: Reader
 ) -> dict[str, Held]:
-    folder = f"{BATCHES}/{batch}"
-    kept = reader.judge(todo, Lake(lake.path(folder)))
-    lake.write_text(f"{folder}/{KEPT}", dump(kept))
+    folder = lake.below(f"{BATCHES}/{batch}")
+    kept = reader.judge(todo, folder)
+    folder.write_bytes(_KEPT, encoded(kept))
     return {
-        str(place): Held(_unchanged(place, states[str(place)]), batch, key, one)
+        str(place): Held(Entry(_unchanged(place, states[str(place)]), batch, key), one)
         for key, (place, one) in enumerate(zip(todo, kept, strict=True))
     }
 
@@ -124,35 +194,14 @@ def _unchanged(place: Place, before: FileState) -> FileState | None:
         return None
 
 
-def _committed(ordered: Sequence[Held]) -> dict[str, Known]:
-    return {one.state.name: Known(one.state, one.batch, one.key) for one in ordered if one.state is not None}
-
-
-def _commit(lake: Lake, before: Ledger, ledger: Ledger) -> Ledger:
-    return before if ledger == before else ledger.save(lake)
-
-
-def _counts(ledger: Ledger, states: Mapping[str, FileState], read: set[str], checker: str) -> FileCounts:
-    same = {
-        name for name, state in states.items() if name in ledger.files and ledger.files[name].state == state
-    }
+def _counts(before: Manifest, states: Mapping[str, FileState], read: set[str], checker: str) -> FileCounts:
+    known = before.by_name
+    same = {name for name, state in states.items() if name in known and known[name].state == state}
     return FileCounts(
-        new=len(states.keys() - ledger.files.keys()),
-        changed=len((states.keys() & ledger.files.keys()) - same),
+        new=len(states.keys() - known.keys()),
+        changed=len((states.keys() & known.keys()) - same),
         known=len(same - read),
         again=len(same & read),
-        gone=len(ledger.files.keys() - states.keys()),
-        other_checker=bool(ledger.files) and ledger.checker != checker,
+        gone=len(known.keys() - states.keys()),
+        other_checker=bool(known) and before.checker != checker,
     )
-
-
-def _publish(lake: Lake, ordered: Sequence[Held], judged: Judged, reader: Reader, checker: str) -> None:
-    """Gold, unless it is there: of the same files, in the same order, by the same checker."""
-    places = [(one.kept.run.file, one.batch, one.key) for one in ordered]
-    mark = hashlib.sha256(repr((checker, places)).encode()).hexdigest()
-    if lake.read_bytes(_MARK) == mark.encode():
-        return
-    # First, so that tables of two checks side by side are never taken for one.
-    lake.remove(_MARK)
-    reader.publish(lake, ordered, judged)
-    lake.write_text(_MARK, mark)

@@ -1,4 +1,4 @@
-"""A check on Spark, over a lake that stays or one that is thrown away."""
+"""A check on Spark, over a lake that stays or without one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from purgatorio_pipeline.hadoop import Place, hadoop_path
-from purgatorio_pipeline.incremental.check import check_lake
+from purgatorio_pipeline.incremental.check import KIND, check_lake
 from purgatorio_pipeline.incremental.identity import checker_fingerprint
 from purgatorio_pipeline.incremental.kept import assemble
 from purgatorio_pipeline.incremental.spark_reader import SparkReader
@@ -37,5 +37,5 @@ def judge_on_spark(
         return assemble(reader.judge_alone(places))
     root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
     lake = Lake(root)
-    with lake.owned():
+    with lake.owned(KIND):
         return check_lake(lake, places, reader, checker_fingerprint(full), allow_idle=allow_idle)

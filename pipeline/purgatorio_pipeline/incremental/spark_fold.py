@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from pyspark import RDD, SparkContext
-from pyspark.sql import functions as fn
 
+from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place
-from purgatorio_pipeline.incremental.kept import Kept, dump, kept_of, load, result_of
-from purgatorio_pipeline.placed import with_run_keys
+from purgatorio_pipeline.incremental.kept import Kept, kept_of, result_of
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
@@ -48,15 +47,12 @@ def judge_files(context: SparkContext, places: Sequence[Place], *, full: bool, e
         tasks = min(len(local), TASKS_A_SLOT * context.defaultParallelism)
         found.append(context.parallelize(_dealt(local, tasks), tasks).flatMap(_of_paths(full, every)))
     if there:
-        by_key = {key: str(place) for place, key in there.items()}
-        spark = next(iter(there)).spark
-        read = spark.read.format("binaryFile").load(list(by_key.values()))
-        keys = {name: key for key, name in by_key.items()}
-        keyed = with_run_keys(spark, read, keys, fn.col("content"))
+        keys = {str(place): key for place, key in there.items()}
+        read = next(iter(there)).spark.read.format("binaryFile").load(list(keys)).select("path", "content")
         # Spark passes over files without a byte.
-        empty = [(key, b"") for place, key in there.items() if not place.size_bytes()]
-        contents = context.union([keyed.rdd.map(tuple), context.parallelize(empty, 1)])
-        found.append(contents.flatMap(_of_content(by_key, full, every)))
+        empty = [(str(place), b"") for place in there if not place.size_bytes()]
+        contents = context.union([read.rdd.map(tuple), context.parallelize(empty, 1)])
+        found.append(contents.flatMap(_of_content(keys, full, every)))
     return found[0] if len(found) == 1 else context.union(found)
 
 
@@ -75,14 +71,14 @@ def _of_paths(full: bool, every: bool) -> Callable[[Sequence[tuple[int, str]]], 
 
 
 def _of_content(
-    names: dict[int, str], full: bool, every: bool
-) -> Callable[[tuple[int, bytes]], Iterator[Found]]:
-    def task(file: tuple[int, bytes]) -> Iterator[Found]:
-        run_key, content = file
+    keys: dict[str, int], full: bool, every: bool
+) -> Callable[[tuple[str, bytes]], Iterator[Found]]:
+    def task(file: tuple[str, bytes]) -> Iterator[Found]:
+        name, content = file
         with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
             copy.write(content)
             copy.flush()
-            yield from _judged(run_key, TraceReader(Path(copy.name), names[run_key]), full, every)
+            yield from _judged(keys[name], TraceReader(Path(copy.name), name), full, every)
 
     return task
 
@@ -90,14 +86,14 @@ def _of_content(
 def _judged(run_key: int, reader: TraceReader, full: bool, every: bool) -> Iterator[Found]:
     broken: list[Violation] = []
     folded = fold_reader(reader, RunTally(told=broken.append if every else None), full=full)
-    yield (run_key, None, None, None, None, None, None, dump([kept_of(folded, reader.broken)]))
+    yield (run_key, None, None, None, None, None, None, encoded(kept_of(folded, reader.broken)).decode())
     for one in broken:
         yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 
 
 def kept_by_key(rows: Iterable[tuple[int, str]]) -> list[Kept]:
     """What is kept of each run, in the order of the run keys; from the columns `run_key` and `kept`."""
-    return [load(text.encode())[0] for _, text in sorted(rows)]
+    return [decoded(text, Kept) for _, text in sorted(rows)]
 
 
 def kept_of_files(context: SparkContext, places: Sequence[Place], *, full: bool) -> list[Kept]:

@@ -50,11 +50,11 @@ class SparkReader:
         spark = self.session(places)
         return judge_batch(spark, places, lake, full=self.full)
 
-    def publish(self, lake: Lake, held: Sequence[Held], judged: Judged) -> None:
+    def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
         """Write the gold tables of a whole check."""
         from purgatorio_pipeline.incremental.batch import publish
 
-        publish(self.session(()), lake, held, judged)
+        publish(self.session(()), lake, gold, held, judged)
 
 
 def _is_quick(places: Sequence[Place] | None) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_pipeline.results.shape import BadResults, Shape, shape_of, shapes, text, texts, whole
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.kill_matrix.kill import Kill
 
@@ -63,25 +62,6 @@ class KillMatrix:
         return sum(row.layers[layer].seconds for row in self.rows if layer in row.layers)
 
 
-def of_mutants(found: object) -> KillMatrix:
-    """What `purgatorio mutants --json` printed. Raises `BadResults`."""
-    shape = shape_of(found, "the result of mutants")
-    missing = (
-        (whole(one, "number"), text(one, "name", ""), text(one, "reason"))
-        for one in shapes(shape, "not_applicable")
-    )
-    return KillMatrix(
-        tuple(_row(one) for one in shapes(shape, "mutants")),
-        tuple(missing),
-        tuple(texts(shape, "equivalent")),
-    )
-
-
-def of_kept(rows: Iterable[object]) -> KillMatrix:
-    """The rows of a file of `purgatorio mutants --kept`. Raises `BadResults`."""
-    return KillMatrix(tuple(_row(shape_of(row, "a row of the matrix")) for row in rows))
-
-
 def joined(matrices: Iterable[KillMatrix]) -> KillMatrix | None:
     """One matrix of several: bugs and layers together; where two say something of one, the later does. None of none."""
     rows: dict[int, KillRow] = {}
@@ -105,20 +85,3 @@ def in_words(matrix: KillMatrix) -> str:
     killed = len(matrix.rows) - len(matrix.survivors)
     said = f"Each bug was put into the reference: {killed:,} of {len(matrix.rows):,} were found by a layer"
     return f"{said}; {len(matrix.survivors):,} survive." if matrix.survivors else f"{said}."
-
-
-def _row(shape: Shape) -> KillRow:
-    layers = shape_of(shape.get("layers"), "'layers' of a bug")
-    return KillRow(
-        whole(shape, "number"), text(shape, "name"), text(shape, "source", ""), text(shape, "scenario", ""),
-        {text({"layer": name}, "layer"): _kill(shape_of(kill, "a kill")) for name, kill in layers.items()},
-    )  # fmt: skip
-
-
-def _kill(shape: Shape) -> Kill:
-    if not isinstance(shape.get("killed"), bool):
-        raise BadResults("field 'killed' is neither true nor false")
-    text(shape, "clause", "")
-    for name in ("schedules", "examples", "rounds", "preemptions", "hits"):
-        whole(shape, name, 0)
-    return Kill.from_json({**shape, "clause": text(shape, "clause", ""), "reason": text(shape, "reason", "")})

@@ -6,18 +6,19 @@ Nothing is judged here: verdicts and grades are those of who ran the scenario; o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from purgatorio_pipeline.results.shape import BadResults, Shape, shape_of, shapes, text, texts, verdict, whole
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_stress.scenario.grade import Grade
 
 LINES_KEPT: Final = 40
 """Different outcomes of one scenario that are kept."""
 NOTES_KEPT: Final = 8
+COMMAND_KEPT: Final = 2_000
+"""Characters of a command; a longer one is not shown."""
 
 _OURS: Final = re.compile(r"purgatorio (stress|explore)( [0-9A-Za-z_.,:/=+-]+){1,30}")
 _WORST_FIRST: Final = (
@@ -31,13 +32,20 @@ _WORST_FIRST: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OutcomeLine:
-    """An outcome: how often it was seen, what it is worth, the clause that it breaks, the command that repeats it."""
+    """An outcome: how often it was seen, what it is worth, the clause that it breaks, the command that repeats it.
+
+    The command is there to be pasted: one that is not of ours is none.
+    """
 
     outcome: str
     count: int
     grade: Grade
     clause: str = ""
     again: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.again) > COMMAND_KEPT or not _OURS.fullmatch(self.again):
+            object.__setattr__(self, "again", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,36 +110,6 @@ class OutcomeTables:
         return worst([one.verdict for one in self.scenarios] + [Verdict.UNKNOWN] * bool(self.unfinished))
 
 
-def of_stress(found: object) -> list[ScenarioOutcomes]:
-    """What `purgatorio stress --json` printed. Raises `BadResults`."""
-    whole_run = shape_of(found, "the result of stress")
-    problem, mutant = text(whole_run, "problem", ""), whole(whole_run, "mutant", 0)
-    stuck = shape_of(whole_run.get("stuck") or {}, "'stuck'")
-    tables: list[ScenarioOutcomes] = []
-    for one in shapes(whole_run, "scenarios"):
-        table = ScenarioOutcomes(
-            text(one, "name"), "stress", verdict(one), whole(one, "rounds"), tuple(_lines(one)), mutant,
-            whole(one, "overlapped", 0),
-        )  # fmt: skip
-        notes = list(_stress_notes(one))
-        if stuck and text(stuck, "scenario", "") == table.name:
-            notes += _stuck_notes(stuck)
-        if problem:
-            # A run that broke off shows nothing, whatever it had seen of this scenario.
-            notes.append(f"the run ended early: {problem}")
-            table = replace(table, verdict=worst((table.verdict, Verdict.UNKNOWN)))
-        tables.append(replace(table, notes=tuple(notes)))
-    return tables
-
-
-def of_explore(found: object) -> list[ScenarioOutcomes]:
-    """What `purgatorio explore --json` printed, of one scenario or of several. Raises `BadResults`."""
-    shape = shape_of(found, "the result of explore")
-    if "scenarios" in shape:
-        return [_explored(one) for one in shapes(shape, "scenarios")]
-    return [_explored(shape)]
-
-
 def merged(tables: Iterable[ScenarioOutcomes]) -> list[ScenarioOutcomes]:
     """One table for each scenario, way and bug: counts are sums, verdicts the worst. The worst come first."""
 
@@ -140,71 +118,6 @@ def merged(tables: Iterable[ScenarioOutcomes]) -> list[ScenarioOutcomes]:
 
     groups = [_together(list(some)) for _, some in groupby(sorted(tables, key=same), key=same)]
     return sorted(groups, key=lambda one: (_WORST_FIRST.index(one.verdict), one.name, one.how, one.mutant))
-
-
-def table_from(row: object) -> ScenarioOutcomes:
-    """The table that `asdict` wrote down, in a row of a campaign. Raises `BadResults`."""
-    shape = shape_of(row, "a table of outcomes")
-    return ScenarioOutcomes(
-        text(shape, "name"), text(shape, "how"), verdict(shape), whole(shape, "runs"),
-        tuple(_line(one) for one in shapes(shape, "lines")), whole(shape, "mutant", 0),
-        whole(shape, "overlapped", 0), whole(shape, "left_out", 0), tuple(texts(shape, "notes")),
-    )  # fmt: skip
-
-
-def _explored(shape: Shape) -> ScenarioOutcomes:
-    notes = [text(shape, "bound", "")]
-    if limit := text(shape, "limit", ""):
-        notes.append(f"limit reached: {limit}")
-    if unreached := texts(shape, "unreached"):
-        notes.append(f"never reached: {', '.join(unreached)}")
-    lines = list(_lines(shape))
-    if "outcomes" not in shape:
-        # As it was printed before outcomes were counted.
-        lines = [
-            OutcomeLine(
-                text(one, "seen"), 1, Grade.FORBIDDEN, text(one, "clause"),
-                _command({"again": f"purgatorio explore --replay {text(one, 'token')}"}),
-            )
-            for one in shapes(shape, "violations")
-        ]  # fmt: skip
-    return ScenarioOutcomes(
-        text(shape, "scenario"), f"explore {text(shape, 'strategy', '')}".strip(), verdict(shape),
-        whole(shape, "schedules"), tuple(lines), whole(shape, "mutant", 0), notes=tuple(filter(None, notes)),
-    )  # fmt: skip
-
-
-def _lines(shape: Shape) -> Iterator[OutcomeLine]:
-    return (_line(one) for one in shapes(shape, "outcomes"))
-
-
-def _line(shape: Shape) -> OutcomeLine:
-    said = text(shape, "grade")
-    try:
-        grade = Grade(said)
-    except ValueError:
-        raise BadResults(f"{said[:60]!r} is no grade of an outcome: {', '.join(Grade)}") from None
-    return OutcomeLine(
-        text(shape, "outcome"), whole(shape, "count"), grade, text(shape, "clause", ""), _command(shape)
-    )
-
-
-def _command(shape: Shape) -> str:
-    """A command is there to be pasted: one that is not of ours, or that was cut, is none."""
-    said = text(shape, "again", "")
-    return said if _OURS.fullmatch(said) else ""
-
-
-def _stress_notes(shape: Shape) -> Iterator[str]:
-    if given_up := whole(shape, "given_up", 0):
-        yield f"{given_up:,} rounds were given up"
-
-
-def _stuck_notes(stuck: Shape) -> Iterator[str]:
-    for thread in shapes(stuck, "threads"):
-        stack = texts(thread, "stack")
-        how = "goes round" if thread.get("moved") else "stands still"
-        yield f"stuck: {text(thread, 'name')} {how}{f' at {stack[-1]}' if stack else ''}"
 
 
 def _together(tables: list[ScenarioOutcomes]) -> ScenarioOutcomes:

@@ -21,7 +21,7 @@ from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.watch.follow import Task, carry_place, follow
 from purgatorio_pipeline.watch.metrics import write_metrics
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
-from purgatorio_pipeline.watch.state import OpenRun, WatchState, forget_before, load_before
+from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_spec.judge.result import Json, RunResult, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.verdict import Violation
@@ -63,8 +63,7 @@ class Watcher:
     def batch(self, fresh: DataFrame, number: int) -> None:
         """What `foreachBatch` calls; done again for the same batch it comes to the same."""
         lake = Lake(self.out)
-        lake.sweep()
-        state = load_before(self.out / "state", number)
+        state = load_before(lake, number)
         state.batch = number
         news = News(number, [], [], state)
         rows = self.arrived(self.spark, fresh, state)
@@ -73,8 +72,8 @@ class Watcher:
             news.closed.extend(_take(state, segments, number))
             self._follow(lake, news, sorted({one.run for one in segments} & state.runs.keys()))
         state.closed.extend(news.closed)
-        state.save(self.out / "state")
-        self._forget(state)
+        lake.commit(number, state)
+        self._forget(lake, state)
         if self.metrics is not None:
             write_metrics(state, self.metrics)
         self.tell(news)
@@ -104,9 +103,9 @@ class Watcher:
         problems = [*result.problems, *([run.odd] if run.odd else [])]
         return {**judged.as_json(), "open": False, "problems": problems}
 
-    def _forget(self, state: WatchState) -> None:
+    def _forget(self, lake: Lake, state: WatchState) -> None:
         """Remove what neither this state nor the one before it, which a killed batch goes back to, refers to."""
-        before = load_before(self.out / "state", state.batch)
+        before = load_before(lake, state.batch)
         runs = [*state.runs.values(), *before.runs.values()]
         oldest = min((run.first_batch for run in runs), default=state.batch)
         carried = {carry_place(Path(), run.followed.carried, run.run).name for run in runs}
@@ -116,7 +115,7 @@ class Watcher:
                 shutil.rmtree(place, ignore_errors=True)
             elif kind == "carry" and place.name not in carried:
                 place.unlink(missing_ok=True)
-        forget_before(self.out / "state", before.batch)
+        lake.forget_but(before.batch, state.batch)
 
 
 def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Json]:

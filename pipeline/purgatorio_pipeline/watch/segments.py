@@ -12,19 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import orjson
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import facts_of
 from purgatorio_spec.trace.block import BrokenLine
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields, fields_of
-from purgatorio_spec.trace.parse import parse_fields
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, Column, Fields
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 
@@ -69,7 +68,7 @@ def read_segments(spark: SparkSession, lake: Lake, number: int, rows: DataFrame)
     lake.write(events_table(number), rows, "kind")
     written = _rows_of(spark, lake, number)
     notes = written.where("kind = 'note'").select("note").collect()
-    segments = [_segment(orjson.loads(row["note"])) for row in notes]
+    segments = [decoded(row["note"], Segment) for row in notes]
     if any(one.broken or one.cut for one in segments):
         broken = written.where("kind = 'broken'").select(fn.from_json("note", _BROKEN).alias("broken"))
         lake.write(f"bronze/quarantine-{number:09d}", broken.select("broken.*"))
@@ -126,10 +125,8 @@ def told_rows(told: Segment, broken: Iterable[BrokenLine]) -> Iterator[pa.Record
     """The rows that follow the events of a segment: its broken lines, and what it told."""
     nothing = pa.RecordBatch.from_pylist([{}], schema=EVENT_SCHEMA)
     for one in broken:
-        yield _rows("broken", told.run, orjson.dumps(one).decode(), nothing)
-    header = None if told.header is None else fields_of(told.header)
-    fields = {name: getattr(told, name) for name in Segment.__slots__}
-    yield _rows("note", told.run, orjson.dumps({**fields, "header": header}).decode(), nothing)
+        yield _rows("broken", told.run, encoded(one).decode(), nothing)
+    yield _rows("note", told.run, encoded(told).decode(), nothing)
 
 
 def told_by(reader: TraceReader, last_t: int) -> Segment:
@@ -158,13 +155,3 @@ def _rows(kind: str, run: str, note: str | None, events: pa.RecordBatch) -> pa.R
         *events.columns,
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SEGMENT_SCHEMA)
-
-
-def _segment(note: dict[str, Any]) -> Segment:
-    return Segment(**{**note, "header": header_of(note["header"])})
-
-
-def header_of(fields: object) -> Header | None:
-    """The header that `fields_of` wrote down."""
-    record = parse_fields(fields) if isinstance(fields, dict) else None
-    return record if isinstance(record, Header) else None

@@ -1,27 +1,25 @@
 """What a watch knows after a batch: the open runs, what was found in them so far, and the verdicts of the closed ones.
 
-One JSON file a batch, written beside its place and renamed, so a killed batch leaves the one before it; done again it
-writes the same.
+It is the manifest of the watch's folder, one a batch, so a killed batch leaves the one before it; done again it writes
+the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-import orjson
-
-from purgatorio_pipeline.watch.follow import Followed, Part
-from purgatorio_pipeline.watch.segments import Segment, header_of
-from purgatorio_pipeline.whole_file import write_whole
+from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.watch.follow import Followed
+from purgatorio_pipeline.watch.segments import Segment
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import Json, subject_of
-from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Verdict, Violation
 
+KIND: Final = "watch"
+LAST: Final = 1 << 40
 MAX_SUBJECTS: Final = 100_000
 """Broken operations of an open run that are told apart; beyond, the count stands still until the run is closed."""
 
@@ -126,44 +124,8 @@ class WatchState:
         yield from self.closed
         yield from (run.as_json() for run in self.runs.values())
 
-    def save(self, folder: Path) -> None:
-        """Write it down under its batch."""
-        runs = [
-            asdict(run) | {"header": None if run.header is None else fields_of(run.header)}
-            for run in self.runs.values()
-        ]
-        state = {"batch": self.batch, "runs": runs, "closed": self.closed}
-        state["offsets"] = self.offsets
-        write_whole(_place(folder, self.batch), orjson.dumps(state).decode())
 
-
-def load_before(folder: Path, batch: int) -> WatchState:
-    """The state that batch `batch` starts from: that of the last one before it."""
-    earlier = [number for number in _batches(folder) if number < batch]
-    if not earlier:
-        return WatchState()
-    held = orjson.loads(_place(folder, max(earlier)).read_bytes())
-    runs = {one["run"]: _open_run(one) for one in held["runs"]}
-    return WatchState(held["batch"], runs, held["closed"], held["offsets"])
-
-
-def _open_run(fields: dict[str, Any]) -> OpenRun:
-    followed = fields["followed"]
-    parts = [Part(**part) for part in followed["parts"]]
-    more = {"header": header_of(fields["header"]), "followed": Followed(**{**followed, "parts": parts})}
-    return OpenRun(**{**fields, **more})
-
-
-def forget_before(folder: Path, batch: int) -> None:
-    """Remove the states that no batch will start from any more."""
-    for number in _batches(folder):
-        if number < batch:
-            _place(folder, number).unlink(missing_ok=True)
-
-
-def _place(folder: Path, batch: int) -> Path:
-    return folder / f"batch-{batch:09d}.json"
-
-
-def _batches(folder: Path) -> list[int]:
-    return [int(place.stem.removeprefix("batch-")) for place in folder.glob("batch-*.json")]
+def load_before(lake: Lake, batch: int = LAST) -> WatchState:
+    """The state that batch `batch` starts from: that of the last one before it. Raises `Unreadable`, OSError."""
+    earlier = [number for number in lake.manifests() if number < batch]
+    return lake.manifest(earlier[-1], WatchState) if earlier else WatchState()

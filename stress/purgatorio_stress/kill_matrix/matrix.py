@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from purgatorio_stress.kill_matrix.hunt import HUNT
 from purgatorio_stress.kill_matrix.kill import Kill
@@ -51,8 +53,16 @@ class MatrixRow:
             "source": self.mutant.source,
             "interleaving": self.mutant.interleaving,
             "scenario": f"{self.mutant.scenario}/{self.mutant.dialect}",
-            "layers": {layer: kill.as_json() for layer, kill in self.layers.items()},
+            "layers": {layer: asdict(kill) for layer, kill in self.layers.items()},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is read of a row."""
+
+    number: int
+    layers: dict[str, Kill]
 
 
 def matrix(
@@ -84,11 +94,10 @@ def kept_rows(path: Path) -> dict[int, MatrixRow]:
     """The rows in a file that `matrix` keeps, by number; those of mutants that are no more are left out."""
     rows: dict[int, MatrixRow] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        shape = json.loads(line)
-        mutant = MUTANTS.get(shape["number"])
+        row = msgspec.json.decode(line, type=_Kept)
+        mutant = MUTANTS.get(row.number)
         if mutant is not None:
-            layers = {layer: Kill.from_json(kill) for layer, kill in shape["layers"].items()}
-            rows[mutant.number] = MatrixRow(mutant, layers)
+            rows[mutant.number] = MatrixRow(mutant, row.layers)
     return rows
 
 

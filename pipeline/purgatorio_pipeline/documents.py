@@ -1,0 +1,43 @@
+"""Our own documents, written and read by the types of their values: what a lake keeps, and what commands print.
+
+A value that is read back has the types that it was written with; what does not fit is refused with the place in the
+document. Traces and messages of the protocol are not read so: their refusals are a product.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
+
+T = TypeVar("T")
+
+
+class Unreadable(ValueError):
+    """A document that is not what was asked for: what is wrong, and where in it."""
+
+
+def encoded(value: object) -> bytes:
+    """As JSON. Tables of events are lists of rows."""
+    return msgspec.json.encode(value, enc_hook=_rows)
+
+
+def decoded(document: bytes | str, kind: type[T]) -> T:
+    """A value of this type. Raises `Unreadable`."""
+    try:
+        return msgspec.json.decode(document, type=kind, dec_hook=_value)
+    except (msgspec.DecodeError, pa.ArrowException) as wrong:
+        raise Unreadable(str(wrong)) from None
+
+
+def _rows(value: object) -> object:
+    if isinstance(value, pa.Table):
+        return value.to_pylist()
+    raise TypeError(f"{type(value).__name__} is of no document")
+
+
+def _value(kind: type, held: Any) -> object:
+    return pa.Table.from_pylist(held, schema=EVENT_SCHEMA) if kind is pa.Table else held
