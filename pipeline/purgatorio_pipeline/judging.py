@@ -16,9 +16,13 @@ from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.show.wire import counterexamples
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, worst
+from purgatorio_spec.wire.file import is_wire_trace, read_trace
+from purgatorio_spec.wire.judge import judge_file
+from purgatorio_spec.wire.record import PROFILE
 
 QUICK_BYTES = 256 << 20
 """Inputs below this are checked on a JVM that starts fast rather than one that becomes fast."""
@@ -169,6 +173,14 @@ def judge_in_process(
     late: list[Lateness] = []
     series: list[GaugeSeries] = []
     for path in paths:
+        if is_wire_trace(path):
+            if operation is None:
+                trace, run = judge_file(path)
+                runs.append(run)
+                broken += trace.broken
+                quarantined += trace.broken_count
+                examples.update(counterexamples(trace, run))
+            continue
         reader = reading.next(TraceReader(path))
         folded = fold_reader(reader, full=full, only=operation)
         absent = operation is not None and not folded.has(operation)
@@ -183,3 +195,12 @@ def judge_in_process(
         late += [] if measured is None else [measured]
         series += [] if read is None else [read]
     return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, series)
+
+
+def with_wire_examples(judged: Judged) -> Judged:
+    """The check with the first violations of wire traces event by event, read again from where they lie."""
+    found = dict(judged.examples)
+    for run in judged.result.runs:
+        if run.profile == PROFILE and run.verdict is Verdict.VIOLATED and Path(run.file).exists():
+            found |= counterexamples(read_trace(Path(run.file)), run)
+    return replace(judged, examples=found)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.file import WireWriter, is_wire_trace, read_trace, write_parquet
+from purgatorio_spec.wire.file import WireWriter, convert_wire, is_wire_trace, read_trace
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import WireEvent, WireHeader
 
@@ -28,12 +28,12 @@ def written(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("parquet", [False, True])
-def test_what_was_written_is_read_back(tmp_path: Path, parquet: bool) -> None:
+@pytest.mark.parametrize("form", ["", ".parquet", ".jsonl.gz", ".jsonl.zst"])
+def test_what_was_written_is_read_back(tmp_path: Path, form: str) -> None:
     path = written(tmp_path / "wire.jsonl")
-    if parquet:
-        write_parquet(read_trace(path), tmp_path / "wire.parquet")
-        path = tmp_path / "wire.parquet"
+    if form:
+        assert convert_wire(path, tmp_path / f"other{form}").valid
+        path = tmp_path / f"other{form}"
     assert is_wire_trace(path)
     trace = read_trace(path)
     assert (trace.header, trace.events) == (HEADER, EVENTS)
@@ -41,6 +41,16 @@ def test_what_was_written_is_read_back(tmp_path: Path, parquet: bool) -> None:
     _, result = judge_file(path)
     assert result.clauses["X1"].verdict is Verdict.PASS
     assert result.clauses["F1"].reason == "not played"
+
+
+def test_broken_lines_are_converted_only_when_asked(tmp_path: Path) -> None:
+    path = written(tmp_path / "wire.jsonl")
+    path.write_text(path.read_text().replace('"kind":"end"', '"kind":"event"', 1))
+    target = tmp_path / "wire.parquet"
+    assert not convert_wire(path, target).written
+    assert list(tmp_path.iterdir()) == [path]
+    assert convert_wire(path, target, keep_going=True).written
+    assert judge_file(target)[1].clauses["X1"].verdict is Verdict.UNKNOWN
 
 
 def test_a_trace_that_was_cut_is_not_pass(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from purgatorio_pipeline.command.showing import (
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Engine, Focus, Reading, judge_in_process
 from purgatorio_pipeline.sources import NoTraces, find_traces
-from purgatorio_pipeline.wire_check import apart, judge_wire, together
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.profile import PROFILES
@@ -85,7 +84,6 @@ def command(
         paths = find_traces(trace for trace in traces if not is_uri(trace))
     except NoTraces as nothing:
         raise click.UsageError(str(nothing)) from None
-    others, wire = apart(paths)
     if operation is not None and output.out is not None:
         raise click.UsageError(
             "--operation judges one operation in this process, and --out holds Spark's tables"
@@ -97,8 +95,7 @@ def command(
         if uris:
             raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
         with reading_shown(f"checking {_counted(paths)} {choice}", reading := Reading(), quiet=output.json):
-            judged = judge_in_process(others, operation, full=full, reading=reading)
-            judged = together(judged, judge_wire(wire))
+            judged = judge_in_process(paths, operation, full=full, reading=reading)
     else:
         # Not before Spark is wanted: this process must do without it.
         from purgatorio_pipeline.incremental.on_spark import judge_on_spark
@@ -106,20 +103,15 @@ def command(
         what = _counted(paths) if paths or not uris else " ".join(uris)
         with spark_shown(f"checking {what} {choice}", quiet=output.json):
             try:
-                judged = (
-                    judge_on_spark(
-                        others,
-                        uris=uris,
-                        out=output.out,
-                        master=master,
-                        full=full,
-                        memory=memory,
-                        allow_idle=allow_idle,
-                    )
-                    if others or uris
-                    else judge_in_process([])
+                judged = judge_on_spark(
+                    paths,
+                    uris=uris,
+                    out=output.out,
+                    master=master,
+                    full=full,
+                    memory=memory,
+                    allow_idle=allow_idle,
                 )
-                judged = together(judged, judge_wire(wire))
             except NoTraces as nothing:
                 raise click.UsageError(str(nothing)) from None
     if not allow_idle and operation is None:

@@ -12,6 +12,7 @@ import orjson
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_spec.wire.file import convert_wire, is_wire_trace
 
 SHOWN_LINES: Final = 100
 """Broken lines that are printed; the rest is counted."""
@@ -28,7 +29,7 @@ SHOWN_LINES: Final = 100
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool) -> None:
-    """Convert TRACE to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
+    """Convert TRACE, of a purgatory or of the wire, to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
 
     The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. What TRACE is, its first bytes tell.
     Every line is validated. OUT appears only when it is whole.
@@ -39,7 +40,10 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
     """
     try:
         with progress(f"converting {trace}", unit="events", quiet=as_json) as going:
-            result = convert(trace, out, force=force, keep_going=keep_going, progress=going.tell)
+            if is_wire_trace(trace):
+                result = convert_wire(trace, out, force=force, keep_going=keep_going)
+            else:
+                result = convert(trace, out, force=force, keep_going=keep_going, progress=going.tell)
     except (CannotConvert, OSError) as bad:
         raise click.UsageError(str(bad)) from None
     if as_json:

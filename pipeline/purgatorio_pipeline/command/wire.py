@@ -17,8 +17,7 @@ import click
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import CheckOutput, output_options, show
-from purgatorio_pipeline.judging import Focus
-from purgatorio_pipeline.wire_check import judge_wire
+from purgatorio_pipeline.judging import Focus, judge_in_process
 from purgatorio_spec.wire.record import DRAWN
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.drawn import parsed
@@ -61,6 +60,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
     help="How long drawn programs are played, in the whole plan or with `--only drawn`.",
 )
 @click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
+@click.option("--name", help="What the run is called: `purgatorio compare` pairs runs by their names.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), help="Where the trace is kept.")
 @click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for P4, P5, P6, F9.")
 @click.option(
@@ -86,6 +86,7 @@ def command(
     seed: int | None,
     drawn: float,
     program: str | None,
+    name: str | None,
     trace: Path | None,
     second: str | None,
     second_pid: int | None,
@@ -130,6 +131,7 @@ def command(
         pid=pid,
         drawn_seconds=drawn if with_drawn else 0.0,
         program=least,
+        name=name,
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
 
@@ -161,7 +163,7 @@ def command(
         click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
         if not path.exists():
             raise
-    judged = judge_wire([path])
+    judged = judge_in_process([path])
     status = show(judged, Focus(), output)
     if not output.json:
         click.echo(f"trace: {path}")

@@ -10,7 +10,7 @@ from purgatorio_pipeline.incremental.check import KIND, check_lake
 from purgatorio_pipeline.incremental.identity import checker_fingerprint
 from purgatorio_pipeline.incremental.kept import assemble
 from purgatorio_pipeline.incremental.spark_reader import SparkReader
-from purgatorio_pipeline.judging import Judged
+from purgatorio_pipeline.judging import Judged, with_wire_examples
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.sources import find_on_hadoop
 
@@ -34,8 +34,9 @@ def judge_on_spark(
     reader = SparkReader(master, memory, full)
     places: list[Place] = [*paths, *(find_on_hadoop(reader.session(), uris) if uris else ())]
     if out is None:
-        return assemble(reader.judge_alone(places))
+        return with_wire_examples(assemble(reader.judge_alone(places)))
     root = out if isinstance(out, Path) else hadoop_path(reader.session(), out)
     lake = Lake(root)
     with lake.owned(KIND):
-        return check_lake(lake, places, reader, checker_fingerprint(full), allow_idle=allow_idle)
+        judged = check_lake(lake, places, reader, checker_fingerprint(full), allow_idle=allow_idle)
+    return with_wire_examples(judged)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,8 @@ from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Violation
+from purgatorio_spec.wire.file import is_wire_trace
+from purgatorio_spec.wire.judge import judge_file
 
 TASKS_A_SLOT: Final = 16
 """Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""
@@ -65,7 +68,7 @@ def _dealt(files: Sequence[tuple[int, str]], tasks: int) -> list[list[tuple[int,
 def _of_paths(full: bool, every: bool) -> Callable[[Sequence[tuple[int, str]]], Iterator[Found]]:
     def task(files: Sequence[tuple[int, str]]) -> Iterator[Found]:
         for run_key, path in files:
-            yield from _judged(run_key, TraceReader(Path(path)), full, every)
+            yield from _judged(run_key, Path(path), path, full, every)
 
     return task
 
@@ -78,15 +81,21 @@ def _of_content(
         with tempfile.NamedTemporaryFile(prefix="purgatorio-") as copy:
             copy.write(content)
             copy.flush()
-            yield from _judged(keys[name], TraceReader(Path(copy.name), name), full, every)
+            yield from _judged(keys[name], Path(copy.name), name, full, every)
 
     return task
 
 
-def _judged(run_key: int, reader: TraceReader, full: bool, every: bool) -> Iterator[Found]:
+def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Iterator[Found]:
     broken: list[Violation] = []
-    folded = fold_reader(reader, RunTally(told=broken.append if every else None), full=full)
-    yield (run_key, None, None, None, None, None, None, encoded(kept_of(folded, reader.broken)).decode())
+    told = broken.append if every else None
+    if is_wire_trace(path):
+        trace, run = judge_file(path, told)
+        kept = Kept(replace(run, file=name), tuple(trace.broken))
+    else:
+        reader = TraceReader(path, name)
+        kept = kept_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
+    yield (run_key, None, None, None, None, None, None, encoded(kept).decode())
     for one in broken:
         yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 

@@ -70,13 +70,7 @@ def convert(
     record counts the broken lines as dropped, so that nobody takes the copy for a whole trace. `progress` is told the
     events read so far, after each block. Raises `CannotConvert`, and `OSError` from the file system.
     """
-    if not target.name.endswith(FORMS):
-        raise CannotConvert(f"{target.name}: no known form; end the name in one of {', '.join(FORMS)}")
-    if not target.parent.is_dir():
-        raise CannotConvert(f"{target.parent} is no folder; make it, or choose another")
-    if target.exists() and not force:
-        raise CannotConvert(f"{target} exists; choose another name, or overwrite it with --force")
-    partial = target.with_name(f".partial-{target.name}")
+    partial = partial_of(target, force=force)
     reader = TraceReader(source)
     writer: TraceWriter | None = None
     written = False
@@ -108,6 +102,17 @@ def convert(
         cut=reader.cut,
         written=written,
     )
+
+
+def partial_of(target: Path, *, force: bool) -> Path:
+    """Where an output lies until it is whole. Raises `CannotConvert` where there is to be none."""
+    if not target.name.endswith(FORMS):
+        raise CannotConvert(f"{target.name}: no known form; end the name in one of {', '.join(FORMS)}")
+    if not target.parent.is_dir():
+        raise CannotConvert(f"{target.parent} is no folder; make it, or choose another")
+    if target.exists() and not force:
+        raise CannotConvert(f"{target} exists; choose another name, or overwrite it with --force")
+    return target.with_name(f".partial-{target.name}")
 
 
 def _goes_on(reader: TraceReader, keep_going: bool) -> bool:

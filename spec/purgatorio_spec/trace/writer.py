@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -53,7 +53,7 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.events = 0
         self.dropped = 0
         self._held: list[Header | Event | End] = [header]
-        self._sink: _Sink = _ParquetSink(path) if path.suffix == ".parquet" else _LineSink(path)
+        self._sink: _Sink = _ParquetSink(path) if path.suffix == ".parquet" else LineSink(path)
         self._flush()
 
     def write(self, event: Event) -> None:
@@ -108,7 +108,9 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
             self._held = []
 
 
-class _LineSink:
+class LineSink:
+    """JSON lines in a file, packed as its suffix says."""
+
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self._out: io.RawIOBase | io.BufferedIOBase | gzip.GzipFile | zstandard.ZstdCompressionWriter
@@ -121,7 +123,12 @@ class _LineSink:
             self._out = self._file
 
     def records(self, rows: list[Header | Event | End]) -> None:
-        self._out.write(b"".join(orjson.dumps(fields_of(row)) + b"\n" for row in rows))
+        """Write records."""
+        self.objects(map(fields_of, rows))
+
+    def objects(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Write JSON objects, a line each."""
+        self._out.write(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         self._flush()
 
     def _flush(self) -> None:
@@ -130,13 +137,12 @@ class _LineSink:
         self._file.flush()
 
     def batch(self, events: pa.RecordBatch) -> None:
-        for row in events.to_pylist():
-            x = row.get("x")
-            fields = event_fields(row, orjson.loads(x) if isinstance(x, str) else None)
-            self._out.write(orjson.dumps(fields) + b"\n")
-        self._flush()
+        """Write events that are in columns."""
+        rows = ((row, row.get("x")) for row in events.to_pylist())
+        self.objects(event_fields(row, orjson.loads(x) if isinstance(x, str) else None) for row, x in rows)
 
     def close(self, complete: bool) -> None:
+        """The end, whether whole or not."""
         if self._out is not self._file:
             self._out.close()
         self._file.close()

@@ -7,7 +7,7 @@ broken line with the reason, and the rest is judged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_spec.trace.convert import Conversion, partial_of
 from purgatorio_spec.trace.lines import Cut, lines
 from purgatorio_spec.trace.parse import Refusal, shown
-from purgatorio_spec.trace.record import MAX_INT, MIN_INT
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT, End
+from purgatorio_spec.trace.writer import LineSink
 from purgatorio_spec.wire.record import (
     FORMAT,
     KINDS,
@@ -215,12 +217,40 @@ def _row_fields(row: dict[str, object]) -> dict[str, object] | Refusal:
     return value if isinstance(value, dict) else Refusal("body", "not an object", "write a JSON object")
 
 
-def write_parquet(trace: WireTrace, path: Path) -> None:
-    """The same trace as Parquet. The file appears whole or not at all."""
-    if trace.header is None:
-        raise ValueError(f"{trace.name}: a trace without a header is no trace")
+def convert_wire(source: Path, target: Path, *, force: bool = False, keep_going: bool = False) -> Conversion:
+    """Write the trace `source` to `target` in the form that its suffix names, as `trace.convert.convert` does those of
+    purgatories. Raises `CannotConvert`, and OSError."""
+    partial = partial_of(target, force=force)
+    trace = read_trace(source)
+    header, end = trace.header, trace.end
+    written = header is not None and (keep_going or (not trace.broken_count and trace.cut is None))
+    if end is not None and trace.broken_count:
+        end = replace(end, events=len(trace.events), dropped=end.dropped + trace.broken_count)
+    if header is not None and written:
+        try:
+            records: list[WireRecord] = [header, *trace.events, *([] if end is None else [end])]
+            if target.name.endswith(".parquet"):
+                _write_parquet(records, partial)
+            else:
+                out = LineSink(partial)
+                out.objects(map(fields_of, records))
+                out.close(complete=True)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    return Conversion(
+        run="" if header is None else header.run,
+        events=len(trace.events),
+        end=None if end is None else End(end.events, end.dropped),
+        broken=tuple(trace.broken),
+        broken_count=trace.broken_count,
+        cut=trace.cut,
+        written=written,
+    )
+
+
+def _write_parquet(records: Iterable[WireRecord], path: Path) -> None:
     columns: dict[str, list[object]] = {name: [] for name in WIRE_SCHEMA.names}
-    records: list[WireRecord] = [trace.header, *trace.events, *([] if trace.end is None else [trace.end])]
     for record in records:
         given = fields_of(record)
         row: Mapping[str, object] = given
@@ -229,9 +259,7 @@ def write_parquet(trace: WireTrace, path: Path) -> None:
         for name, column in columns.items():
             value = row.get(name)
             column.append(orjson.dumps(value).decode() if name == "body" and value is not None else value)
-    partial = path.with_name(f".{path.name}.partial")
-    pq.write_table(pa.table(columns, schema=WIRE_SCHEMA), partial, compression="zstd")
-    partial.replace(path)
+    pq.write_table(pa.table(columns, schema=WIRE_SCHEMA), path, compression="zstd")
 
 
 def record_of(given: Mapping[str, object]) -> WireRecord:

@@ -11,7 +11,7 @@ UNKNOWN; undecided rows beside decided ones that ask the same are counted and to
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -144,12 +144,16 @@ class Tallied:
         late = [row for key, rows in self.late.items() if repeats(rows, self._asked(key[1])) for row in rows]
         return [*self.broken, *late]
 
-    def result(self, clause: str, skipped: str) -> ClauseResult:
-        """The verdict. `skipped`: why there was no occasion, where there was none."""
+    def result(
+        self, clause: str, skipped: str, told: Callable[[Violation], None] | None = None
+    ) -> ClauseResult:
+        """The verdict. `skipped`: why there was no occasion, where there was none; `told` hears of every violation."""
         causes: dict[str, Cause] = defaultdict(Cause)
         for row in self.violations():
             violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
             causes[row.cause].add(violation)
+            if told is not None:
+                told(violation)
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
         alone = [row for key, rows in self.late.items() for row in counting(rows, self._asked(key[1]))]
@@ -195,8 +199,8 @@ def _add_projected(tallies: Mapping[str, Tallied], projection: Projection) -> No
         tallies[row.clause].occasions -= 1  # it was counted above
 
 
-def judge_trace(trace: WireTrace) -> RunResult:
-    """The verdicts of a trace, in the words of `purgatorio check`."""
+def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = None) -> RunResult:
+    """The verdicts of a trace, in the words of `purgatorio check`. `told` hears of every violation."""
     header = trace.header
     problems = _problems(trace)
     if header is None:
@@ -211,7 +215,7 @@ def judge_trace(trace: WireTrace) -> RunResult:
         _add_projected(tallies, projection)
     why = {} if trace.end is None else trace.end.skipped
     clauses = {
-        clause: tallied.result(clause, why.get(clause, "no scene gave an occasion"))
+        clause: tallied.result(clause, why.get(clause, "no scene gave an occasion"), told)
         for clause, tallied in tallies.items()
     }
     if not trace.whole:
@@ -223,10 +227,10 @@ def judge_trace(trace: WireTrace) -> RunResult:
     )  # fmt: skip
 
 
-def judge_file(path: Path) -> tuple[WireTrace, RunResult]:
-    """Read a trace and judge it."""
+def judge_file(path: Path, told: Callable[[Violation], None] | None = None) -> tuple[WireTrace, RunResult]:
+    """Read a trace and judge it. `told` hears of every violation."""
     trace = read_trace(path)
-    return trace, judge_trace(trace)
+    return trace, judge_trace(trace, told)
 
 
 def subject_of(header: WireHeader) -> str:

@@ -38,6 +38,8 @@ class Asked:
     """How long drawn programs are played."""
     program: Program | None = None
     """One that is played three times."""
+    name: str | None = None
+    """What the run is called; else a name that no other has."""
 
 
 async def record(
@@ -55,7 +57,7 @@ async def record(
     recorder = Recorder(lambda event: writer[0](event))
     broker = await look_at(asked.address, recorder, asked.declared, run, asked.second, asked.pid)
     header = WireHeader(
-        run=f"wire-{run}",
+        run=asked.name or f"wire-{run}",
         broker={"address": asked.shown, "nodes": broker.nodes, "session_ms": broker.session_ms},
         versions=broker.offered,
         declared=broker.declared,

@@ -1,0 +1,48 @@
+"""Wire traces among others: judged by both engines, alike, and two of one name compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from purgatorio_pipeline.comparison import Change, compare
+from purgatorio_pipeline.incremental.spark_fold import kept_of_files
+from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire.file import WireWriter, convert_wire
+from purgatorio_spec.wire.record import WireEvent, WireHeader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def nightly(folder: Path, *, broken: bool) -> Path:
+    """A trace of one question, which a broken broker answers twice."""
+    folder.mkdir()
+    writer = WireWriter(folder / "wire.jsonl", WireHeader("nightly", {"address": "here:1"}))
+    common = {"conn": "c", "scene": "s#1", "corr": 1, "api": "api_versions", "version": 0}
+    writer.write(WireEvent(0, 6, "request", body={}, **common))  # type: ignore[arg-type] # fields by name
+    writer.write(WireEvent(1, 9, "answer", c=0, body={}, **common))  # type: ignore[arg-type] # fields by name
+    if broken:
+        writer.write(WireEvent(2, 9, "answer", body={}, **common))  # type: ignore[arg-type] # fields by name
+    writer.close({})
+    return folder / "wire.jsonl"
+
+
+def test_two_nights_are_compared(tmp_path: Path) -> None:
+    nights = [nightly(tmp_path / name, broken=name == "after") for name in ("before", "after")]
+    compared = compare(*(judge_in_process([path]) for path in nights))
+    assert [one.clause for _, one in compared.changes(Change.BROKEN)] == ["X1"]
+
+
+@pytest.mark.slow
+def test_spark_judges_them_alike(tmp_path: Path, spark: SparkSession) -> None:
+    paths = [nightly(tmp_path / name, broken=name == "b") for name in "ab"]
+    assert convert_wire(paths[1], tmp_path / "c.parquet").valid
+    paths.append(tmp_path / "c.parquet")
+    kept = kept_of_files(spark.sparkContext, paths, full=False)
+    by_process = judge_in_process(paths).result.runs
+    assert [one.run.clauses for one in kept] == [run.clauses for run in by_process]
+    assert [one.run.verdict is Verdict.VIOLATED for one in kept] == [False, True, True]
