@@ -49,7 +49,8 @@ def _code() -> str:
     rows = "\n".join(f"| {clause} | {promise} |" for clause, promise in CODE_CLAUSES.items())
     return (
         "## Clauses of the code\n\nJudged by the explorer, which runs the reference through its interleavings "
-        "([explorer.md](explorer.md)), by the models ([models.md](models.md)), and by tests of the structures.\n\n"
+        "([explorer.md](explorer.md)), by the models ([models.md](models.md)), and by tests of the structures. "
+        "Of a subject that hangs P3 is judged as told in [subject-protocol.md](subject-protocol.md#misbehaviour).\n\n"
         f"| clause | promise |\n| --- | --- |\n{rows}\n"
     )
 

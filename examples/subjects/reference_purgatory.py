@@ -261,7 +261,8 @@ DESCRIPTION = {
     ],
     "tick_ns": MS,
     "wheel_size": 20,
-    "early_ns": MS - 1,  # its clock counts whole milliseconds
+    "early_ns": 0,
+    "early_real_ns": MS - 1,  # its clock counts whole milliseconds
     "late_ns": 0,
     "unit_ns": MS,
     "purge_interval": PURGE_INTERVAL,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
+from purgatorio_spec.check import check_files
 from purgatorio_stress.conformance import case, gated
 from purgatorio_stress.protocol import gates
 from purgatorio_stress.subject.child import ChildLimits
@@ -442,7 +443,43 @@ def test_a_thread_that_never_comes_back_fails_its_race_in_time(
     pytester.makepyfile(test_stuck=STUCK)
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     assert result.parseoutcomes()["failed"] == 1
-    result.stdout.fnmatch_lines(["*cannot be judged: subject: hang: silent for 0.3 s, with call*check*"])
+    result.stdout.fnmatch_lines(
+        ["*cannot be judged: subject: hang: silent for 0.3 s, with call*check*answered"]
+    )
+
+
+def test_threads_that_wait_for_each_other_break_p3(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two locks in two orders: each call returns by itself, and hangs again in the order that made it hang."""
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
+    crossed = STUCK.replace(
+        "        for key in probe.keys:\n",
+        "        with self.lock:\n            probe.try_complete(lambda: False)\n            with self.other: pass\n"
+        "        for key in probe.keys:\n",
+    )
+    crossed = crossed.replace("self.lock, self", "self.other, self.lock, self.x, self").replace(
+        "= threading.Lock(), {}", "= threading.Lock(), threading.Lock(), 0, {}"
+    )
+    crossed = crossed.replace(
+        "with self.lock:\n            self.lock.acquire()", "with self.other, self.lock: return 0"
+    )
+    pytester.makepyfile(test_crossed=crossed)
+    result = pytester.runpytest_inprocess("-q", "-k", "O1 and gates")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(
+        ["*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*"]
+    )
+
+
+def test_a_race_leaves_its_trace(pytester: pytest.Pytester) -> None:
+    """The one play that broke the clause, judged again by the command that the failure names."""
+    lost = STUCK.replace("            self.lock.acquire()", "            return 0")
+    pytester.makepyfile(test_lost=lost)
+    result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
+    result.stdout.fnmatch_lines(["O4  *", "replay   purgatorio check *", "program  > {*start*"])
+    (trace,) = (pytester.path / ".pytest_cache" / "d" / "purgatorio").iterdir()
+    assert check_files([trace]).runs[0].clauses["O4"].violations == 1
 
 
 def test_a_thread_that_turns_for_ever_is_ended_with_its_race(

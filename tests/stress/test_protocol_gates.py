@@ -57,14 +57,20 @@ WHICH_PATH = Path(__file__).resolve().parents[1] / "which_path.py"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mutant", "clause"), [(0, ""), (3, "O4"), (4, "O4"), (19, "O1"), (51, "T4"), (52, "T5")]
+    ("mutant", "clause"),
+    [(0, ""), (3, "O4"), (4, "O4"), (9, "P3"), (19, "O1"), (33, "O4"), (51, "T4"), (52, "T5")],
 )
 def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: str, tmp_path: Path) -> None:
-    """No callback is near, and no luck needed: each call of the reference is stopped at each of its lines."""
+    """No callback is near, and no luck needed: each call of the reference is stopped at each of its lines. A deadlock
+    comes by the orders of gates, an error in a callback too."""
     reference = (sys.executable, str(EXAMPLES / "reference_purgatory.py"))
     served = (sys.executable, str(WHICH_PATH), "--serve", str(mutant))
     subjects = command_subjects(served if mutant else reference, time="virtual")
     (record,) = record_runs([one for one in subjects if one.mode == "virtual-gates"], tmp_path)
+    if clause == "P3":
+        assert record.failure is not None
+        assert record.failure.kind == "deadlock"
+        return
     assert record.path is not None, record.failure
     (run,) = check_files([record.path]).runs
     broken = {name for name, found in run.clauses.items() if found.violations}

@@ -28,7 +28,7 @@ from purgatorio_stress.conformance.program import CallProgram, GatedProgram, Sce
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.gate_program import GateProgram, Inside
-from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, play_of, unfinished
+from purgatorio_stress.protocol.gates import AGAIN, GatedRun, PlayedOrder, is_deadlock, play_of, unfinished
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.script import play as play_script
 from purgatorio_stress.protocol.talk import Listener, Talk
@@ -103,15 +103,46 @@ def played_through(program: CallProgram, under: Under) -> Judged:
     return judge(played.recording(program.name))
 
 
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """The plays; what broke them off, and what was cut short, or nothing; where it hung, that play and its calls."""
+
+    plays: list[PlayedOrder]
+    failure: SubjectFailed | None = None
+    left_out: str = ""
+    stuck: tuple[PlayedOrder, list[str]] | None = None
+
+
 def play(program: GatedProgram, under: Under) -> Judged:
     """Play all of it, and judge the trace."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{program.name}.jsonl"
-        plays, why, left_out = _played(program, under, path)
+        played = _played(program, under, path)
         result = check_files([path]).runs[0]
+        why = "" if played.failure is None else str(played.failure)
+        if played.stuck is not None and _is_deadlock(program, under, path, *played.stuck):
+            why = f"P3 is broken: deadlock: {why}; {AGAIN}"
         # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
         whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
-    return replace(whole, narrowed=partial(_narrowed, program, under, whole, plays), unfinished=left_out)
+    return replace(
+        whole,
+        narrowed=partial(_narrowed, program, under, whole, played.plays),
+        unfinished=played.left_out,
+    )
+
+
+def _is_deadlock(
+    program: GatedProgram, under: Under, path: Path, order: PlayedOrder, calls: list[str]
+) -> bool:
+    """Of a subject made anew for each look; its threads that hang stay."""
+
+    def alone(order: PlayedOrder) -> list[str] | None:
+        again = _played(program, under, path, order, limits=replace(_LIMITS, silence_s=2 * _LIMITS.silence_s))
+        if again.failure is None:
+            return []
+        return None if again.stuck is None else again.stuck[1]
+
+    return is_deadlock(order, calls, alone)
 
 
 def _played(
@@ -120,8 +151,8 @@ def _played(
     path: Path,
     only: PlayedOrder | None = None,
     listener: Listener | None = None,
-) -> tuple[list[PlayedOrder], str, str]:
-    """The plays; why they broke off, and what was cut short, or nothing."""
+    limits: ChildLimits | None = None,
+) -> _Played:
     clock = VirtualClock()
     recorder = Recorder(clock)
     description = under.description
@@ -140,7 +171,7 @@ def _played(
     run: GatedRun | None = None
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
-            talk = Talk(peer, talked, _LIMITS, listener, recording.flush)
+            talk = Talk(peer, talked, limits or _LIMITS, listener, recording.flush)
             run = GatedRun(talk, description, under.part, clock, steps_s=_STEPS_S)
             wants_steps = program.name == "steps"
             orders = run.drive(
@@ -151,10 +182,15 @@ def _played(
                 leaving_out=partial(_lacking, under.promise),
             )
     except SubjectFailed as failure:
-        return [] if run is None else run.plays, str(failure), ""
+        order = None if run is None or failure.kind != "hang" else run.under_way
+        return _Played(
+            [] if run is None else run.plays,
+            failure,
+            stuck=None if order is None else (order, talked.unanswered()),
+        )
     finally:
         peer.close()
-    return run.plays, "", unfinished(orders)
+    return _Played(run.plays, left_out=unfinished(orders))
 
 
 def _narrowed(
@@ -172,8 +208,9 @@ def _narrowed(
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{program.name}.jsonl"
-            _, why, _ = _played(program, under, path, plays[number - 1], note)
-            again = judge_file(path, program.name, why)
+            failure = _played(program, under, path, plays[number - 1], note).failure
+            again = judge_file(path, program.name, "" if failure is None else str(failure))
+            again = replace(again, write=partial(_written, path.read_bytes()))
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:
             return again, TalkedProgram(plays[number - 1].program, tuple(talk[:_SHOWN]))
     return whole, program
@@ -185,6 +222,11 @@ def _lacking(promise: Promise, program: GateProgram) -> bool:
         return True
     inside = any(isinstance(call, Inside) for call in program.calls())
     return inside and bool({"callbacks", "re-entry"} & set(promise.lacks))
+
+
+def _written(trace: bytes, path: Path) -> None:
+    """To where a failure leaves it."""
+    path.write_bytes(trace)
 
 
 def _kept_nowhere(path: Path) -> None:

@@ -168,6 +168,10 @@ class Conversation:
             return f"call {number} ({call_name(oldest.call)})"
         return None
 
+    def unanswered(self) -> list[str]:
+        """The calls without an answer, by name."""
+        return sorted(call_name(one.call) for one in self._open.values())
+
     def overdue(self) -> list[str]:
         """The tasks and operations whose time is over, and which are not: what a subject that hangs may have lost."""
         now_t = self._recorder.clock_ns()

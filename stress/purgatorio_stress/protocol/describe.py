@@ -17,7 +17,7 @@ _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {
     "timer": frozenset({"timer_fire"}),
     "purgatory": frozenset({"on_complete", "force_complete"}),
 }
-_SINCE_1_1: Final = frozenset({"add-again", "failing"})
+_SINCE_1_1: Final = frozenset({"add-again", "add-same", "failing"})
 _PLAIN_TIMER: Final = "timer"
 _BARRIER_TIMER: Final = "timer-cancel-barrier"
 
@@ -87,6 +87,7 @@ def header_of(
 ) -> Header:
     """The header of a run's trace. `late_slack_ns` is added to a late bound that was declared, and to no other."""
     late_ns = None if description.late_ns is None else description.late_ns + late_slack_ns
+    real_ns = None if virtual else description.early_real_ns
     return Header(
         run=run,
         implementation=Implementation(description.name, description.version, description.language),
@@ -94,7 +95,7 @@ def header_of(
         timer=TimerConstants(
             tick_ns=description.tick_ns,
             wheel_size=description.wheel_size,
-            early_ns=description.early_ns,
+            early_ns=description.early_ns if real_ns is None else real_ns,
             late_ns=late_ns,
         ),
         purge_interval=description.purge_interval,

@@ -18,7 +18,7 @@ from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
-from purgatorio_stress.protocol.gates import GatedRun, Orders, PlayedOrder, unfinished
+from purgatorio_stress.protocol.gates import AGAIN, GatedRun, Orders, PlayedOrder, is_deadlock, unfinished
 from purgatorio_stress.protocol.message import STEP, Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
@@ -111,6 +111,7 @@ class Account:
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
     left_out: str = ""
+    stuck: tuple[PlayedOrder, Sequence[str]] | None = None
     only: PlayedOrder | None = None
 
 
@@ -200,9 +201,35 @@ class CommandSubject:
                     _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
+            order = out_path.with_name(f"{run}-deadlock.jsonl")
+            if failure.kind == "hang" and self._is_deadlock(plan, order):
+                why = f"P3 is broken: {failure.why}; {AGAIN}; the order is in {order.name}"
+                raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             raise
         progress(self.name, plan.timers, plan.timers)
         return out_path
+
+    def _is_deadlock(self, plan: Plan, path: Path) -> bool:
+        """Whether this run hung in an order of its threads that hangs again in a program started anew, while the calls
+        return where they are made one after the other. The trace of the one order is at `path`."""
+        if self.account.stuck is None or self.account.only is not None or not self.virtual:
+            return False
+        limits = self._limits(plan)
+        patient = replace(limits, silence_s=2 * limits.silence_s)
+        first, calls = self.account.stuck
+
+        def alone(order: PlayedOrder) -> Sequence[str] | None:
+            again = replace(self, account=Account(only=order), limits=patient, listener=None)
+            place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
+            try:
+                again.run(plan, place, lambda run, settled, planned: None)
+            except SubjectFailed as failure:
+                stuck = again.account.stuck
+                return stuck[1] if failure.kind == "hang" and stuck is not None else None
+            place.unlink()
+            return []
+
+        return is_deadlock(first, calls, alone)
 
     def _drive(
         self, talk: Talk, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
@@ -213,7 +240,12 @@ class CommandSubject:
         if self.mode.endswith("-gates"):
             gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None)
             self.account.plays = gated.plays
-            self.account.orders = gated.drive(lambda _: None, self.account.only)
+            try:
+                self.account.orders = gated.drive(lambda _: None, self.account.only)
+            except SubjectFailed:
+                if gated.under_way is not None:
+                    self.account.stuck = gated.under_way, talk.conversation.unanswered()
+                raise
             self.account.left_out = unfinished(self.account.orders)
             talk.finish()
             return

@@ -72,7 +72,8 @@ LaneCall = Call | Expiry | Inside | Until
 class GateProgram:
     """`before` and `after` the calls of the lanes nobody is stopped. A lane that calls only from `Inside` callbacks is
     none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs. One without
-    `stops` is played step by step only. `fresh`: each play has a subject that was started anew."""
+    `stops` is played step by step only. `fresh`: each play has a subject that was started anew. `fails`: who goes on
+    from there, place and id, does so with an error."""
 
     name: str
     looks_for: str
@@ -82,6 +83,7 @@ class GateProgram:
     after: tuple[Call, ...] = ()
     volley: int = 0
     fresh: bool = False
+    fails: tuple[tuple[str, str], ...] = ()
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
@@ -93,8 +95,8 @@ class GateProgram:
 
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
         """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
-        if free and any(isinstance(call, Inside) for call in self.calls()):
-            return "calls from inside callbacks"
+        if free and (self.fails or any(isinstance(call, Inside) for call in self.calls())):
+            return "calls and errors from inside callbacks"
         if not self.stops and free:
             return "it is played step by step"
         if not free and not set(self.stops) & set(description.gates):
@@ -108,8 +110,10 @@ class GateProgram:
 
     def steps(self, description: Description, *, virtual: bool) -> str | None:
         """Why the calls of its lanes cannot be stopped at their steps, or None."""
-        if self.volley or any(isinstance(call, Inside) for call in self.calls()):
+        if self.volley or self.fails or any(isinstance(call, Inside) for call in self.calls()):
             return "no calls of lanes alone"
+        if len(self.before) > _BEFORE_MOST:
+            return "too many calls before it"
         if description.lanes < len(self.lanes):
             return f"{description.lanes} lanes of {len(self.lanes)}"
         if not virtual and (self.fresh or any(isinstance(call, Until) for call in self.calls())):
@@ -119,11 +123,16 @@ class GateProgram:
         return self._lacking(description)
 
     def _lacking(self, description: Description) -> str | None:
-        for call in self.calls():
-            lacking = _NEEDED.get(type(call.call if isinstance(call, Inside) else call))
-            if lacking is not None and lacking not in description.capabilities:
-                return f"no {lacking}"
-        return None
+        calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
+        needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fails)
+        for name in needed:
+            if name is not None and name not in description.capabilities:
+                return f"no {name}"
+        added = [call.id for call in calls if isinstance(call, Add)]
+        if len(set(added)) < len(added) and not {"add-again", "add-same"} & {*description.capabilities}:
+            return "no add-same"
+        gate = next((place for place, _ in self.fails if place not in description.gates), None)
+        return None if gate is None else f"no gate at {gate}"
 
 
 _NEEDED: Final[dict[type[LaneCall], str]] = {
@@ -147,26 +156,44 @@ _SLOW: Final = "a callback that holds up others"
 _TIMER: Final = "timer tasks beside adds and cancels"
 _LEVEL: Final = "adds that need the same new level at once"
 _MOVED: Final = "a timer task that moves between levels"
+_ERRORS: Final = "an error in a callback"
 
 CLASSES: Final[dict[Part, tuple[str, ...]]] = {
-    "purgatory": (_RECHECK, _GIVE_UP, _CLAIM, _EXPIRY, _ARMING, _LISTS, _CALLBACK, _SLOW, _MOVED, _LEVEL),
-    "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL, _MOVED),
+    "purgatory": (
+        _RECHECK,
+        _GIVE_UP,
+        _CLAIM,
+        _EXPIRY,
+        _ARMING,
+        _LISTS,
+        _CALLBACK,
+        _SLOW,
+        _MOVED,
+        _LEVEL,
+        _ERRORS,
+    ),
+    "timer": (_TIMER, _CALLBACK, _SLOW, _LEVEL, _MOVED, _ERRORS),
 }
 """The classes of bugs that are looked for with gates, by part."""
 
 _VOLLEYS: Final = 100
+_BEFORE_MOST: Final = 40
+"""A program that is played once for each step has no more calls before."""
+_GARBAGE_MOST: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
     """Of what expires in a program (`soon_ns`), of what does not (`far_ns`), and two that a wheel keeps in one bucket
-    of its second level, with the time (`before_ns`) by which it has moved them to the first."""
+    of its second level, with the time (`before_ns`) by which it has moved them to the first. `garbage`: so many
+    completed operations are purged; 0 where that takes too many."""
 
     soon_ns: int
     far_ns: int
     level_ns: int
     later_ns: int
     before_ns: int
+    garbage: int
 
 
 def delays_for(description: Description, far_ns: int) -> Delays:
@@ -183,6 +210,7 @@ def delays_for(description: Description, far_ns: int) -> Delays:
         level_ns - level_ns % unit_ns,
         later_ns - later_ns % unit_ns,
         tick_ns - tick_ns % -unit_ns,
+        1 + (description.purge_interval or 0) if (description.purge_interval or 0) < _GARBAGE_MOST else 0,
     )
 
 
@@ -205,6 +233,10 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     forces = ((Force("op"),),) * 4
     expiry = (Expiry("op"),)
     done = (_TRY, _FORCE, _DONE)
+    left = [f"left-{number}" for number in range(delays.garbage)]
+    garbage = tuple(call for name in left for call in (waits("ag", name), Ready(name), Check("g")))
+    purge = (*garbage, waits("c", "other", soon_ns))
+    both = (waits("a"), waits("a", "other"))
     return (
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
@@ -220,10 +252,15 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("registration-force", _ARMING, ((waits("ab"),), forces[0]), (_TRY, _ARM)),
         GateProgram("expiry-event", _EXPIRY, (expiry, event), (_FIRE, *done, _EXPIRED), (soon,)),
         GateProgram("expiry-force", _EXPIRY, (expiry, forces[0]), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
-        GateProgram("expiry-cancel", _EXPIRY, (expiry, (CancelKey("a"),)), (_FIRE, _FORCE, _DONE), (soon,)),
+        GateProgram("expiry-cancel", _EXPIRY, (expiry, (CancelKey("a"),)), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
+        GateProgram("purge-event", _LISTS, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a"))),
+        GateProgram("purge-registration", _LISTS, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
+                    (Ready("op"), Check("a"))),
         GateProgram("expiry-force-at-once", _CLAIM, (expiry, *forces[:2]), (_FORCE,), (soon,), volley=_VOLLEYS),
         GateProgram("registration-cancel", _EXPIRY, ((waits("ab"),), (CancelKey("a"), Ready("op"), Check("b"))),
                     (_TRY, _ARM)),
+        GateProgram("event-cancel", _EXPIRY, (event, (CancelKey("a"),)), done, (waits("ab"),)),
+        GateProgram("force-cancel", _EXPIRY, (forces[0], (CancelKey("a"),)), (_FORCE, _DISARM, _DONE), (waits("ab"),)),
         GateProgram("registration-expiry", _SLOW, ((waits("ab"),), (Expiry("other"),)), (_TRY, _ARM, _FIRE),
                     (waits("c", "other", soon_ns),), (Ready("op"), Check("b"))),
         GateProgram("slow-expiry", _SLOW, ((Expiry("other"),), event), (_TRY, _DONE, _EXPIRED),
@@ -243,6 +280,12 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (_TRY, _DONE), (waits("ab"), Ready("op"))),
         GateProgram("registration-inside-completion", _CALLBACK, ((Check("a"),), inside("op", waits("a", "next"))),
                     (_DONE,), (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
+        GateProgram("error-in-try", _ERRORS, ((Check("a"),),), (_TRY,), (*both, Ready("other")),
+                    fails=((_TRY, "op"),)),
+        GateProgram("error-in-completion", _ERRORS, ((Check("a"),),), (_DONE,), (*both, Ready("op"), Ready("other")),
+                    fails=((_DONE, "op"),)),
+        GateProgram("error-in-expiry", _ERRORS, (expiry,), (_EXPIRED,), (soon, waits("b", "other", soon_ns)),
+                    fails=((_EXPIRED, "op"),)),
         GateProgram("move-force", _MOVED, ((Until("op", delays.before_ns),), forces[0]), (),
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns))),
         GateProgram("move-registration", _MOVED, ((Until("op", delays.before_ns),), (waits("b", "next", level_ns),)),
@@ -267,6 +310,9 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("cancel-inside-its-task", _CALLBACK, (fires, (Inside("t", Cancel("t")),)), (_FIRE,), (soon,)),
         GateProgram("size-inside-task", _CALLBACK, (fires, (Inside("t", Gauge()),)), (_FIRE,), (soon,)),
         GateProgram("adds-at-once", _LEVEL, adds, (_ARM,), volley=_VOLLEYS),
+        GateProgram("error-in-task", _ERRORS, (fires,), (_FIRE,), (soon, other), fails=((_FIRE, "t"),)),
+        GateProgram("fire-add-again", _TIMER, (fires, (soon, Cancel("t"))), (_FIRE,), (soon,)),
+        GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         GateProgram("cancels-beside", _TIMER, ((Cancel("t"),), (Cancel("u"),), (Add("v", delays.far_ns),)), (),
                     (Add("t", far_ns), Add("u", far_ns))),

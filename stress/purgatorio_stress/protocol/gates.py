@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_stress.protocol.conversation import Hold
@@ -51,7 +51,7 @@ from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["GatedRun", "Orders", "PlayedOrder", "play_of", "unfinished"]
+__all__ = ["AGAIN", "GatedRun", "Orders", "PlayedOrder", "is_deadlock", "play_of", "unfinished"]
 
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
@@ -98,6 +98,25 @@ def unfinished(orders: Sequence[Orders]) -> str:
     """What of the programs was cut short, or nothing."""
     names = dict.fromkeys(one.program.name for one in orders if not one.skipped and not one.complete)
     return f"orders or steps of {', '.join(names)}: the time was up, or too many" if names else ""
+
+
+AGAIN: Final = (
+    "the same order of threads hangs again on a fresh start, and each call returns where they come one by one"
+)
+"""Why a hang is a deadlock."""
+
+
+def is_deadlock(
+    order: PlayedOrder, stuck: Sequence[str], alone: Callable[[PlayedOrder], Sequence[str] | None]
+) -> bool:
+    """Whether calls that never returned while nobody was held (`stuck`, by name) break P3.
+
+    `alone` plays one order to a subject made anew: the names of the calls that never return there, or None where
+    something else happens. They must be the same by the same order, and none where the calls are made one after the
+    other: then each returns by itself, and no slow machine is to blame, but only their order.
+    """
+    one_by_one = replace(order, choices=(), stop=order.stop and Stop(0, 0, _STEPS_MOST * 1_000))
+    return bool(stuck) and alone(order) == stuck and alone(one_by_one) == []
 
 
 def play_of(operation: str) -> int | None:
@@ -147,7 +166,16 @@ class GatedRun:
         self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
+        self._making: tuple[str, Sequence[_Choice], Stop | None] | None = None
         self._played = 0
+
+    @property
+    def under_way(self) -> PlayedOrder | None:
+        """The play that was not played to its end, unless it is a volley, which is not the same twice."""
+        if self._making is None:
+            return None
+        program, made, stop = self._making
+        return PlayedOrder(program, tuple(choice.taken for choice in made), stop)
 
     def drive(
         self,
@@ -242,6 +270,7 @@ class GatedRun:
         self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         play = _Play(self, program, self._played)
+        self._making = (program.name, (), stop)
         self._play_to_the_end(play.before)
         for place in range(stop.place + 1):
             while not play.can_call(stop.lane) and self._talk.conversation.loose():
@@ -267,6 +296,7 @@ class GatedRun:
         self.plays.append(PlayedOrder(program.name, (), stop))
         play.over = True
         self._play_to_the_end(play.after)
+        self._making = None
         return play.stopped
 
     def _orders(self, program: GateProgram) -> Orders:
@@ -293,8 +323,9 @@ class GatedRun:
         self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         play = _Play(self, program, self._played)
-        self._play_to_the_end(play.before)
         made: list[_Choice] = []
+        self._making = None if program.volley else (program.name, made, None)
+        self._play_to_the_end(play.before)
         while True:
             acts = play.acts()
             if not acts and self._talk.conversation.loose():
@@ -313,6 +344,7 @@ class GatedRun:
         self.plays.append(PlayedOrder(program.name, tuple(choice.taken for choice in made)))
         play.over = True
         self._play_to_the_end(play.after)
+        self._making = None
         return made
 
     def _play_to_the_end(self, calls: Sequence[LaneCall]) -> None:
@@ -383,9 +415,9 @@ class GatedRun:
         moves = self._clock.to(call.now_ns) if self._clock is not None and isinstance(call, Advance) else None
         self._talk.ask(call, lane, moves, hold=hold, step=step)
 
-    def go(self, holds: Sequence[Hold]) -> None:
-        """Let the threads go on, together; heard once the subject has taken note."""
-        number = self._talk.ask(Go(tuple(hold.number for hold in holds)))
+    def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
+        """Let the threads go on, together, or `fail`; heard once the subject has taken note."""
+        number = self._talk.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
         while self._talk.conversation.is_open(number):
             self._hear_on()
 
@@ -491,7 +523,8 @@ class _Play:
         return [*goes, *calls]
 
     def _go(self, hold: Hold) -> Act:
-        return lambda: self.run.go([hold])
+        place = (hold.f, (hold.id or "").removeprefix(f"p{self.number}-"))
+        return lambda: self.run.go([hold], fail=place in self.program.fails)
 
     def can_call(self, lane: int) -> bool:
         """Whether the lane's next call can be made."""

@@ -74,6 +74,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "force": "knows `force`",
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
     "add-again": "takes an `add` of an id again: a task that is over starts anew, one that waits is moved",
+    "add-same": "as `add-again`, with no other delay than the one that it had",
     "failing": "ends a callback with an error where `go` says `fail`",
 }
 """What a subject may declare, and what it means."""
@@ -124,7 +125,7 @@ class Start:
 class Add:
     """Run the task `id` when `delay_ns` have passed; report `fired` when it starts."""
 
-    id: Annotated[str, _ID, "of the task; used again in a run only if `add-again` is declared"]
+    id: Annotated[str, _ID, "of the task; used again in a run only if `add-again` or `add-same` is declared"]
     delay_ns: Annotated[int, Number(), "from now on; below zero only if `least_delay_ns` allows it"]
 
 
@@ -267,6 +268,7 @@ class Description:
     tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "its granularity"] = None
     wheel_size: Annotated[int | None, Number(1, 1 << 31), "buckets of one level"] = None
     early_ns: Annotated[int | None, _BOUND, "how much before its deadline a task may fire"] = None
+    early_real_ns: Annotated[int | None, _BOUND, "1.1: the same in real time, if it is another there"] = None
     late_ns: Annotated[int | None, _BOUND, "how much after its deadline, if `advance` came at every tick"] = (
         None
     )

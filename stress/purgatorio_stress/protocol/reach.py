@@ -98,6 +98,7 @@ class Reach:
         self._unit_ns = description.unit_ns
         self._size = max(2, description.wheel_size or 20)
         self._count = 0
+        self._delay_of: dict[str, int] = {}
         self._room_ns = 0
         self.left_out = ""
         """Which levels were not reached, and why."""
@@ -198,16 +199,21 @@ class Reach:
             if number % 2:
                 self._run.advance_through(self._run.now_ns + widths[max(0, len(widths) - 2)])
             self._take_back(name)
-        if "add-again" in self._description.capabilities and self._part == "timer":
-            for name in self._dice.sample(added, len(added) // 4):
+        again = {"add-again", "add-same"} & {*self._description.capabilities}
+        if again and self._part == "timer":
+            for name in self._dice.sample(sorted(self._delay_of), len(added) // 4):
                 delay_ns = self._fit(self._dice.choice(widths) * self._dice.randint(1, 3))
-                self._run.call(Add(name, delay_ns), tuple(widths))
+                self._run.call(
+                    Add(name, delay_ns if "add-again" in again else self._delay_of[name]), tuple(widths)
+                )
+        self._delay_of.clear()
 
     def _begin(self, delay_ns: int, widths: list[int]) -> str:
         self._count += 1
         delay_ns = self._fit(delay_ns)
         if self._part == "timer":
             name = f"far-{self._count}"
+            self._delay_of[name] = delay_ns
             self._run.call(Add(name, delay_ns), tuple(widths))
         else:
             name = f"far-op-{self._count}"

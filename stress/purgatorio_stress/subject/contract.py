@@ -19,6 +19,7 @@ Progress = Callable[[str, int, int], None]
 FailureKind = Literal[
     "unavailable",
     "hang",
+    "deadlock",
     "died",
     "rubbish",
     "flood",
@@ -36,8 +37,9 @@ FailureKind = Literal[
 class SubjectFailed(Exception):
     """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
 
-    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done. `died`: ended
-    before it was done. `rubbish`: said something that the protocol does not know. `flood`: said too much.
+    `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done. `deadlock`: a
+    hang that nothing but the order of its threads made. `died`: ended before it was done. `rubbish`: said something
+    that the protocol does not know. `flood`: said too much.
     `closed-input`, `closed-output`: lives on without listening, or without a voice. `answered-twice`, `wrong-id`:
     answered a call again, or spoke of a call, task or operation that there is not. `wrong-version`: speaks another
     version of the protocol. `refused`: ended a call with an error without which there is no run.
