@@ -19,6 +19,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -160,12 +161,13 @@ def serve(number: int) -> None:
         put_under_groups(example)
     if number == 34:
         # What expires runs on the reaper's thread: there its exception would end it.
-        make = example.SystemTimer
-        example.SystemTimer = lambda *args, executor, **more: make(
-            *args, executor=executor or DirectExecutor(), **more
-        )
+        vars(example)["SystemTimer"] = partial(_inline, example.SystemTimer)
     with mutant.applied(), suppress(KeyboardInterrupt):
         example.main()
+
+
+def _inline(make: Callable[..., object], *args: object, executor: object, **more: object) -> object:
+    return make(*args, executor=executor or DirectExecutor(), **more)
 
 
 def put_under_groups(example: ModuleType) -> None:
