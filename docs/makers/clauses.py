@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from purgatorio_spec.clause.declaration import Clause
-from purgatorio_spec.clause.public import CODE_CLAUSES, broker_clauses
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.table.catalogue import whose
 

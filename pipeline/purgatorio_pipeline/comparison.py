@@ -16,7 +16,7 @@ from enum import StrEnum
 from purgatorio_pipeline.judging import Judged
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
-from purgatorio_spec.show.promises import promises
+from purgatorio_spec.show.selection import promises
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 Json = dict[str, object]

@@ -107,10 +107,6 @@ class ReaperTimer(Calls):
         """See `Timer.add`."""
         self._timer.add(task)
 
-    def cancel(self, task: TimerTask) -> None:
-        """See `Timer.cancel`."""
-        self._timer.cancel(task)
-
     def advance_clock(self, timeout_ms: int) -> bool:
         """Nobody else drains this timer: RuntimeError."""
         raise RuntimeError("this timer has a reaper that drains it")

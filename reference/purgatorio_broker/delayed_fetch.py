@@ -30,8 +30,8 @@ from purgatorio.delayed.operation import DelayedOperation
 from purgatorio_broker.error import BrokerError
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition
 from purgatorio_broker.key import TopicPartition
+from purgatorio_broker.log import OffsetMetadata
 from purgatorio_broker.meter import ExpirationMeter
-from purgatorio_broker.offset import OffsetMetadata
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.runtime import Runtime
 

@@ -38,8 +38,7 @@ from purgatorio_broker.deferred import Deferred, Outcome
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.log import Record
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import OffsetMetadata, Record
 from purgatorio_broker.partition import NOTHING_READ, ReadRecords
 from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.share_holding import Held, LateAnswer, ReadHere, ReadingHere, ReadingRemotely

@@ -20,9 +20,7 @@ from dataclasses import replace
 from purgatorio.delayed.action_queue import ActionQueue
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.sync import Cell, Lock
-from purgatorio_broker.delayed_heartbeat import DelayedHeartbeat
-from purgatorio_broker.delayed_join import DelayedJoin, InitialDelayedJoin
-from purgatorio_broker.delayed_sync import DelayedSync
+from purgatorio_broker.delayed_group import DelayedHeartbeat, DelayedJoin, DelayedSync, InitialDelayedJoin
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import (
     Group,

@@ -15,9 +15,32 @@ from dataclasses import dataclass, replace
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Sync
 from purgatorio_broker.error import BrokerError, Error
-from purgatorio_broker.offset import OffsetMetadata
 
-__all__ = ["AbortedTransaction", "EpochEnd", "Log", "NewRecord", "Record"]
+__all__ = ["AbortedTransaction", "EpochEnd", "Log", "NewRecord", "OffsetMetadata", "Record"]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetMetadata:
+    """`segment_base`: the first offset of its segment; `position_bytes`: where it begins there. None: unknown."""
+
+    offset: int
+    segment_base: int | None = None
+    position_bytes: int | None = None
+
+    def is_on_older_segment(self, other: "OffsetMetadata") -> bool:
+        """Whether its segment is known to be before that of `other`."""
+        if self.segment_base is None or other.segment_base is None:
+            return False
+        return self.segment_base < other.segment_base
+
+    def bytes_until(self, other: "OffsetMetadata") -> int | None:
+        """The bytes from here to `other` in the same segment; None where a place is unknown or they differ."""
+        if self.segment_base is None or self.segment_base != other.segment_base:
+            return None
+        if self.position_bytes is None or other.position_bytes is None:
+            return None
+        return other.position_bytes - self.position_bytes
+
 
 NewRecord = int | bytes
 """A record to append: its contents, or its size in bytes where only that matters."""

@@ -18,8 +18,7 @@ from enum import Enum
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import BrokerError, Error
-from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, Record
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, OffsetMetadata, Record
 
 __all__ = ["NOTHING_READ", "Appended", "EnoughReplicas", "Isolation", "LogEnds", "Partition", "ReadRecords"]
 

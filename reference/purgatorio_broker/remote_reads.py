@@ -1,27 +1,223 @@
-"""`RemoteReads`: the two purgatories of requests that wait for a remote tier.
+"""Requests that wait for a remote tier: `DelayedRemoteFetch`, `DelayedRemoteListOffsets`, and `RemoteReads`, their two
+purgatories (Kafka's of these names).
+
+A fetch: each partition that has to be read remotely has a future. The operation completes when all are done, well or
+not, or when one of their partitions is not here any more. A remote result replaces the local one unless that was an
+error already; what is not done by the time-out is answered with the local result (which found nothing), and its read is
+cancelled *after* the answer, since a cancelled read must not look like a failed one. A follower never reads remotely:
+what is in the tier, it takes from there itself. The purgatory purges at once (interval 0), for a completed operation
+holds on to the data that it answered (KAFKA-19763). Clauses B901 to B907.
+
+"Which offset has this timestamp?": a partition either needed no remote look, and brings its answer along, or has a
+future and stands as timed out until it is decided. A partition that this broker does not lead any more is decided by
+that error, and its look-up cancelled. A found offset at or above `last_fetchable` may not be told: the client could not
+read it yet; it gets a blank answer, with the error that was held back for this case (OFFSET_NOT_AVAILABLE, to old
+clients LEADER_NOT_AVAILABLE). So does a look-up that found nothing. Clauses B911 to B917.
 
 The tier itself is whoever completes the futures; each that is done checks its partition's key. So do `partition_moved`
 (leadership lost, replica stopped).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
+from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
-from purgatorio_broker.delayed_fetch import FetchSource
-from purgatorio_broker.delayed_remote_fetch import DelayedRemoteFetch, RemoteRead
-from purgatorio_broker.delayed_remote_list_offsets import (
-    DelayedRemoteListOffsets,
-    ListOffsetsCallback,
-    OffsetLookup,
-)
+from purgatorio_broker.deferred import Deferred
+from purgatorio_broker.delayed_fetch import CONSUMER_METER, FetchSource
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.meter import ExpirationMeter
+from purgatorio_broker.partition import NOTHING_READ, ReadRecords
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["RemoteReads"]
+__all__ = [
+    "DelayedRemoteFetch",
+    "DelayedRemoteListOffsets",
+    "ListOffsetsCallback",
+    "ListedOffset",
+    "OffsetFound",
+    "OffsetLookup",
+    "RemoteRead",
+    "RemoteReads",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRead:
+    """A read on its way; `has_place`: where it began is known, so that its partition is looked at."""
+
+    partition: TopicPartition
+    future: Deferred[ReadRecords]
+    has_place: bool = True
+
+
+class DelayedRemoteFetch(DelayedOperation):
+    """Waits until all reads from the tier are done, well or not. `local`: what the local read gave for every partition.
+    ValueError for a follower."""
+
+    __slots__ = ("_callback", "_local", "_meter", "_reads", "_source")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        params: FetchParams,
+        reads: tuple[RemoteRead, ...],
+        local: Mapping[TopicPartition, FetchResult],
+        source: FetchSource,
+        callback: FetchCallback,
+        meter: ExpirationMeter,
+        runtime: Runtime,
+    ) -> None:
+        if params.is_from_follower():
+            raise ValueError(f"replica {params.replica_id} must not fetch remotely")
+        super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
+        self._reads = reads
+        self._local = tuple(local.items())
+        self._source = source
+        self._callback = callback
+        self._meter = meter
+
+    def try_complete(self) -> bool:
+        """A partition has gone, or all reads are done."""
+        for read in self._reads:
+            if read.has_place:
+                try:
+                    self._source.partition_or_raise(read.partition)
+                except BrokerError:
+                    return self.force_complete()
+        return all(read.future.is_done() for read in self._reads) and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Answer from what is there."""
+        futures = {read.partition: read.future for read in self._reads}
+        self._callback({p: _answer(result, futures.get(p)) for p, result in self._local})
+
+    def on_expiration(self) -> None:
+        """Cancel what is not done; one mark for the request."""
+        for read in self._reads:
+            read.future.cancel()
+        self._meter.mark(CONSUMER_METER)
+
+
+def _answer(local: FetchResult, future: Deferred[ReadRecords] | None) -> FetchResult:
+    outcome = future.outcome() if future is not None else None
+    if outcome is None or local.error is not Error.NONE:
+        return local
+    if outcome.value is None:
+        return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
+    return FetchResult(Error.NONE, outcome.value)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFound:
+    """What a look-up found."""
+
+    timestamp_ms: int
+    offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOffset:
+    """A partition's answer; -1: unknown."""
+
+    error: Error
+    timestamp_ms: int = -1
+    offset: int = -1
+    epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetLookup:
+    """A partition of the request: `answer` where it is decided, else `future`, whose value is None where nothing
+    was found. `held_back`: see the module."""
+
+    partition: TopicPartition
+    answer: ListedOffset | None = None
+    future: Deferred[OffsetFound | None] | None = None
+    last_fetchable: int | None = None
+    held_back: Error = Error.NONE
+
+
+ListOffsetsCallback = Callable[[Mapping[str, Mapping[int, ListedOffset]]], None]
+"""Gets the answers by topic and partition, once."""
+
+_TIMED_OUT = ListedOffset(Error.REQUEST_TIMED_OUT)
+
+
+class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
+    """Waits until each partition's look-up in the tier is decided. `leads(partition)`: raises BrokerError where this
+    broker does not. `with_epoch`: the client is new enough to be told the leader's epoch."""
+
+    __slots__ = ("_leads", "_lookups", "_meter", "_with_epoch")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        lookups: tuple[OffsetLookup, ...],
+        leads: Callable[[TopicPartition], object],
+        callback: ListOffsetsCallback,
+        meter: ExpirationMeter,
+        runtime: Runtime,
+        *,
+        with_epoch: bool = True,
+    ) -> None:
+        results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
+        super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime)
+        self._lookups = lookups
+        self._leads = leads
+        self._meter = meter
+        self._with_epoch = with_epoch
+
+    def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
+        """The answer, if there is one now."""
+        lookup = self._lookup(part)
+        future = lookup.future
+        if future is None:
+            return _TIMED_OUT
+        try:
+            self._leads(part)
+        except BrokerError as refused:
+            future.fail(refused)
+        outcome = future.outcome()
+        if outcome is None:
+            return None
+        if outcome.error is not None:
+            refusal = outcome.error
+            return ListedOffset(
+                refusal.error if isinstance(refusal, BrokerError) else Error.UNKNOWN_SERVER_ERROR
+            )
+        found = outcome.value
+        if found is None or (lookup.last_fetchable is not None and found.offset >= lookup.last_fetchable):
+            return ListedOffset(lookup.held_back)
+        epoch = found.epoch if self._with_epoch else -1
+        return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)
+
+    def on_expiration(self) -> None:
+        """Cancel and count what was left."""
+        for partition in self.undecided():
+            future = self._lookup(partition).future
+            if future is not None:
+                future.cancel()
+                self._meter.mark(partition)
+
+    def _lookup(self, part: TopicPartition) -> OffsetLookup:
+        return next(lookup for lookup in self._lookups if lookup.partition == part)
+
+
+def _at_time_out(listed: ListedOffset) -> ListedOffset | None:
+    return _TIMED_OUT if listed is _TIMED_OUT else None
+
+
+def _by_topic(callback: ListOffsetsCallback, answers: Mapping[TopicPartition, ListedOffset]) -> None:
+    topics: dict[str, dict[int, ListedOffset]] = {}
+    for partition, answer in answers.items():
+        topics.setdefault(partition.topic, {})[partition.partition] = answer
+    callback(topics)
 
 
 class RemoteReads:

@@ -14,7 +14,7 @@ from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import OffsetMetadata
 from purgatorio_broker.partition import NOTHING_READ, Isolation, Partition, ReadRecords
 
 __all__ = ["ReplicaShareLog", "ShareLog", "ShareRead", "ShareReads", "Tier"]

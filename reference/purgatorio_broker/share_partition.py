@@ -25,7 +25,7 @@ from purgatorio.timer.interface import Timer
 from purgatorio.timer.task import ActionTask, TimerTask
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import OffsetMetadata
 
 __all__ = ["Acknowledgement", "Delivered", "ShareLimits", "SharePartition"]
 

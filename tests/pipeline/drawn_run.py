@@ -14,13 +14,11 @@ from pipeline.broken_run import Mutation, Spoilt
 from pipeline.generated_run import Plan
 from purgatorio_spec.fold.rules import RULES
 from purgatorio_spec.history.run import Run, run_of
-from purgatorio_spec.history.stream import ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import Summary, summary_of
 from purgatorio_spec.judge.context import (
     check_context,
-    context_batch,
+    histories,
     run_facts,
-    sorted_rows,
     thread_context,
 )
 from purgatorio_spec.judge.tally import judged_clauses
@@ -110,9 +108,9 @@ def event_table(events: Sequence[Event]) -> pa.Table:
 def expect(run: Run, table: pa.Table) -> dict[str, Expected]:
     """The clause functions over every operation of a run."""
     clauses = judged_clauses(run)
-    context = context_batch(0, [*check_context(table), *thread_context(table).rows], ROW_SCHEMA)
+    context = [*check_context(table), *thread_context(table).rows]
     expected: dict[str, Expected] = {}
-    for _, history in histories(sorted_rows(table, context)):
+    for history in histories(table, context):
         one = Expected(orphans=len(history.orphans), summary=summary_of(history)._asdict())
         for clause in clauses:
             said = clause.judge(run, history)

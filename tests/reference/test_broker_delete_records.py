@@ -11,8 +11,7 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
-from purgatorio_spec.table.delete_records import DELETE_RECORDS, Deleted
-from purgatorio_spec.table.produce import request_is_complete
+from purgatorio_spec.table.produce import DELETE_RECORDS, Deleted, request_is_complete
 from purgatorio_spec.table.replica import Replica
 from reference.broker_scene import DIALECTS, P0, P1, Answers, Scene
 

@@ -11,7 +11,7 @@ from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import OffsetMetadata
 from purgatorio_broker.partition import Isolation
 from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetched, request_is_complete
 from purgatorio_spec.table.replica import Replica

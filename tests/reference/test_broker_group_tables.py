@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from purgatorio_broker.delayed_heartbeat import DelayedHeartbeat
-from purgatorio_broker.delayed_sync import DelayedSync
+from purgatorio_broker.delayed_group import DelayedHeartbeat, DelayedSync
 from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_spec.table.group import (

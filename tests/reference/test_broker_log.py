@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from purgatorio.invariant import InvariantBroken
 from purgatorio.threads import THREADS
 from purgatorio_broker.error import BrokerError, Error
-from purgatorio_broker.log import EpochEnd, Log
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import EpochEnd, Log, OffsetMetadata
 from purgatorio_broker.partition import Isolation, Partition
 
 SEGMENT_BYTES = 30

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.clause.public import broker_clauses
+from purgatorio_spec.clause.registry import broker_clauses
 from purgatorio_spec.table.catalogue import page
 
 ROOT = Path(__file__).resolve().parents[2]

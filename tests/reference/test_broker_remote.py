@@ -9,14 +9,12 @@ import pytest
 
 from purgatorio.threads import THREADS
 from purgatorio_broker.deferred import Cancelled, Deferred
-from purgatorio_broker.delayed_remote_fetch import RemoteRead
-from purgatorio_broker.delayed_remote_list_offsets import ListedOffset, OffsetFound, OffsetLookup
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
-from purgatorio_broker.remote_reads import RemoteReads
+from purgatorio_broker.remote_reads import ListedOffset, OffsetFound, OffsetLookup, RemoteRead, RemoteReads
 from purgatorio_spec.table.produce import request_is_complete
 from purgatorio_spec.table.remote import (
     REMOTE_ANSWER,

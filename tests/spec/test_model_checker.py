@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.column_table import render
 from purgatorio_spec.model.fairness import components
 from purgatorio_spec.model.packed import Bits, Layout, sorted_records
-from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace
+from purgatorio_spec.model.shape import DEADLOCK, Model, Step, Trace, render
 from purgatorio_spec.verdict import Verdict
 
 State = tuple[int, int]

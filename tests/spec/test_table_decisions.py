@@ -7,8 +7,7 @@ from itertools import chain
 
 import pytest
 
-from purgatorio_spec.clause.public import CODE_CLAUSES, broker_clauses, public_clauses
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses, public_clauses
 from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES, page, whose
 from purgatorio_spec.table.decision import Case, DecisionTable, TableUnsound
 from purgatorio_spec.table.fetch import FETCH

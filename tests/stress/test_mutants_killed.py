@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_spec.clause.public import public_clauses
+from purgatorio_spec.clause.registry import public_clauses
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.kill_matrix.hunt import HUNT, hunt

@@ -10,8 +10,7 @@ from typing import Final
 
 import click
 
-from purgatorio_spec.clause.public import public_clauses
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_spec.clause.registry import CLAUSES, public_clauses
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.mutant.catalogue import MUTANTS
 

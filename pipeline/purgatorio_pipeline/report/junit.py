@@ -19,8 +19,7 @@ from xml.etree import ElementTree
 
 from purgatorio_pipeline.report.grouped import ExampleOf, worst_first
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
-from purgatorio_spec.show.promises import promise_of
-from purgatorio_spec.show.selection import CauseKey, noun
+from purgatorio_spec.show.selection import CauseKey, noun, promise_of
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict

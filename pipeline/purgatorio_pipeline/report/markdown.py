@@ -22,7 +22,7 @@ from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.show.event_words import duration
-from purgatorio_spec.show.promises import promise_of, promises
+from purgatorio_spec.show.selection import promise_of, promises
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict, worst

@@ -38,8 +38,7 @@ from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import line_of, milliseconds
-from purgatorio_spec.show.promises import promise_of, promises
-from purgatorio_spec.show.selection import CauseKey
+from purgatorio_spec.show.selection import CauseKey, promise_of, promises
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict

@@ -26,8 +26,7 @@ from purgatorio_pipeline.report.provenance import tool_version
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import line_of
-from purgatorio_spec.show.promises import promises
-from purgatorio_spec.show.selection import CauseKey, noun
+from purgatorio_spec.show.selection import CauseKey, noun, promises
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped
 from purgatorio_spec.judge.result import CheckResult, RunResult
-from purgatorio_spec.show.promises import promise_of
+from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.text import lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict

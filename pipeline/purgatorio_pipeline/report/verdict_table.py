@@ -8,7 +8,7 @@ from typing import Final
 from purgatorio_pipeline.report.grouped import run_titles, worst_first
 from purgatorio_pipeline.report.markup import Markup, joined, tag
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
-from purgatorio_spec.show.promises import promises
+from purgatorio_spec.show.selection import promises
 from purgatorio_spec.verdict import Verdict
 
 RUNS_SHOWN: Final = 200

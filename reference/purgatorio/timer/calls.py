@@ -76,6 +76,10 @@ class Calls:
         """See `Timer.add`."""
         raise NotImplementedError
 
+    def cancel(self, task: TimerTask) -> None:
+        """The same as `task.cancel()`."""
+        task.cancel()
+
     def call_later(self, delay_ms: int, function: Callable[..., object], *args: object) -> TimerTask:
         """Let `function(*args)` run once, `delay_ms` from now; returns its task, for `cancel`."""
         task = ActionTask(delay_ms, bound(function, args), sync=self._sync)

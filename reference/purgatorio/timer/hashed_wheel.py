@@ -135,10 +135,6 @@ class HashedWheel(Calls):
             self._insert(entry)
             self._changed.notify_all()
 
-    def cancel(self, task: TimerTask) -> None:
-        """The same as `task.cancel()`."""
-        task.cancel()
-
     def advance_clock(self, timeout_ms: int) -> bool:
         """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over. What the executor
         refuses waits, and the next drain offers it again."""

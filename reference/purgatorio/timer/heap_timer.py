@@ -76,10 +76,6 @@ class HeapTimer(Calls):
         entry = _HeapEntry(task, bucket_expiration(deadline_ms, self.tick_ms), self._queue)
         self._offer(entry)
 
-    def cancel(self, task: TimerTask) -> None:
-        """The same as `task.cancel()`."""
-        task.cancel()
-
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`. False, too, where another drain was faster. What the executor refuses stays, and
         so does all after it."""

@@ -62,10 +62,6 @@ class MockTimer(Calls):
             entry = _MockEntry(task, self.clock.now_ms() + task.delay_ms, self._added.get())
             heapq.heappush(self._heap.mutate(), entry)
 
-    def cancel(self, task: TimerTask) -> None:
-        """The same as `task.cancel()`."""
-        task.cancel()
-
     def advance_clock(self, timeout_ms: int) -> bool:
         """Move the clock by `timeout_ms` and run what lies before the new time; True iff something ran."""
         now_ms = self.clock.advance(timeout_ms)

@@ -95,10 +95,6 @@ class SystemTimer(Calls):
         if refused is not None:
             raise refused
 
-    def cancel(self, task: TimerTask) -> None:
-        """The same as `task.cancel()`."""
-        task.cancel()
-
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`: all buckets that are due are drained under one write lock. False, too, where
         another drain was faster."""

@@ -8,8 +8,8 @@ check.out             =    |tries with out = 1 directly under the check|
 from __future__ import annotations
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import Call, OperationHistory
+from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION
 

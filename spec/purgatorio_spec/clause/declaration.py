@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import OperationHistory
-from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.history.part import CheckCall, Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import WANT_OF_RECORDS, Judgement, Violation
 

@@ -19,7 +19,7 @@ and by no more than the threads beside the reader's can have in flight.
 from __future__ import annotations
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION
 

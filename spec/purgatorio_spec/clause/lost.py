@@ -1,22 +1,63 @@
-"""O4: no lost completion (KAFKA-6653 and its family).
+"""O4 and O5: no completion is lost to an event (KAFKA-6653 and its family), and nothing stays in limbo.
 
-With k a key of the operation that did not give it back, and check(k) one that started after it was ready and ended
+O4, with k a key of the operation that did not give it back, and check(k) one that started after it was ready and ended
 without an exception:
 
     both         ready < registration.call        =>  claim.call < registration.ret
     locked       ready < check(k).call            =>  claim.call < max(check(k).ret, registration.ret)
     pending-flag ready < check(k).call            =>  a claim, which is not its expiry's unless that came before
                                                      check(k).ret, or while an evaluation was running or due
+
+O5  registration.out = 0, with a time-out, not cancelled, its time-out over at the end  =>  a force claimed it
+
+When a task was due, and whether the run went on long enough to say that it is late, is what O5 shares with T2 and T3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum, auto
+from typing import Final
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import NEVER, Call, Check, OperationHistory
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
+from purgatorio_spec.history.summary import SETTLED_TICKS
+from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
+
+AT_THE_END_NS: Final = 10_000_000
+"""What was due this shortly before the end of a run says nothing: the run was stopped while it was about to be done."""
+
+
+class Due(Enum):
+    """At the end of a run."""
+
+    NOT_YET = auto()
+    OVERDUE = auto()
+    UNBOUNDED = auto()
+    """Due, but nothing says by when it must be done."""
+
+
+def latest_due_t(add: Call) -> int | None:
+    """The latest moment at which a task is due by this add: the timer may have computed its deadline anywhere between
+    the add's call and its return. None without a deadline or a return."""
+    if add.deadline_t is None or add.ret_t is None:
+        return None
+    return max(add.deadline_t, add.ret_t + max(add.delay_ns or 0, 0))
+
+
+def at_the_end(run: Run, due_t: int) -> Due:
+    """Whether what was due at `due_t` must have been done: by the declared late bound, or at a `quiesce` that came at
+    least a reaper's period (or the late bound, if that is less; without one, two ticks) after it."""
+    facts, late_ns = run.facts, run.late_ns
+    slack_ns = SETTLED_TICKS * (run.tick_ns or 0) if late_ns is None else min(late_ns, REAPER_PERIOD_NS)
+    if facts.rest_t is not None and due_t + slack_ns <= facts.rest_t:
+        return Due.OVERDUE
+    if late_ns is not None:
+        return Due.OVERDUE if due_t + late_ns < facts.end_t else Due.NOT_YET
+    return Due.UNBOUNDED if due_t + AT_THE_END_NS < facts.end_t else Due.NOT_YET
+
 
 O4 = Clause(
     "O4",
@@ -172,3 +213,52 @@ def _how_it_ended(history: OperationHistory) -> str:
         return "it was never claimed"
     cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
     return f"it was claimed only by {cause}, at i = {claim.call_i}"
+
+
+O5 = Clause(
+    "O5",
+    "nothing stays in limbo: at the end every operation with a time-out is completed, "
+    "unless cancelled by key or shut down",
+    formula="registration.out = 0, with a time-out, not cancelled, overdue at the end => some force claimed it",
+    records=("try_complete_else_watch", "force_complete"),
+    needs_whole=True,
+)
+
+
+@O5.of_operation
+def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
+    """An occasion is an operation with a time-out whose registration returned false, and which was completed or
+    overdue at the end. Its time-out counts from the return of its last add, or, where none is recorded, of its
+    registration."""
+    registration = history.registration
+    if registration is None or registration.out != 0 or registration.delay_ns is None or history.cancelled:
+        return NO_OCCASION
+    if history.claim is not None:
+        return KEPT
+    if not run.whole:
+        return WANT_OF_RECORDS
+    due_t = _due_t(history, registration)
+    due = Due.NOT_YET if due_t is None else at_the_end(run, due_t)
+    if due is Due.NOT_YET or due_t is None:
+        return NO_OCCASION
+    if history.may_be_claimed or may_have_been_given_back(run, history, registration.keys):
+        return STILL_OPEN
+    if due is Due.UNBOUNDED:
+        return NO_BOUND
+    return Broken(
+        "never-completed",
+        (registration.call_i, registration.end_i),
+        "at the end every operation with a time-out is completed, unless cancelled by key or shut down",
+        f"its time-out was over at t = {due_t}, {run.facts.end_t - due_t} ns before the end, "
+        "and nothing completed it",
+    )
+
+
+def _due_t(history: OperationHistory, registration: Call) -> int | None:
+    if history.adds:
+        dues = [latest_due_t(add) for add in history.adds]
+        known = [due_t for due_t in dues if due_t is not None]
+        return max(known) if len(known) == len(dues) else None
+    if registration.ret_t is None:
+        return None
+    return registration.ret_t + max(registration.delay_ns or 0, 0)

@@ -1,19 +1,54 @@
-"""The clauses that are judged from a trace, by id. Each is declared beside its functions; the ids are public interface;
-`purgatorio_spec.clause.public` has them all, those that no trace can show among them."""
+"""Every clause id with its promise, whoever judges it: the ids that verdicts, scenarios, mutants and pages may name.
+
+Three kinds. Clauses of traces, `CLAUSES`, are declared beside the functions that judge them. Clauses of the code are
+judged where it is run or modelled: what they say cannot be seen in a trace. Clauses of the broker, B..., are the cases
+of the decision tables and what stands beside them. The ids are public interface.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from purgatorio_spec.clause.answer import O7
 from purgatorio_spec.clause.completion import O1, O2, O3, O6
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.gauge import P1, P2, T5
-from purgatorio_spec.clause.limbo import O5
-from purgatorio_spec.clause.lost import O4
+from purgatorio_spec.clause.lost import O4, O5
 from purgatorio_spec.clause.timer import T1, T2, T3, T4
+
+__all__ = ["CLAUSES", "CODE_CLAUSES", "broker_clauses", "public_clauses"]
+
 
 CLAUSES: Final[dict[str, Clause]] = {
     clause.id: clause for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, T1, T2, T3, T4, T5)
 }
 """In the order in which they are shown."""
+
+
+CODE_CLAUSES: Final[dict[str, str]] = {
+    "O8": "an exception in one operation's callback loses no other operation and stops no thread",
+    "P3": "no deadlock, no livelock: every call returns; locks are taken in the order of their ranks; no callback runs "
+    "under a lock of the purgatory other than its operation's",
+    "T6": "within one drain, floor(deadline / tick) does not decrease; nothing is promised among equals",
+    "T7": "add and cancel touch a bounded number of nodes, a task cascades at most once a level, polls per unit of "
+    "time are bounded",
+}
+"""Judged by the explorer, by the models, and by tests of the structures."""
+
+
+@cache
+def broker_clauses() -> dict[str, str]:
+    """The clauses B..., in the order of their ids."""
+    # Making the tables takes a while, and who judges a trace needs none.
+    from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES
+
+    cases = {clause: sentence for table in TABLES for clause, sentence in table.sentences().items()}
+    return dict(sorted({**cases, **OTHER_CLAUSES}.items()))
+
+
+@cache
+def public_clauses() -> dict[str, str]:
+    """All of them."""
+    traces = {clause.id: clause.promise for clause in CLAUSES.values()}
+    return {**traces, **CODE_CLAUSES, **broker_clauses()}

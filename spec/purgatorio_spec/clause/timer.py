@@ -17,8 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.clause.due import Due, at_the_end, latest_due_t
-from purgatorio_spec.clause.lost import may_have_been_given_back
+from purgatorio_spec.clause.lost import Due, at_the_end, latest_due_t, may_have_been_given_back
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS

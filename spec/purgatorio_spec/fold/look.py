@@ -21,14 +21,13 @@ from purgatorio_spec.fold.operations import Operations
 from purgatorio_spec.fold.readings import Truths
 from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.history.stream import ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import Summary, summary_of
 from purgatorio_spec.judge.context import (
     FOLLOWED,
+    ROW_FIELDS,
     ContextRow,
     Threads,
-    context_batch,
-    sorted_rows,
+    histories,
     thread_rows,
 )
 from purgatorio_spec.judge.tally import RunTally
@@ -39,7 +38,7 @@ FLUSH_ROWS: Final = 200_000
 """Rows that are held before the operations that have ended are judged."""
 
 _THREAD_EVENTS: Final = where(lambda f, ph: f in FOLLOWED and (ph != "at" or f == "cancelled"))
-_ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_SCHEMA.names if name != "run_key"])
+_ROWS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 _NOT_ROWS: Final = frozenset({"entries", "watches", "raced", "deadline_t", "done_t"})
 
 
@@ -225,7 +224,7 @@ class SecondLook:
             return
         context = [row for number in np.unique(of).tolist() for row in self._context.pop(number, ())]
         matrix: list[Summary] = []
-        for _, history in histories(sorted_rows(table, context_batch(0, context, ROW_SCHEMA))):
+        for history in histories(table, context):
             self.tally.add(self.run, history, self.clauses)
             self._numbers.pop(history.id, None)
             if self.truths is not None:

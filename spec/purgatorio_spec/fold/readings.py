@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from purgatorio_spec.fold.numbered import Numbered
-from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, Moments, bounds
 from purgatorio_spec.profile import REAPER_PERIOD_NS

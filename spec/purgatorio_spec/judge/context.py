@@ -9,18 +9,20 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.check import CheckCall
-from purgatorio_spec.history.operation import CONTEXT, NEVER, Check
+from purgatorio_spec.history.operation import CONTEXT, NEVER, Check, OperationHistory, Row, operation_history
+from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import RunFacts
-from purgatorio_spec.history.stream import ROW_SCHEMA
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
@@ -193,15 +195,7 @@ def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
     return False
 
 
-@dataclass(slots=True)
-class ThreadContext:
-    """What following each thread's calls told."""
-
-    checks: list[CheckCall]
-    rows: list[ContextRow]
-
-
-def thread_context(table: pa.Table) -> ThreadContext:
+def thread_context(table: pa.Table) -> Threads:
     """O7 and the guards of O2, O4 and T4: what following the threads of a run's events tells."""
     wanted = np.asarray(pc.is_in(table.column("f"), value_set=pa.array(FOLLOWED)))
     threads = Threads()
@@ -215,7 +209,7 @@ def thread_context(table: pa.Table) -> ThreadContext:
             rows.append((operation, i, "previous", before, None))
         elif ph == "ret":
             rows.append((operation, i, "next", after, None))
-    return ThreadContext(threads.checks, rows)
+    return threads
 
 
 def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
@@ -339,30 +333,34 @@ def unsettled_cancels(rows: Sequence[Mapping[str, Any]], told: bool) -> dict[str
     return unsettled
 
 
-def context_batch(run_key: int, rows: list[ContextRow], schema: pa.Schema) -> pa.RecordBatch:
-    """Context rows as rows of the sorted stream's schema."""
-    return pa.RecordBatch.from_pylist(
-        [
-            {
-                "run_key": run_key, "id": operation, "i": i, "th": "", "t": 0, "ph": CONTEXT, "f": f, "c": c,
-                "keys": keys,
-            }
-            for operation, i, f, c, keys in rows
-        ],
-        schema=schema,
-    )  # fmt: skip
+ROW_FIELDS: Final[tuple[str, ...]] = (
+    "id", "i", "th", "t", "ph", "f", "c", "keys", "delay_ns", "deadline_t", "t_call", "out", "err",
+)  # fmt: skip
+"""The columns of which histories are made, in order."""
+
+_ROW_SCHEMA: Final[pa.Schema] = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 
 
-def sorted_rows(table: pa.Table, context: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of operations and tasks with their context, by id and `i`, in slices."""
+def histories(table: pa.Table, context: list[ContextRow]) -> Iterator[OperationHistory]:
+    """The history of each operation and task of these events, with its context. One history and one slice of the rows
+    are held as Python objects."""
+    for operation, rows in groupby(_sorted_rows(table, context), key=itemgetter(0)):
+        yield operation_history(operation, (row[1:] for row in rows))
+
+
+def _sorted_rows(table: pa.Table, context: list[ContextRow]) -> Iterator[tuple[str, *Row]]:
+    """By id and `i`; context rows last."""
     of_operations = table.filter(pc.is_valid(table.column("id")))
-    keys = pa.array(np.zeros(of_operations.num_rows, np.int32))
-    columns = [keys if name == "run_key" else of_operations.column(name) for name in ROW_SCHEMA.names]
-    rows = pa.concat_tables([pa.table(columns, schema=ROW_SCHEMA), pa.Table.from_batches([context])])
-    # Which operation comes first does not matter, so its number will do; context rows sort last by a rank.
+    added = [
+        {"id": operation, "i": i, "th": "", "t": 0, "ph": CONTEXT, "f": f, "c": c, "keys": keys}
+        for operation, i, f, c, keys in context
+    ]
+    parts = pa.table([of_operations.column(name) for name in ROW_FIELDS], schema=_ROW_SCHEMA)
+    rows = pa.concat_tables([parts, pa.Table.from_pylist(added, schema=_ROW_SCHEMA)])
+    # Which operation comes first does not matter, so its number will do.
     operations = codes(rows.column("id"))
     is_context = np.arange(rows.num_rows) >= of_operations.num_rows
     order = np.lexsort((rows.column("i").to_numpy(), is_context, operations))
     for start in range(0, len(order), SLICE_ROWS):
-        part = rows.take(order[start : start + SLICE_ROWS]).combine_chunks()
-        yield from part.to_batches()
+        part = rows.take(order[start : start + SLICE_ROWS])
+        yield from zip(*(part.column(name).to_pylist() for name in ROW_FIELDS), strict=True)

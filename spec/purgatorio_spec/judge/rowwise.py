@@ -7,22 +7,20 @@ event), its histories are made one at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.reading import Reading
+from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run, RunFacts
-from purgatorio_spec.history.stream import ROW_SCHEMA, histories
 from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
 from purgatorio_spec.judge.context import (
     RawReading,
     check_context,
-    context_batch,
+    histories,
     raw_readings,
-    sorted_rows,
     thread_context,
 )
 from purgatorio_spec.judge.tally import RunTally, judged_clauses
@@ -38,9 +36,10 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     clauses = judged_clauses(run)
     tally = RunTally() if tally is None else tally
     threads = thread_context(table)
-    context = context_batch(0, [*check_context(table), *threads.rows], ROW_SCHEMA)
+    context = [*check_context(table), *threads.rows]
     if only is not None:
-        for _, history in histories(sorted_rows(_of(table, only), _of(context, only))):
+        mine = table.filter(pc.equal(table.column("id"), pa.scalar(only)))
+        for history in histories(mine, [row for row in context if row[0] == only]):
             tally.add(run, history, clauses)
         return tally
     for check in threads.checks:
@@ -49,7 +48,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     moments = moments_of(raw, run.facts)
     totals = Bounds.zero(moments)
     held: list[tuple[int, ...]] = []
-    for _, history in histories(sorted_rows(table, context)):
+    for history in histories(table, context):
         tally.add(run, history, clauses)
         if raw:
             held.append(summary_of(history))
@@ -61,13 +60,6 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     for at, one in enumerate(raw):
         tally.add(run, reading(run, one, totals, moments, at), clauses)
     return tally
-
-
-Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
-
-
-def _of(rows: Rows, operation: str) -> Rows:
-    return rows.filter(pc.equal(rows.column("id"), pa.scalar(operation)))
 
 
 def moments_of(raw: Sequence[RawReading], facts: RunFacts) -> Moments:

@@ -11,10 +11,9 @@ from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import entry_race, variant, wheel_refinement
 from purgatorio_spec.model import watch_list as lists
 from purgatorio_spec.model.checker import check
-from purgatorio_spec.model.column_table import render
 from purgatorio_spec.model.completion import Scene, completion
 from purgatorio_spec.model.lock_order import STORIES, LockStory, lock_model
-from purgatorio_spec.model.shape import DEADLOCK, Answer, Model
+from purgatorio_spec.model.shape import DEADLOCK, Answer, Model, render
 from purgatorio_spec.model.variant import Variant
 from purgatorio_spec.model.wheel import Flaw, World
 

@@ -12,7 +12,7 @@ beyond memory (a packed integer state costs about 150 bytes here).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -93,3 +93,31 @@ class Answer:
             if finding.property == name:
                 return finding
         raise KeyError(f"{self.model} has no property {name!r}")
+
+
+def render(trace: Trace, columns: Sequence[str]) -> str:
+    """The table; columns without a step are left out, so a short story stays narrow."""
+    acting = {step.column for step in (*trace.steps, *trace.loop)}
+    shown = [column for column in columns if column in acting]
+    widths = [_width(column, trace) for column in shown]
+    lines = [_row("", shown, widths), _row("", ["-" * width for width in widths], widths)]
+    lines += [_step_row(number, step, shown, widths) for number, step in enumerate(trace.steps, 1)]
+    if trace.loop:
+        lines.append("    and then for ever:")
+        first = len(trace.steps) + 1
+        lines += [_step_row(number, step, shown, widths) for number, step in enumerate(trace.loop, first)]
+    return "\n".join(lines)
+
+
+def _width(column: str, trace: Trace) -> int:
+    texts = [step.text for step in (*trace.steps, *trace.loop) if step.column == column]
+    return max(len(text) for text in (column, *texts))
+
+
+def _step_row(number: int, step: Step, shown: Sequence[str], widths: Sequence[int]) -> str:
+    return _row(str(number), [step.text if column == step.column else "" for column in shown], widths)
+
+
+def _row(number: str, cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return f"{number:>3} {padded}".rstrip()

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.show.promises import promise_of
 from purgatorio_spec.show.selection import (
     CauseKey,
     example_events,
     kind_of,
+    promise_of,
 )
 from purgatorio_spec.show.visible import shell_word
 from purgatorio_spec.verdict import Violation

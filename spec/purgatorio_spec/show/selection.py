@@ -8,7 +8,7 @@ An engine that holds the rows elsewhere (a lake) runs this filter there, and han
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -22,6 +22,10 @@ from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.trace.coded import Coded, Flags
 from purgatorio_spec.verdict import Violation
 from purgatorio_spec.wire.record import PROFILE
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
+
+__all__ = ["promise_of", "promises"]
+
 
 Kind = Literal["operation", "check", "reading"]
 
@@ -124,3 +128,19 @@ def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Viol
                         cause.count,
                         cause.examples[0],
                     )
+
+
+def promises(profiles: Iterable[str]) -> dict[str, str]:
+    """Every clause that runs of these profiles can be judged by, with its sentence; of an id that both kinds have, and
+    both are there, both sentences."""
+    named = set(profiles)
+    found = {} if named == {PROFILE} else {name: clause.promise for name, clause in CLAUSES.items()}
+    if PROFILE in named:
+        for name, clause in WIRE_CLAUSES.items():
+            found[name] = f"{found[name]}; on the wire: {clause.promise}" if name in found else clause.promise
+    return found
+
+
+def promise_of(clause: str, profile: str) -> str:
+    """The sentence of a clause in a run of this profile."""
+    return promises([profile])[clause]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from purgatorio_spec.table import fetch, produce
-from purgatorio_spec.table.delete_records import DELETE_RECORDS
 from purgatorio_spec.table.fetch import FETCH
 from purgatorio_spec.table.group import HEARTBEAT, JOIN, JOIN_TIMEOUT, SYNC
-from purgatorio_spec.table.produce import PRODUCE
+from purgatorio_spec.table.produce import DELETE_RECORDS, PRODUCE
 from purgatorio_spec.table.remote import REMOTE_ANSWER, REMOTE_FETCH, REMOTE_OFFSETS
 from purgatorio_spec.table.share_fetch import OTHER_SHARE_CLAUSES, SHARE_FETCH, SHARE_READ, SHARE_REMOTE
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT

@@ -1,6 +1,8 @@
-"""`PRODUCE`: one partition of a produce request with acks=-1 (Kafka's DelayedProduce). Clauses B101 to B109.
+"""What waits for replicas: `PRODUCE`, one partition of a produce request with acks=-1 (Kafka's DelayedProduce; clauses
+B101 to B109), and `DELETE_RECORDS`, one of a delete-records request (DelayedDeleteRecords; B301 to B307).
 
-The answer is the error that the partition ends with, or None where it waits.
+The answer is the error that the partition ends with, or None where it waits. B307 is `request_is_complete`: the request
+completes when none of its partitions waits.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from typing import Final
 from purgatorio_spec.table.decision import Case, DecisionTable
 from purgatorio_spec.table.replica import REFUSALS, Replica
 
-__all__ = ["PRODUCE", "REQUEST_CLAUSES", "Produced", "request_is_complete"]
+__all__ = ["DELETE_RECORDS", "PRODUCE", "REQUEST_CLAUSES", "Deleted", "Produced", "request_is_complete"]
+
 
 FAILED: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 """The error of an append that failed, here: the partition was not known then."""
@@ -30,15 +33,12 @@ class Produced:
     in_sync: bool
 
 
-def _situations() -> tuple[Produced, ...]:
-    at_leader = [Produced(a, Replica.LEADS, r, i) for a, r, i in product((True, False), repeat=3)]
-    others = [Produced(a, replica, False, False) for a in (True, False) for replica in REFUSALS]
-    return (*at_leader, *others)
-
-
 PRODUCE: Final[DecisionTable[Produced, str | None]] = DecisionTable(
     "DelayedProduce",
-    _situations(),
+    (
+        *(Produced(a, Replica.LEADS, r, i) for a, r, i in product((True, False), repeat=3)),
+        *(Produced(a, replica, False, False) for a in (True, False) for replica in REFUSALS),
+    ),
     (
         Case("B101", "a partition whose append failed keeps its error and is not asked", FAILED,
              lambda s: not s.appended),
@@ -65,3 +65,34 @@ REQUEST_CLAUSES: Final = {
 def request_is_complete(partitions: Iterable[str | None]) -> bool:
     """B108: the answers of all partitions, None for one that waits."""
     return all(answer is not None for answer in partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """`accepted`: the leader moved its own log start. `reached`: so have all replicas, by what they said."""
+
+    accepted: bool
+    replica: Replica
+    reached: bool
+
+
+DELETE_RECORDS: Final[DecisionTable[Deleted, str | None]] = DecisionTable(
+    "DelayedDeleteRecords",
+    (
+        *(Deleted(a, Replica.LEADS, r) for a, r in product((True, False), repeat=2)),
+        *(Deleted(a, replica, False) for a in (True, False) for replica in REFUSALS),
+    ),
+    (
+        Case("B301", "a partition whose deletion was refused keeps its error and is not asked",
+             "OFFSET_OUT_OF_RANGE", lambda s: not s.accepted),
+        Case("B302", "unknown by now: UNKNOWN_TOPIC_OR_PARTITION, low watermark -1", lambda s: REFUSALS[s.replica],
+             lambda s: s.replica is Replica.UNKNOWN),
+        Case("B303", "the broker does not lead it any more: NOT_LEADER_OR_FOLLOWER, low watermark -1",
+             lambda s: REFUSALS[s.replica], lambda s: s.replica in (Replica.FOLLOWS, Replica.ELSEWHERE)),
+        Case("B304", "its directory is offline: KAFKA_STORAGE_ERROR, low watermark -1",
+             lambda s: REFUSALS[s.replica], lambda s: s.replica is Replica.OFFLINE),
+        Case("B305", "the low watermark has reached the requested offset: NONE, with that watermark", "NONE",
+             lambda s: s.reached),
+        Case("B306", "else it waits; at the time-out it is answered REQUEST_TIMED_OUT", None),
+    ),
+)  # fmt: skip

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from purgatorio_spec.clause.declaration import Part
-from purgatorio_spec.history.check import CheckCall
 from purgatorio_spec.history.operation import CONTEXT, NEVER, Row, operation_history
+from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, bounds, summary_of
 from purgatorio_spec.judge.context import FOLLOWED, ContextRow, RawReading, Threads

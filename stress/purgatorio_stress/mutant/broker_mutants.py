@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from purgatorio_broker.delayed_heartbeat import DelayedHeartbeat
-from purgatorio_broker.delayed_join import DelayedJoin
+from purgatorio_broker.delayed_group import DelayedHeartbeat, DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
 from purgatorio_broker.error import Error

@@ -19,7 +19,7 @@ from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import group_coordinator
 from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
-from purgatorio_broker.delayed_join import DelayedJoin
+from purgatorio_broker.delayed_group import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
@@ -34,8 +34,7 @@ from purgatorio_broker.group import (
 )
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.log import Log, NewRecord
-from purgatorio_broker.offset import OffsetMetadata
+from purgatorio_broker.log import Log, NewRecord, OffsetMetadata
 from purgatorio_broker.partition import Appended, Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX

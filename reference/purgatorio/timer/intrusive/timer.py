@@ -24,7 +24,7 @@ executor and no fault policy is called under it.
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Final, NewType
 
 from purgatorio.clock import Clock, MonotonicClock
 from purgatorio.compiling import mypyc_attr
@@ -35,7 +35,7 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Repeated, bound
 from purgatorio.timer.hand_over import close_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
-from purgatorio.timer.intrusive.wheel import Due, Wheel
+from purgatorio.timer.intrusive.wheel import HANDLE_BITS, Due, Wheel
 from purgatorio.timer.task import TimerTask, whole_ms
 from purgatorio.timer.undriven import Undriven
 
@@ -126,8 +126,9 @@ class CallNode(Node):
         self._callback = None
 
 
-Handle = CallNode | int
-"""What `call_at` and `call_later` return, for `IntrusiveTimer.cancel` and nothing else."""
+Handle = NewType("Handle", object)
+"""What `call_at` and `call_later` return, for `IntrusiveTimer.cancel` and nothing else: one type in both builds,
+whatever it is inside."""
 
 
 class IntrusiveTimer:
@@ -221,7 +222,7 @@ class IntrusiveTimer:
             tick = deadline_ms // self.tick_ms
         except TypeError:
             tick = whole_ms(deadline_ms) // self.tick_ms
-        handle: Handle
+        handle: CallNode | int
         lock = self._lock
         lock.acquire()
         try:
@@ -238,7 +239,7 @@ class IntrusiveTimer:
             lock.release()
         if wake_tick is not None and tick < wake_tick:
             self._alarm.ring()
-        return handle
+        return handle  # type: ignore[return-value]  # a number or a node inside; `Handle(...)` would be a call
 
     def call_later(self, delay_ms: int, callback: Callback) -> Handle:
         """As `call_at`, `delay_ms` from now."""
@@ -248,15 +249,26 @@ class IntrusiveTimer:
             tick = (self._now_ms() + delay_ms) // self.tick_ms
         except TypeError:
             tick = (self._now_ms() + whole_ms(delay_ms)) // self.tick_ms
-        handle: Handle
+        handle: CallNode | int
         lock = self._lock
         lock.acquire()
         try:
+            wheel = self._wheel
             if self.integer_handles:
-                handle = self._wheel.put(tick, callback)
+                # This is `Wheel.put`, without the call: the way of every function.
+                level = wheel._recent
+                if not level.floor <= tick < level.limit:
+                    level = wheel._level_of(tick)
+                calls = level.buckets[tick >> level.shift & level.mask].calls
+                if calls is None:
+                    handle = wheel.put(tick, callback)
+                else:
+                    wheel._last_number = number = wheel._last_number + 1
+                    handle = tick << HANDLE_BITS | number
+                    calls[handle] = callback
             else:
                 handle = node = CallNode(tick, callback, self)
-                self._wheel.link(node)
+                wheel.link(node)
             wake_tick = self._wake_tick
         except TypeError:
             whole_ms(delay_ms)  # a float comes as far as into the wheel; there only this is left to pay
@@ -265,7 +277,7 @@ class IntrusiveTimer:
             lock.release()
         if wake_tick is not None and tick < wake_tick:
             self._alarm.ring()
-        return handle
+        return handle  # type: ignore[return-value]  # a number or a node inside; `Handle(...)` would be a call
 
     def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
         """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
@@ -279,7 +291,7 @@ class IntrusiveTimer:
 
         A handle means something to its own timer only: to another it may stand for one of that one's functions."""
         if not isinstance(waiting, int):
-            waiting.cancel()
+            waiting.cancel()  # type: ignore[union-attr]  # a handle that is no number is a node
             return
         lock = self._lock
         lock.acquire()

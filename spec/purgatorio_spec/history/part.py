@@ -1,4 +1,5 @@
-"""A reading of the gauges beside the truth that the events around it allow.
+"""The parts of a run that are no operation: one `check_and_complete`, what it answered and what it completed; and one
+reading of the gauges, beside the truth that the events around it allow.
 
 A reading recorded as an interval was taken in it; one recorded as a point, since the event before it of its thread, or,
 at rest, at the point. Lower bounds count what was certainly there throughout, upper bounds what may have been.
@@ -44,3 +45,16 @@ class Reading:
     def events(self) -> tuple[int, ...]:
         """The positions of its record."""
         return (self.call_i,) if self.call_i == self.ret_i else (self.call_i, self.ret_i)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCall:
+    """One returned call. `completed`: the operations whose `try_complete` returned true directly under it, that is, on
+    its thread, inside it, and inside no other purgatory call made from within it."""
+
+    key: str
+    th: str
+    call_i: int
+    ret_i: int
+    out: int
+    completed: tuple[str, ...]

@@ -1,0 +1,170 @@
+"""What waits in a consumer group of the classic protocol (Kafka's DelayedJoin, DelayedSync and DelayedHeartbeat).
+
+* A rebalance waits for the members' joins. Its time-out is the group's rebalance time-out: who has not rejoined by then
+  is removed, and the rebalance ends with the others. The first rebalance of an empty group cannot know how many members
+  are on their way. It waits for the initial delay, and again as long as members keep coming, up to the rebalance
+  time-out. Clauses B401 to B407.
+* A generation waits for its members' syncs (KAFKA-13062): one that joined and never syncs would hold it for ever; at
+  the rebalance time-out it is removed. It does nothing on completion: the syncs themselves are answered when the
+  leader's comes. Clauses B501 to B504.
+* A member's session waits for a sign of life; its expiry removes the member. The idiom of a heartbeat: set the
+  member's `satisfied`, check its key, which completes the operation that waits; take `satisfied` back, and register
+  the next operation. Were it not taken back, the next one would complete as soon as it is registered, and nobody
+  would watch the member any more (KAFKA-9752). It does nothing on completion. Clauses B601 to B608.
+
+All have the group's lock as their own, so they need the dialect `locked`: another thread may hold the lock for reasons
+of its own, and under `pending-flag` an event that meets such a holder is lost (KAFKA-8334).
+"""
+
+from collections.abc import Callable
+
+from purgatorio.delayed.locked import LOCKED
+from purgatorio.delayed.operation import DelayedOperation
+from purgatorio_broker.group import Group, GroupState
+from purgatorio_broker.runtime import Runtime
+
+__all__ = ["DelayedHeartbeat", "DelayedJoin", "DelayedSync", "InitialDelayedJoin"]
+
+
+class DelayedJoin(DelayedOperation):
+    """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the
+    lock. `run_actions`: what that has queued; run at expiry too, where no request is there to do it (KAFKA-8334)."""
+
+    __slots__ = ("_end", "_group", "_run_actions")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        group: Group,
+        end: Callable[[Group], None],
+        run_actions: Callable[[], object],
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(
+            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
+        )
+        self._group = group
+        self._end = end
+        self._run_actions = run_actions
+
+    def try_complete(self) -> bool:
+        """Every member has joined, and nobody is pending."""
+        return self._group.all_have_joined() and self.force_complete()
+
+    def on_complete(self) -> None:
+        """End the rebalance."""
+        self._end(self._group)
+
+    def on_expiration(self) -> None:
+        """Run what the end has queued."""
+        self._run_actions()
+
+
+class InitialDelayedJoin(DelayedJoin):
+    """The first rebalance of an empty group: waits its delay out, and once more where somebody joined meanwhile.
+    `remaining_ms`: how long it may still be put off after this delay. `again(delay, remaining)`
+    registers its successor."""
+
+    __slots__ = ("_again", "_configured_ms", "_remaining_ms")
+
+    def __init__(
+        self,
+        delay_ms: int,
+        configured_ms: int,
+        remaining_ms: int,
+        group: Group,
+        end: Callable[[Group], None],
+        again: Callable[[Group, int, int], None],
+        run_actions: Callable[[], object],
+        runtime: Runtime,
+    ) -> None:
+        super().__init__(delay_ms, group, end, run_actions, runtime)
+        self._configured_ms = configured_ms
+        self._remaining_ms = remaining_ms
+        self._again = again
+
+    def try_complete(self) -> bool:
+        """Never by an event: only the time-out knows that the delay is over."""
+        return False
+
+    def on_complete(self) -> None:
+        """Wait on if somebody came meanwhile and there is time left, else end the rebalance."""
+        if self._group.new_member_added() and self._remaining_ms > 0:
+            self._group.set_new_member_added(False)
+            delay_ms = min(self._configured_ms, self._remaining_ms)
+            self._again(self._group, delay_ms, max(self._remaining_ms - delay_ms, 0))
+        else:
+            self._end(self._group)
+
+
+class DelayedSync(DelayedOperation):
+    """Waits until all members of a generation have synced. `expire(group, generation)` runs at the time-out, without
+    the lock."""
+
+    __slots__ = ("_expire", "_generation", "_group")
+
+    def __init__(
+        self, timeout_ms: int, group: Group, expire: Callable[[Group, int], None], runtime: Runtime
+    ) -> None:
+        super().__init__(
+            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
+        )
+        self._group = group
+        self._generation = group.generation()
+        self._expire = expire
+
+    def try_complete(self) -> bool:
+        """The generation is over, or nobody's sync is missing."""
+        over = self._generation != self._group.generation()
+        settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)
+        if settled and not over and self._group.pending_sync():
+            return False
+        return self.force_complete()
+
+    def on_complete(self) -> None:
+        """Nothing."""
+
+    def on_expiration(self) -> None:
+        """Remove whose sync is missing."""
+        self._expire(self._group, self._generation)
+
+
+class DelayedHeartbeat(DelayedOperation):
+    """A member's session: completed by a sign of life, and its expiry removes the member. `pending`: of a member that
+    has an id and has not joined. `expire(group, member, pending)` runs at the time-out, without the lock."""
+
+    __slots__ = ("_expire", "_group", "_member", "_pending")
+
+    def __init__(
+        self,
+        timeout_ms: int,
+        group: Group,
+        member: str,
+        expire: Callable[[Group, str, bool], None],
+        runtime: Runtime,
+        *,
+        pending: bool = False,
+    ) -> None:
+        super().__init__(
+            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
+        )
+        self._group = group
+        self._member = member
+        self._pending = pending
+        self._expire = expire
+
+    def try_complete(self) -> bool:
+        """The session needs no watching (any more), or the member has been heard of."""
+        member = self._group.get(self._member)
+        if self._group.state() is GroupState.DEAD:
+            return self.force_complete()
+        if self._pending:
+            return member is not None and self.force_complete()
+        return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()
+
+    def on_complete(self) -> None:
+        """Nothing."""
+
+    def on_expiration(self) -> None:
+        """The session is over."""
+        self._expire(self._group, self._member, self._pending)
