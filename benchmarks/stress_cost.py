@@ -7,6 +7,7 @@ registrations are recorded too) and the race; not the judging, which comes after
 
 import gc
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from purgatorio_stress.harness.crew import Crew
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import applied, plainest
-from purgatorio_stress.recorder import RecordingCost, measure_cost
+from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 __all__ = ["StressCost", "measure_stress_cost"]
@@ -28,6 +29,42 @@ THREADS: Final = 8
 _ROUNDS: Final = 128
 _LEAST_EVENTS_A_SECOND: Final = 50_000
 _MOST_RATIO: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingCost:
+    """What recording costs on this machine: nanoseconds an event, on one thread and on several at once."""
+
+    one_thread_ns: float
+    threads: int
+    several_threads_ns: float
+
+
+def measure_cost(events: int = 200_000, threads: int = 8) -> RecordingCost:
+    """Time calls with returns on one thread, then on `threads` threads together (wall time over all events)."""
+
+    def pairs(recorder: Recorder, count: int) -> None:
+        log = recorder.log()
+        for _ in range(count):
+            log.ret("force_complete", log.call("force_complete", "op-0"), "op-0", out=1)
+
+    def timed(work: Callable[[], None]) -> float:
+        start = time.perf_counter_ns()
+        work()
+        return float(time.perf_counter_ns() - start)
+
+    each = max(1, events // 2 // threads)
+
+    def together() -> None:
+        recorder = Recorder()
+        running = [threading.Thread(target=pairs, args=(recorder, each)) for _ in range(threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+
+    alone = timed(lambda: pairs(Recorder(), events // 2)) / (events // 2 * 2)
+    return RecordingCost(alone, threads, timed(together) / (each * threads * 2))
 
 
 @dataclass(frozen=True, slots=True)

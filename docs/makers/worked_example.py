@@ -16,16 +16,12 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import Event
 from purgatorio_stress.recorded import (
     NS_PER_MS,
-    CallFields,
-    PointFields,
     RecordedOperation,
     RecordedPurgatory,
     RecordedTimer,
-    Recording,
     RecordingClock,
-    ReturnFields,
 )
-from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.recorder import CallFields, PointFields, Recorder, Recording, ReturnFields
 
 __all__ = ["events_of", "page"]
 

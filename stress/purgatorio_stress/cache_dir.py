@@ -1,9 +1,8 @@
-"""Where generated files are kept between runs, and how they get there whole.
+"""Where generated files are kept between runs.
 
 Two things are made once and used for ever: the launcher around a Java runtime (`java_home`) and the
 classes compiled from our Java sources (`subject.java_build`). Both go to the user's cache directory. Two
-processes may make the same file at once, so a file is written beside its place and renamed into it: a reader
-sees none or all of it.
+processes may make the same file at once, so they are written whole (`whole_file`).
 """
 
 import os
@@ -12,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["user_cache_dir", "write_atomically"]
+__all__ = ["user_cache_dir"]
 
 
 def user_cache_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -56,21 +55,3 @@ def _usable(directory: Path) -> bool:
     if not stat.S_ISDIR(status.st_mode) or not os.access(directory, os.W_OK | os.X_OK):
         return False
     return not hasattr(os, "getuid") or status.st_uid == os.getuid()
-
-
-def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Put `content` at `path` with the permissions `mode`; a reader sees the old file or the new one, whole.
-
-    Raises OSError; then nothing is left behind.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        temporary.chmod(mode)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

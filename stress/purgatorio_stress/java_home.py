@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from purgatorio_stress.cache_dir import user_cache_dir, write_atomically
+from purgatorio_stress.cache_dir import user_cache_dir
+from purgatorio_stress.whole_file import write_whole
 
 __all__ = ["OLDEST_MAJOR", "JavaHome", "JavaNotFound", "JavaSource", "find_java", "home_for_spark"]
 
@@ -189,7 +190,7 @@ def _write_wrapper(runtime: Path, cache: Path) -> Path:
     home = cache / f"java-home-{hashlib.sha256(script).hexdigest()[:16]}"
     program = home / "bin" / "java"
     if not program.is_file():
-        write_atomically(program, script, mode=0o755)
+        write_whole(program, script, mode=0o755)
     return home
 
 

@@ -9,25 +9,22 @@ clock that the timer itself took, which `RecordingClock` remembers for each thre
 
 import threading
 from collections.abc import Hashable, Sequence
-from typing import Final, Protocol, TypedDict, Unpack
+from typing import Final, Protocol
 
 from purgatorio import PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
 from purgatorio.clock import Clock
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
+from purgatorio_stress.recorder import Recording
 
 __all__ = [
     "NS_PER_MS",
     "RECORDED",
-    "CallFields",
-    "PointFields",
     "ReadingClock",
     "RecordedOperation",
     "RecordedPurgatory",
     "RecordedTimer",
-    "Recording",
     "RecordingClock",
-    "ReturnFields",
 ]
 
 NS_PER_MS: Final = 1_000_000
@@ -49,44 +46,6 @@ RECORDED: Final = (
     "try_complete_else_watch",
 )
 """The functions that these classes record."""
-
-
-class CallFields(TypedDict, total=False):
-    """What a recorded call may say besides its function and its id, by the trace format's names."""
-
-    keys: tuple[str, ...] | None
-    delay_ns: int | None
-
-
-class ReturnFields(TypedDict, total=False):
-    """What a recorded return may say."""
-
-    out: int | None
-    err: str | None
-    deadline_t: int | None
-    state: State | None
-
-
-class PointFields(TypedDict, total=False):
-    """What a recorded point may say."""
-
-    keys: tuple[str, ...] | None
-    t_call: int | None
-    out: int | None
-    state: State | None
-
-
-class Recording(Protocol):
-    """What is needed of a recorder; `purgatorio_stress.recorder.Recorder` is one.
-
-    One whose speed matters names the fields as parameters: a dictionary of them costs as much as an event.
-    """
-
-    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int: ...  # noqa: A002 - the field
-
-    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None: ...  # noqa: A002 - the field
-
-    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None: ...  # noqa: A002 - the field
 
 
 class ReadingClock(Clock, Protocol):

@@ -18,8 +18,8 @@ lies behind a gap waits for the thread that took the missing ticket.
 What must be atomic, and what makes it so: taking a ticket (`next` of an `itertools.count`: one C call, atomic under
 the GIL; without a GIL a lock takes its place), and `append` and `popleft` on a `deque` (documented as thread-safe).
 
-Not promised: that recording is free (`bench`: about a microsecond an event), nor that `t` grows with `i` from one
-thread to another.
+Not promised: that recording is free (about a microsecond an event, see docs/recording.md), nor that `t` grows with `i`
+from one thread to another.
 """
 
 import itertools
@@ -28,12 +28,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypedDict, TypeVar, Unpack
 
 from purgatorio_spec.trace.record import Event, Phase, State
 
-__all__ = ["DROPPED", "Recorder", "Row", "ThreadLog", "monotonic_ticket"]
+__all__ = [
+    "DROPPED", "CallFields", "PointFields", "Recorder", "Recording", "ReturnFields", "Row", "ThreadLog",
+    "monotonic_ticket",
+]  # fmt: skip
 
 DROPPED: Final = -1
 """The ticket of a call that was not recorded; its return is not recorded either, and counts as dropped too."""
@@ -58,6 +60,44 @@ Row = tuple[
     State | None,
 ]
 """An event as it lies in a buffer: without its thread, which is the buffer's."""
+
+
+class CallFields(TypedDict, total=False):
+    """What a recorded call may say besides its function and its id, by the trace format's names."""
+
+    keys: tuple[str, ...] | None
+    delay_ns: int | None
+
+
+class ReturnFields(TypedDict, total=False):
+    """What a recorded return may say."""
+
+    out: int | None
+    err: str | None
+    deadline_t: int | None
+    state: State | None
+
+
+class PointFields(TypedDict, total=False):
+    """What a recorded point may say."""
+
+    keys: tuple[str, ...] | None
+    t_call: int | None
+    out: int | None
+    state: State | None
+
+
+class Recording(Protocol):
+    """What is needed of a recorder; `Recorder` is one.
+
+    One whose speed matters names the fields as parameters: a dictionary of them costs as much as an event.
+    """
+
+    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int: ...  # noqa: A002 - the field
+
+    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None: ...  # noqa: A002 - the field
+
+    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None: ...  # noqa: A002 - the field
 
 
 _GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -173,43 +213,17 @@ class ByThread:
         """The calling thread's buffer."""
         raise NotImplementedError
 
-    def call(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        delay_ns: int | None = None,
-    ) -> int:
+    def call(self, f: str, id: str | None = None, **fields: Unpack[CallFields]) -> int:  # noqa: A002 - the field
         """`ThreadLog.call` on the calling thread's buffer."""
-        return self.log().call(f, id, keys=keys, delay_ns=delay_ns)
+        return self.log().call(f, id, **fields)
 
-    def ret(
-        self,
-        f: str,
-        c: int,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        out: int | None = None,
-        err: str | None = None,
-        deadline_t: int | None = None,
-        state: State | None = None,
-    ) -> None:
+    def ret(self, f: str, c: int, id: str | None = None, **fields: Unpack[ReturnFields]) -> None:  # noqa: A002 - the field
         """`ThreadLog.ret` on the calling thread's buffer."""
-        self.log().ret(f, c, id, out=out, err=err, deadline_t=deadline_t, state=state)
+        self.log().ret(f, c, id, **fields)
 
-    def at(
-        self,
-        f: str,
-        id: str | None = None,  # noqa: A002 - the trace format's name of the field
-        *,
-        keys: tuple[str, ...] | None = None,
-        t_call: int | None = None,
-        out: int | None = None,
-        state: State | None = None,
-    ) -> None:
+    def at(self, f: str, id: str | None = None, **fields: Unpack[PointFields]) -> None:  # noqa: A002 - the field
         """`ThreadLog.at` on the calling thread's buffer."""
-        self.log().at(f, id, keys=keys, t_call=t_call, out=out, state=state)
+        self.log().at(f, id, **fields)
 
 
 class Recorder(ByThread):
@@ -310,39 +324,3 @@ class Recorder(ByThread):
 
 class _Local(threading.local):
     log: ThreadLog | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingCost:
-    """What recording costs on this machine: nanoseconds an event, on one thread and on several at once."""
-
-    one_thread_ns: float
-    threads: int
-    several_threads_ns: float
-
-
-def measure_cost(events: int = 200_000, threads: int = 8) -> RecordingCost:
-    """Time calls with returns on one thread, then on `threads` threads together (wall time over all events)."""
-
-    def pairs(recorder: Recorder, count: int) -> None:
-        log = recorder.log()
-        for _ in range(count):
-            log.ret("force_complete", log.call("force_complete", "op-0"), "op-0", out=1)
-
-    def timed(work: Callable[[], None]) -> float:
-        start = time.perf_counter_ns()
-        work()
-        return float(time.perf_counter_ns() - start)
-
-    each = max(1, events // 2 // threads)
-
-    def together() -> None:
-        recorder = Recorder()
-        running = [threading.Thread(target=pairs, args=(recorder, each)) for _ in range(threads)]
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-
-    alone = timed(lambda: pairs(Recorder(), events // 2)) / (events // 2 * 2)
-    return RecordingCost(alone, threads, timed(together) / (each * threads * 2))

@@ -22,11 +22,11 @@ from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.whole_file import write_whole
 from spec.shown_trace import HandMade, fired_early, garbage_kept, lost_with_a_flag, miscounted
 
 TRACE = (

@@ -1,14 +1,14 @@
-"""What outcomes a scenario can have at all: the explorer knows."""
+"""What outcomes a scenario can have at all: the explorer knows. Run as a program, it writes them down."""
 
-from collections.abc import Iterable
+import json
+from pathlib import Path
 
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.harness import outcome
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.outcome import outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
-
-__all__ = ["explored_outcomes", "reachable_source", "serial_source"]
 
 
 def explored_outcomes(name: str, limits: Limits) -> frozenset[str] | None:
@@ -19,28 +19,17 @@ def explored_outcomes(name: str, limits: Limits) -> frozenset[str] | None:
     return frozenset(map(outcome_of, program.outcomes)) if explored.complete else None
 
 
-def reachable_source(names: Iterable[str], limits: Limits) -> str:
-    """The lines of the table in `reachable`, for the scenarios that could be searched."""
-    lines = []
-    for name in names:
-        seen = explored_outcomes(name, limits)
-        if seen is not None:
-            outcomes = "".join(f'            "{outcome}",\n' for outcome in sorted(seen))
-            lines.append(f'    "{name}": frozenset(\n        {{\n{outcomes}        }}\n    ),\n')
-    return "".join(lines)
-
-
-def serial_source() -> str:
-    """The lines of the table in `serial`, for all scenarios."""
-    lines = [
-        f'    "{name}/{dialect}": {tuple(sorted(serial_outcomes(scenario, dialect)))!r},'
-        for name, scenario in SCENARIOS.items()
-        for dialect in scenario.dialects
-    ]
-    return "\n".join(lines)
+def line(name: str, limits: Limits) -> str:
+    """A scenario's line of the table; what was not searched completely before is not tried."""
+    scenario, dialect = name.split("/")
+    serial = json.dumps(sorted(serial_outcomes(SCENARIOS[scenario], dialect)))
+    seen = explored_outcomes(name, limits) if name in outcome.REACHABLE else None
+    reachable = "" if seen is None else f", reachable = {json.dumps(sorted(seen))}"
+    return f'"{name}" = {{ serial = {serial}{reachable} }}'
 
 
 if __name__ == "__main__":
-    from purgatorio_stress.harness.reachable import REACHABLE
-
-    print(reachable_source(REACHABLE, Limits(seconds=300)), end="")
+    table = Path(outcome.__file__).with_name("outcomes.toml")
+    head = [text for text in table.read_text().splitlines() if text.startswith("#")]
+    names = [f"{name}/{dialect}" for name, one in SCENARIOS.items() for dialect in one.dialects]
+    table.write_text("\n".join([*head, "", *(line(name, Limits(seconds=300)) for name in names), ""]))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.stress_cost import measure_cost
 from purgatorio_spec.trace.record import Event, Header, Implementation, State
-from purgatorio_stress.recorder import DROPPED, Recorder, measure_cost, monotonic_ticket
+from purgatorio_stress.recorder import DROPPED, Recorder, monotonic_ticket
 from purgatorio_stress.trace_file import write_run
 from stress.trace_structure import check_intervals, read_run
 

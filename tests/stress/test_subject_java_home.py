@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from purgatorio_stress.cache_dir import user_cache_dir, write_atomically
+from purgatorio_stress.cache_dir import user_cache_dir
 from purgatorio_stress.java_home import JavaNotFound, find_java, home_for_spark
+from purgatorio_stress.whole_file import write_whole
 
 
 def fake_java(home: Path, version: str, modules: str | None = None) -> Path:
@@ -18,7 +19,7 @@ def fake_java(home: Path, version: str, modules: str | None = None) -> Path:
         f"echo '    java.version = {version}' >&2\n"
         'for argument; do echo "arg $argument"; done\n'
     )
-    write_atomically(home / "bin" / "java", script.encode(), mode=0o755)
+    write_whole(home / "bin" / "java", script.encode(), mode=0o755)
     if modules is not None:
         (home / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="{modules}"\n', encoding="utf-8")
     return home
@@ -152,9 +153,9 @@ def test_cache_falls_back_to_the_temporary_directory(tmp_path: Path, monkeypatch
 def test_write_is_all_or_nothing(tmp_path: Path) -> None:
     """A failed write leaves the old file and no rubbish beside it."""
     target = tmp_path / "file"
-    write_atomically(target, b"old", mode=0o600)
+    write_whole(target, b"old", mode=0o600)
     assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"old", 0o600)
     (tmp_path / "folder" / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match=r"folder"):
-        write_atomically(tmp_path / "folder", b"new")
+        write_whole(tmp_path / "folder", b"new")
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]

@@ -26,8 +26,8 @@ from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import Verdict, worst
+from purgatorio_stress.whole_file import write_whole
 
 MAX_PRINTED_BYTES: Final = 16 << 20
 KIND: Final = "campaign"

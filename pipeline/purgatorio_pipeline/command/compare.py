@@ -15,10 +15,10 @@ from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
 from purgatorio_pipeline.judging import Engine, Judged, Reading, judge_in_process
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.sources import NoTraces, find_traces
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.whole_file import write_whole
 
 ROWS_SHOWN = 100
 _STYLE = {

@@ -21,9 +21,9 @@ from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_pipeline.results.kills import in_words
 from purgatorio_pipeline.sources import NoTraces
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_stress.whole_file import write_whole
 
 SCENARIOS_SHOWN = 20
 SURVIVORS_SHOWN = 20

@@ -22,8 +22,8 @@ from purgatorio_pipeline.report.page import write_report
 from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import EXIT_STATUS
+from purgatorio_stress.whole_file import write_whole
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -33,7 +33,6 @@ from purgatorio_pipeline.report.verdict_table import Links, badge, verdict_table
 from purgatorio_pipeline.results.kills import KillMatrix
 from purgatorio_pipeline.results.outcomes import OutcomeTables
 from purgatorio_pipeline.results.total import has_check, verdict_of
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
@@ -42,6 +41,7 @@ from purgatorio_spec.show.selection import CauseKey, promise_of, promises
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.whole_file import write_whole
 
 GROUPS_SHOWN: Final = 40
 HISTOGRAMS_SHOWN: Final = 60

@@ -7,7 +7,7 @@ from typing import Final
 
 from purgatorio_pipeline.report.markdown_text import fenced, left_out, plain, table, text
 from purgatorio_pipeline.report.outcome_section import share, sums
-from purgatorio_pipeline.results.kills import KillMatrix, in_words
+from purgatorio_pipeline.results.kills import LAYER_HEAD, KillMatrix, in_words, layer_rows
 from purgatorio_pipeline.results.outcomes import OutcomeTables, ScenarioOutcomes
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
@@ -63,15 +63,9 @@ def kill_lines(matrix: KillMatrix | None) -> Iterator[str]:
     if matrix is None:
         return
     yield f"### Known bugs by layer\n\n{in_words(matrix)}\n"
-    rows = [
-        [
-            text(layer), f"{sum(kill.killed for kill in matrix.of(layer)):,}", f"{len(matrix.of(layer)):,}",
-            f"{matrix.seconds(layer):,.1f}",
-        ]
-        for layer in matrix.layers
-    ]  # fmt: skip
+    rows = [[text(layer), *said] for layer, *said in layer_rows(matrix)]
     if rows:
-        yield table(["layer", "found", "of those asked", "seconds"], rows)
+        yield table(list(LAYER_HEAD), rows)
     named = [f"- survives: {row.number} {text(row.name)}\n" for row in matrix.survivors[:SURVIVORS_SHOWN]]
     if named:
         yield "".join(named) + left_out(len(matrix.survivors), SURVIVORS_SHOWN, "survivors")

@@ -51,15 +51,19 @@ class KillMatrix:
         """VIOLATED where a bug survives, as the status of `purgatorio mutants` says it."""
         return Verdict.VIOLATED if self.survivors else Verdict.PASS
 
-    def of(self, layer: str) -> list[Kill]:
-        """What a layer said, of the bugs that it was asked about and that are of its kind."""
-        return [
-            row.layers[layer] for row in self.rows if layer in row.layers and not row.layers[layer].reason
-        ]
 
-    def seconds(self, layer: str) -> float:
-        """The time that a layer took."""
-        return sum(row.layers[layer].seconds for row in self.rows if layer in row.layers)
+LAYER_HEAD: Final = ("layer", "found", "of those asked", "seconds")
+
+
+def layer_rows(matrix: KillMatrix) -> list[tuple[str, str, str, str]]:
+    """What each layer found of the bugs that it was asked about and that are of its kind, and the time that it took."""
+    rows = []
+    for layer in matrix.layers:
+        kills = [row.layers[layer] for row in matrix.rows if layer in row.layers]
+        asked = [kill for kill in kills if not kill.reason]
+        found, seconds = sum(kill.killed for kill in asked), sum(kill.seconds for kill in kills)
+        rows.append((layer, f"{found:,}", f"{len(asked):,}", f"{seconds:,.1f}"))
+    return rows
 
 
 def joined(matrices: Iterable[KillMatrix]) -> KillMatrix | None:

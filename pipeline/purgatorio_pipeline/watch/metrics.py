@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from purgatorio_pipeline.watch.state import WatchState
-from purgatorio_pipeline.whole_file import write_whole
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.whole_file import write_whole
 
 
 def metrics_text(state: WatchState) -> str:

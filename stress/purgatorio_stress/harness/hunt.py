@@ -1,6 +1,5 @@
 """Stress against one mutant: the layers `stress` (plain threads) and `stress with yields` of the kill matrix."""
 
-import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -124,29 +123,3 @@ def _kill(mutant: Mutant, table: OutcomeTable, seconds: float) -> StressKill:
     clause = next((one for one in clauses if one in table.expected), clauses[0] if clauses else "")
     first = table.first_round if hits else 0
     return StressKill(mutant, bool(hits), clause, hits, table.rounds, first, seconds)
-
-
-def _cell(kill: StressKill) -> str:
-    """A hunt in a table: the clause and the rounds that reported it."""
-    if kill.reason:
-        return kill.reason
-    if not kill.killed:
-        return f"- of {kill.rounds:,}"
-    if kill.hits == 1 and kill.clause == "P3":
-        return f"P3, stuck in round {kill.first:,}"
-    return f"{kill.clause}, {kill.hits:,} of {kill.rounds:,}"
-
-
-def main() -> None:
-    """Print what docs/stress.md shows: `python -m purgatorio_stress.harness.hunt [ROUNDS [ROUNDS_WITH_YIELDS]]`."""
-    from purgatorio_stress.mutant.catalogue import MUTANTS
-
-    plain, noisy = [*map(int, sys.argv[1:]), *(10_000, 2_000)[len(sys.argv) - 1 :]][:2]
-    for number, mutant in MUTANTS.items():
-        if SCENARIOS[mutant.scenario].threads > 1:
-            cells = (_cell(stress_hunt(mutant, plain, 1)), _cell(stress_hunt(mutant, noisy, 1, yields=True)))
-            print(f"| {number} | {mutant.name} | {cells[0]} | {cells[1]} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,19 +4,27 @@ The grades are those of `purgatorio_stress.scenario.grade`. Here an outcome is u
 all interleavings, has never seen it, or when the round was given up before its end.
 """
 
+import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
-from purgatorio_stress.harness.reachable import REACHABLE
-from purgatorio_stress.harness.serial import SERIAL
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.outcome import Grade, Outcome, outcome_of, serial_outcomes
 
 __all__ = ["Grade", "Outcome", "OutcomeTable"]
+
+_KNOWN: Final[Mapping[str, Mapping[str, list[str]]]] = tomllib.loads(
+    files(__package__).joinpath("outcomes.toml").read_text("utf-8")
+)
+SERIAL: Final = {name: tuple(of["serial"]) for name, of in _KNOWN.items()}
+"""The outcomes that a scenario has where its tasks run one after the other, in every order."""
+REACHABLE: Final = {name: frozenset(of["reachable"]) for name, of in _KNOWN.items() if "reachable" in of}
+"""All outcomes that the explorer reaches, of the scenarios that it searched completely."""
 
 _DIFFERENT: Final = 40
 """Different outcomes that a table holds; a broken structure can be worded in many ways."""

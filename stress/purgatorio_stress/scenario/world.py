@@ -28,9 +28,9 @@ from purgatorio_stress.recorded import (
     RecordedOperation,
     RecordedPurgatory,
     RecordedTimer,
-    Recording,
     RecordingClock,
 )
+from purgatorio_stress.recorder import Recording
 from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
 
 __all__ = ["DIALECTS", "FOREVER_MS", "Explored", "Operation", "Stage", "StageLog", "Task", "World"]

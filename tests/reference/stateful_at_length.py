@@ -1,4 +1,4 @@
-"""`python -m purgatorio_stress.stateful --examples 20000 --seed 1`: every stateful test at length, on the reference.
+"""Every stateful test at length: `python tests/reference/stateful_at_length.py --examples 20000 --seed 1`.
 
 The examples are shared out among the searches; each prints a line when it is done, and what it found. Ends with status
 1 where something was found. `--only` names searches; `--list` shows them.
@@ -38,7 +38,7 @@ SHARES: Final = {
 
 def main(arguments: list[str]) -> int:
     """The command; its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m purgatorio_stress.stateful", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=20_000, help="in all")
     parser.add_argument("--seed", type=int, default=1, help="another one, other examples")
     parser.add_argument("--only", nargs="*", choices=[*ALL], default=[*ALL], help="these searches")

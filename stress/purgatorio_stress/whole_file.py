@@ -1,13 +1,11 @@
 """A file that is there whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str | bytes) -> None:
+def write_whole(path: Path, text: str | bytes, mode: int = 0o644) -> None:
     """Write it, text as UTF-8, in place of whatever is at `path`; folders are made. A killed writer leaves the old one.
 
     What is there and is neither file nor folder (a terminal, a pipe) is written to instead. Raises OSError.
@@ -27,7 +25,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

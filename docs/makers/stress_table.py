@@ -1,0 +1,31 @@
+"""The table of docs/stress.md: each known bug that takes several threads, on plain threads and with yields."""
+
+import sys
+
+from purgatorio_stress.harness.hunt import StressKill, stress_hunt
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+
+def _cell(kill: StressKill) -> str:
+    """A hunt in a table: the clause and the rounds that reported it."""
+    if kill.reason:
+        return kill.reason
+    if not kill.killed:
+        return f"- of {kill.rounds:,}"
+    if kill.hits == 1 and kill.clause == "P3":
+        return f"P3, stuck in round {kill.first:,}"
+    return f"{kill.clause}, {kill.hits:,} of {kill.rounds:,}"
+
+
+def main() -> None:
+    """Print what docs/stress.md shows: `python -m docs.makers.stress_table [ROUNDS [ROUNDS_WITH_YIELDS]]`."""
+    plain, noisy = [*map(int, sys.argv[1:]), *(10_000, 2_000)[len(sys.argv) - 1 :]][:2]
+    for number, mutant in MUTANTS.items():
+        if SCENARIOS[mutant.scenario].threads > 1:
+            cells = (_cell(stress_hunt(mutant, plain, 1)), _cell(stress_hunt(mutant, noisy, 1, yields=True)))
+            print(f"| {number} | {mutant.name} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
