@@ -18,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the long sets too")
 
 
+def pytest_configure() -> None:
+    """Workers and the some two hundred processes of the tests write bytecode as Python does by default: where images
+    of containers forbid it, each would compile all that it imports."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is marked slow, unless asked for, and say how to ask."""
     if config.getoption("--slow"):
