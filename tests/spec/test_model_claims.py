@@ -1,9 +1,13 @@
-"""The claims of `purgatorio model`: all hold, every twin fails; the large ones only with --slow."""
+"""The claims of `purgatorio model`: all hold, every twin fails, and docs/models.md has the row of each; the large ones
+only with --slow."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from docs.makers.models import block, claim_row
 from purgatorio_spec.campaign import chosen, claims_by_id, judge_claim
 from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import variant
@@ -11,6 +15,7 @@ from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.completion import Scene, completion
 from purgatorio_spec.verdict import Verdict
 
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 LARGE = {"W2", "W3", "W4", "W5", "W6"}
 QUICK = [name for name in chosen(deep=False) if name not in LARGE]
 
@@ -24,6 +29,7 @@ def assert_holds(name: str) -> None:
         assert twin.shown
     assert result.states > 0
     assert result.bound
+    assert claim_row(result) in block(PAGE.read_text(), "claims").splitlines()
 
 
 @pytest.mark.parametrize("name", QUICK)
