@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from golden import Golden
 from purgatorio_stress.stateful.profiles import register_profiles
 
 register_profiles()
+
+# Hypothesis tries constants of all modules that happen to be imported, so the examples of a test would depend on the
+# files that run beside it. Without them they are the same alone and in the suite. (There is no setting for it.)
+providers._get_local_constants = lambda: providers.Constants()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,6 +17,8 @@ from purgatorio_stress.subject.java_build import kit_folder
 from purgatorio_stress.subjects import record_runs
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
+pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
+
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "examples" / "jvm-kit"
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")

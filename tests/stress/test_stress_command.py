@@ -94,6 +94,7 @@ def cost() -> StressCost:
     return measure_stress_cost(pairs=1)
 
 
+@pytest.mark.xdist_group("stress-bench")
 def test_the_bench_counts_what_it_recorded(cost: StressCost) -> None:
     """No time is asserted here: the figures are the bench's business."""
     assert cost.rounds == 512
@@ -104,6 +105,7 @@ def test_the_bench_counts_what_it_recorded(cost: StressCost) -> None:
     assert {row["operation"] for row in cost.results()} == {"round", "round-cpu", "event", "event-cpu"}
 
 
+@pytest.mark.xdist_group("stress-bench")
 @pytest.mark.parametrize(
     "worse",
     [{"dropped": 1}, {"cpu_ratio": 1.51}, {"recorded_seconds": 1e6}],

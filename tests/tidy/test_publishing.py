@@ -109,6 +109,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.xdist_group("release")
 def test_a_release_passes_the_index(built: Path) -> None:
     """What `twine check --strict` refuses, the index refuses."""
     files = [str(path) for path in built.iterdir()]
@@ -122,6 +123,7 @@ def test_a_release_passes_the_index(built: Path) -> None:
     assert said.returncode == 0, said.stdout
 
 
+@pytest.mark.xdist_group("release")
 def test_a_wheel_brings_nothing_else_and_its_links_work(built: Path) -> None:
     """`pip install purgatorio` pulls no other package, and the README's links lead into the repository."""
     (wheel,) = built.glob("*.whl")
@@ -137,6 +139,7 @@ def test_a_wheel_brings_nothing_else_and_its_links_work(built: Path) -> None:
     assert wheel.stat().st_size < 2_000_000
 
 
+@pytest.mark.xdist_group("release")
 def test_the_source_has_no_recorded_traces(built: Path) -> None:
     """They are 13 MB, and who wants them clones the repository."""
     (source,) = built.glob("*.tar.gz")

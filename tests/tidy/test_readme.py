@@ -19,6 +19,9 @@ EXAMPLE = ROOT / "examples" / "toy-wheel"
 FAILED = re.compile(r"^FAILED test_toy_wheel\.py::(\w+)::test_conformance\[(.*)\]", re.MULTILINE)
 
 
+pytestmark = pytest.mark.xdist_group("readme")  # `output` is made once
+
+
 def block(name: str) -> str:
     """The text of the fenced block between two markers of the README."""
     found = re.search(rf"<!-- {name} -->\n```\w+\n(.*?)```\n<!-- /{name} -->", README.read_text(), re.DOTALL)
