@@ -6,6 +6,7 @@ import os
 
 import pytest
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from golden import Golden
 from purgatorio_stress.stateful.profiles import register_profiles
@@ -14,7 +15,7 @@ register_profiles()
 
 # Hypothesis tries constants of all modules that happen to be imported, so the examples of a test would depend on the
 # files that run beside it. Without them they are the same alone and in the suite. (There is no setting for it.)
-providers._get_local_constants = lambda: providers.Constants()
+providers._get_local_constants = lambda: Constants()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
