@@ -12,12 +12,14 @@ the gauge said, not what was exactly so.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from purgatorio_spec.check import Folded
+from purgatorio_spec.fold.operations import Operations
 from purgatorio_spec.fold.readings import Readings
 from purgatorio_spec.history.lateness import Lateness, lateness_of
 from purgatorio_spec.history.operation import NEVER
@@ -104,27 +106,36 @@ def series(
     return GaugeSeries(run, points, count)
 
 
-_ALL = slice(1, None)
-
-
 def lateness(folded: Folded) -> Lateness | None:
     """How late the tasks of a run fired, see `purgatorio_spec.history.lateness`; None if none counts."""
     if folded.fold is None:
         return None
     operations = folded.fold.operations
+    late = [_late(operations, of) for of in operations_by_page(operations)]
+    return lateness_of(folded.result.run, np.concatenate(late))
+
+
+def operations_by_page(operations: Operations) -> Iterator[slice]:
+    """The slots of all operations, a page at a time."""
+    for number, of in operations.pages():
+        yield slice(of.start + (number == 0), of.stop)
+
+
+def _late(operations: Operations, of: slice) -> Ints:
+    """How late tasks fired, of those that count."""
 
     def column(name: str) -> Ints:
-        return operations.column(name)[_ALL].astype(np.int64, copy=False)
+        return operations.column(name)[of].astype(np.int64, copy=False)
 
-    once = operations.column("add_n")[_ALL] == 1
-    timed = operations.numbers("deadline_t", _ALL).ok
-    fired, stopped = operations.numbers("fire_first", _ALL), operations.numbers("stop_first", _ALL)
+    once = operations.column("add_n")[of] == 1
+    timed = operations.numbers("deadline_t", of).ok
+    fired, stopped = operations.numbers("fire_first", of), operations.numbers("stop_first", of)
     counts = once & timed & fired.ok & (stopped.v > fired.v)
     deadline_t, added_t = column("deadline_t")[counts], column("added_t")[counts]
     fired_t = column("fire_least_t")[counts]
     raw = fired_t - deadline_t
     late: Ints = np.where(raw < 0, raw, np.maximum(fired_t - np.maximum(deadline_t, added_t), 0))
-    return lateness_of(folded.result.run, late)
+    return late
 
 
 def gauges(folded: Folded) -> GaugeSeries | None:
@@ -144,12 +155,17 @@ def gauges(folded: Folded) -> GaugeSeries | None:
             *(column.tolist() for column in columns), strict=True
         )
     ]
-    registered = operations.numbers("reg_call", _ALL)
-    if not registered.ok.any():
-        return series(run, raw, len(some))
-    won = operations.numbers("won_first", _ALL).or_else(NEVER).v[registered.ok]
-    entries = operations.numbers("reg_keys", _ALL).v[registered.ok]
-    return series(run, raw, len(some), *pending_at(at.row, registered.v[registered.ok], won, entries))
+    known = False
+    pending, entries = np.zeros(len(kept), np.int64), np.zeros(len(kept), np.int64)
+    for of in operations_by_page(operations):
+        registered = operations.numbers("reg_call", of)
+        known |= bool(registered.ok.any())
+        won = operations.numbers("won_first", of).or_else(NEVER).v[registered.ok]
+        keys = operations.numbers("reg_keys", of).v[registered.ok]
+        more, more_entries = pending_at(at.row, registered.v[registered.ok], won, keys)
+        pending += more
+        entries += more_entries
+    return series(run, raw, len(some), *((pending, entries) if known else ()))
 
 
 def _kept(some: Readings, places: Ints) -> Ints:

@@ -27,8 +27,11 @@ from pipeline.drawn_run import (
     expect,
     sampled,
 )
+from purgatorio_spec.fold import operations, paged
 from purgatorio_spec.fold.fold import Fold, Outer
 from purgatorio_spec.fold.key_checks import FirstChecks
+from purgatorio_spec.fold.names import Names, unpacked
+from purgatorio_spec.fold.paged import Pages
 from purgatorio_spec.fold.rules import NOT_PLAIN, RULES, Condition, Rule, marks, summaries
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary
@@ -197,6 +200,61 @@ def test_a_fold_that_forgets_who_waits_is_caught(monkeypatch: pytest.MonkeyPatch
         return comparable(played.concluded()) != comparable(judge_run(played.run, played.table))
 
     assert any(differs(seed) for seed in range(1_200))
+
+
+def _carried(seed: int) -> tuple[list[str], list[object]]:
+    """By number of an operation its name, its columns and its keys, after the last batch."""
+    fold = Played.of(sampled(seed), seed).fold
+    slots = fold.operations.slots(np.arange(fold.operations.count))
+    columns: list[object] = [column[slots].tolist() for column in fold.operations._columns.values()]
+    keys = [part.tolist() for part in fold.operations.lists(slots)]
+    names = [text for page in fold.names.packed() for text in unpacked(page)]
+    return names, columns + keys
+
+
+def _packed_away(patch: pytest.MonkeyPatch) -> None:
+    """A page an operation, and none stays open between two batches."""
+    patch.setattr(paged, "PAGE_BITS", 0)
+    patch.setattr(paged, "PAGES", 0)
+
+
+def _lose_numbers(patch: pytest.MonkeyPatch) -> None:
+    unpack = Pages._unpack
+
+    def forgetful(self: Pages, data: bytes, of: slice) -> None:
+        unpack(self, data, of)
+        self._columns["win_n"][of] = 0
+
+    patch.setattr(Pages, "_unpack", forgetful)
+
+
+def _lose_keys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Pages, "put_lists", lambda *_: None)
+
+
+def _lose_names(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Names, "_open_those_with", lambda *_: None)
+
+
+def test_packed_operations_are_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is packed and opened again between two batches, in 32 bits and in 64; the twins lose something."""
+    seeds = range(40)
+    expected = [_carried(seed) for seed in seeds]
+    with monkeypatch.context() as patch:
+        _packed_away(patch)
+        assert [_carried(seed) for seed in seeds] == expected
+        assert assert_equal(seeds) > 5
+    for lose in (_lose_numbers, _lose_keys, _lose_names):
+        with monkeypatch.context() as patch:
+            _packed_away(patch)
+            lose(patch)
+            assert any(_carried(seed) != expected[seed] for seed in seeds), lose
+    monkeypatch.setattr(operations, "MAX_ROWS", 40)
+    wide = [_carried(seed)[0] for seed in seeds]
+    assert wide == [names for names, _ in expected]
+    assert_equal(seeds)
+    _packed_away(monkeypatch)
+    assert_equal(seeds)
 
 
 def test_checks_are_mostly_counted_by_columns(many: list[Expecting]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,9 @@ import orjson
 
 from purgatorio_spec.fold.calls import OpenCalls
 from purgatorio_spec.fold.fold import Fold
-from purgatorio_spec.fold.key_checks import Checks, Keys
+from purgatorio_spec.fold.key_checks import Checks
+from purgatorio_spec.fold.names import Names
+from purgatorio_spec.fold.operations import MAX_ROWS
 from purgatorio_spec.fold.readings import Readings
 from purgatorio_spec.fold.texts import Texts
 from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
@@ -19,8 +22,8 @@ from purgatorio_spec.trace.record import Header
 
 Arrays = dict[str, npt.NDArray[np.generic]]
 
-_TEXTS: Final = ("names", "threads", "key_names")
-_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels")
+_TEXTS: Final = ("threads", "key_names")
+_PLAIN: Final = ("events", "last_i", "start_t", "end_t", "rest_t", "cancels", "gave_back")
 """What a fold carries besides arrays."""
 
 
@@ -29,11 +32,9 @@ def write_carry(fold: Fold, place: Path) -> None:
     arrays: Arrays = {}
     for name in _TEXTS:
         _put_texts(arrays, name, getattr(fold, name))
-    for column in fold.operations.names:
-        arrays[f"operations.{column}"] = fold.operations.column(column)
+    _put_bytes(arrays, "names", fold.names.packed())
+    _put_bytes(arrays, "operations", fold.operations.packed())
     _put(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
-    if fold.keys is not None:
-        arrays |= {f"keys.{name}": column for name, column in fold.keys.columns().items()}
     _put(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
     _put(arrays, "waiting", fold.first_checks, _WAITING)
     _put(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
@@ -44,6 +45,7 @@ def write_carry(fold: Fold, place: Path) -> None:
     arrays["last_row"] = fold.readings.last_row
     arrays["last_t"] = fold.clocks.last_t
     plain = {name: getattr(fold, name) for name in _PLAIN}
+    plain["operations"] = fold.operations.count
     plain["sure"] = fold.thread_checks.sure
     plain["clocks"] = [fold.clocks.backwards, fold.clocks.first_i]
     plain["readings"] = [fold.readings.open_calls, fold.readings.last_t]
@@ -61,10 +63,11 @@ def read_carry(header: Header, place: Path) -> Fold:
         plain = orjson.loads(arrays["plain"].tobytes())
         for name in _PLAIN:
             setattr(fold, name, plain[name])
-        fold.operations.restore({name: arrays[f"operations.{name}"] for name in fold.operations.names})
+        fold.names = Names.restored(_bytes(arrays, "names"))
+        if plain["events"] >= MAX_ROWS:
+            fold.operations.widen()
+        fold.operations.restore(plain["operations"], _bytes(arrays, "operations"))
         _take(arrays, "open_calls", fold.open_calls, OpenCalls.__slots__)
-        if fold.keys is not None:
-            fold.keys = Keys.restored({name: arrays[f"keys.{name}"] for name in fold.keys.columns()})
         _take(arrays, "open_checks", fold.first_checks.open, Checks.__slots__)
         _take(arrays, "waiting", fold.first_checks, _WAITING)
         _take(arrays, "threads_so_far", fold.thread_checks, ThreadChecks.CARRIED)
@@ -96,12 +99,18 @@ def _take(arrays: Arrays, prefix: str, part: object, names: tuple[str, ...]) -> 
 
 
 def _put_texts(arrays: Arrays, name: str, texts: Texts) -> None:
-    encoded = [text.encode() for text in texts.names()]
-    arrays[f"{name}.bytes"] = np.frombuffer(b"".join(encoded), np.uint8)
-    arrays[f"{name}.sizes"] = np.array([len(text) for text in encoded], np.int64)
+    _put_bytes(arrays, name, [text.encode() for text in texts.names()])
 
 
 def _texts(arrays: Arrays, name: str) -> Texts:
+    return Texts.of(text.decode() for text in _bytes(arrays, name))
+
+
+def _put_bytes(arrays: Arrays, name: str, parts: Sequence[bytes]) -> None:
+    arrays[f"{name}.bytes"] = np.frombuffer(b"".join(parts), np.uint8)
+    arrays[f"{name}.sizes"] = np.array([len(part) for part in parts], np.int64)
+
+
+def _bytes(arrays: Arrays, name: str) -> list[bytes]:
     data, ends = arrays[f"{name}.bytes"].tobytes(), np.cumsum(arrays[f"{name}.sizes"]).tolist()
-    starts = [0, *ends[:-1]]
-    return Texts.of(data[start:end].decode() for start, end in zip(starts, ends, strict=False))
+    return [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]

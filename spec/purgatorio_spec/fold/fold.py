@@ -12,8 +12,9 @@ import pyarrow as pa
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.fold.calls import OpenCalls
 from purgatorio_spec.fold.clocks import Clocks
-from purgatorio_spec.fold.key_checks import FirstChecks, Keys
+from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.fold.look import SecondLook, Stretches, Wanted
+from purgatorio_spec.fold.names import Names
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.fold.operations import LIMIT, Operations
 from purgatorio_spec.fold.readings import READING_RULES, ReadingsSoFar, Truths
@@ -24,14 +25,14 @@ from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.judge.context import unsettled_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.selection import Selection, selected
-from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Ints, plain
+from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Ints, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import Header
 
 SAMPLE_ONE_IN: Final = 1000
 """Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
 BLOCK: Final = 1 << 17
-"""Operations whose rules are looked at together."""
+"""Operations that are put beside the readings together."""
 HELD_BYTES: Final = 512 << 20
 """Events that are held for the second look; of a larger run they are read again."""
 
@@ -54,8 +55,8 @@ class Outer:
 class Fold:
     """One run. Feed its batches in order, then `conclude` once.
 
-    Memory: about `Operations.bytes_each` bytes an operation and 100 for its name, and what is open. Batches are held up
-    to `held_bytes` (None: all of them, where they cannot be read again; 0: none).
+    Memory: some 40 to 60 bytes an operation, what is open, and the pages of `fold.paged`. Batches are held up to
+    `held_bytes` (None: all of them, where they cannot be read again; 0: none).
     """
 
     def __init__(self, header: Header, held_bytes: int | None = HELD_BYTES) -> None:
@@ -64,10 +65,10 @@ class Fold:
         names = {clause.id for clause in judged_clauses(run_of(header, RunFacts(), whole=False))}
         self.events = 0
         self.last_i = -1
-        self.names, self.threads, self.key_names = Texts(), Texts(), Texts()
+        self.names, self.threads, self.key_names = Names(), Texts(), Texts()
         self.open_calls = OpenCalls()
         self.operations = Operations()
-        self.keys = Keys() if "O4" in names else None
+        self._joins_keys = "O4" in names
         self.first_checks = FirstChecks()
         self.thread_checks = ThreadChecks()
         self._counts_checks = "O7" in names
@@ -76,6 +77,8 @@ class Fold:
         self.clocks = Clocks()
         self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
         self._held_bytes = 0
+        self.gave_back = False
+        """Whether a key gave any operation back."""
         self.start_t: int | None = None
         self.end_t: int | None = None
         self.rest_t: int | None = None
@@ -89,17 +92,27 @@ class Fold:
         self.last_i = int(batch.i[-1])
         self.operations.make_room(len(self.names))
         call_row, unpaired = self.open_calls.pair(some)
-        self.operations.add(some, call_row)
-        self.operations.set_flag("unpaired", unpaired)
-        if self.keys is not None:
-            self._add_keys(some, keys)
+        of = self.operations.slots(some.operation, change=True)
+        self.operations.add(some, of, call_row)
+        self._flag("unpaired", unpaired)
+        if self._joins_keys:
+            self._add_keys(some, of, keys)
         if self._counts_checks:
             self.thread_checks.feed(some, len(self.threads))
         self.readings.feed(some)
         self.clocks.feed(some, len(self.threads))
         self._add_times(some)
         self._add_cancels(some)
+        self.gave_back |= len(some.rows.of("cancelled", AT)) > 0
         self._hold(some, keys)
+        self._close_pages()
+
+    def _close_pages(self) -> None:
+        self.operations.close()
+        self.names.close(self.operations.is_open)
+
+    def _flag(self, name: str, operations: Codes) -> None:
+        self.operations.set_flag(name, self.operations.slots(operations, change=True))
 
     def _number(self, batch: Coded, first: int) -> tuple[Numbered, Ints]:
         operations = self.names.numbers(batch.id_texts)
@@ -122,33 +135,31 @@ class Fold:
             told = some.batch.rows.select(["i", "ph", "c", "keys", "err"]).take(rows)
             self.cancels += plain(told, _CANCELS).to_pylist()
 
-    def _add_keys(self, some: Numbered, keys: Ints) -> None:
+    def _add_keys(self, some: Numbered, of: Ints, keys: Ints) -> None:
         """O4: who registered tells its keys; who is ready waits for a check of one of them."""
-        assert self.keys is not None
-        of, ops = some.operation, self.operations
-        self.keys.make_room(ops.count)
+        ops = self.operations
         calls = some.rows.of("try_complete_else_watch", CALL)
         calls = calls[ops.column("reg_call")[of[calls]] == some.first + calls]
         counts = np.diff(some.batch.key_from)[calls]
         _, at = some.keys(calls)
-        self.keys.add(of[calls].astype(np.int64), counts.astype(np.int64), keys[at])
+        ops.put_lists(of[calls], counts.astype(np.int64), keys[at])
         ready = some.rows.of("ready", AT)
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
-        became = of[ready].astype(np.int64)
-        known = became[ops.column("reg_call")[became] >= 0]
-        place, key = self.keys.of(known)
-        self.first_checks.wait(known[place], key, ops.column("ready")[known][place].astype(np.int64))
+        ready = ready[ops.column("reg_call")[of[ready]] >= 0]
+        place, key = ops.lists(of[ready])
+        operations = some.operation[ready].astype(np.int64)
+        self.first_checks.wait(operations[place], key, some.first + ready[place])
         found = self.first_checks.feed(some, keys)
         self._settle(found.operation, found.check.ret)
 
     def _settle(self, operations: Ints, returns: Ints) -> None:
         """Of several keys the check that is the first to return."""
-        column = self.operations.column("check_ret")
+        of = self.operations.slots(operations, change=True)
         order = np.argsort(-returns, kind="stable")  # the first to return is written last
-        held = column[operations]
+        held = self.operations.column("check_ret")[of]
         better = (held < 0) | (held > returns)
         order = order[better[order]]
-        self.operations.last("check_ret", operations[order].astype(np.int32), returns[order])
+        self.operations.last("check_ret", of[order], returns[order])
 
     def _hold(self, some: Numbered, keys: Ints) -> None:
         if self._held is None:
@@ -198,11 +209,12 @@ class Fold:
         batches: Iterable[tuple[Numbered, Ints]],
     ) -> None:
         look = SecondLook(
-            run, judged_clauses(run), tally, self.operations, self.keys, self.names.names(), self.key_names.names(),
+            run, judged_clauses(run), tally, self.operations, self._joins_keys, self.key_names.names(),
             len(self.threads), wanted, truths,
         )  # fmt: skip
         for some, keys in batches:
             look.feed(some, keys)
+            self._close_pages()
         look.finish()
 
     def look_early(self, since: int, again_from: AgainFrom, tally: RunTally) -> None:
@@ -212,30 +224,30 @@ class Fold:
         is held against none.
         """
         run = self.run(Outer(whole=False))
-        touched = np.flatnonzero(self.operations.column("last") >= since)
-        touched = np.setdiff1d(touched, np.append(self.open_calls.operation, 0))
         begun = replace(run, whole=True, facts=replace(run.facts, end_t=-LIMIT))
-        found = marks(self.block(begun, touched))
-        marked = touched[found.marked]
-        if not len(marked):
-            return
         chosen, retried = (np.zeros(self.operations.count, bool) for _ in range(2))
-        chosen[marked], retried[marked] = True, found.retried[found.marked]
+        inside = []
+        for number, slots in self.operations.pages(used=True):
+            of = slots.start + np.flatnonzero(self.operations.column("last")[slots] >= since)
+            numbers = of - slots.start + number
+            of = of[~np.isin(numbers, np.append(self.open_calls.operation, 0))]
+            found = marks(self.block(begun, of))
+            numbers = of - slots.start + number
+            chosen[numbers], retried[numbers] = found.marked, found.marked & found.retried
+            inside.append(self._inside(of[found.marked & found.inside]))
+        if not chosen.any():
+            return
         none = Doubtful.joined(())
         wanted = Wanted(
             chosen, retried, Stretches(none.thread, none.c, none.ret_i), frozenset(),
-            self._inside(touched[found.marked & found.inside]), follows=self._gave_back(),
+            Stretches.joined(inside), follows=self.gave_back,
         )  # fmt: skip
-        batches = (self._number(batch, first) for first, batch in again_from(int(marked[0])))
+        batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
         self._look(run, tally, wanted, None, batches)
-
-    def _gave_back(self) -> bool:
-        """Whether a key gave any operation back."""
-        return bool(self.operations.column("cut_n")[1:].any())
 
     def _close_calls(self) -> None:
         """A call that never returned makes its operation odd."""
-        self.operations.set_flag("unpaired", self.open_calls.operation)
+        self._flag("unpaired", self.open_calls.operation)
 
     def _batches(self, again: Again) -> Iterable[tuple[Numbered, Ints]]:
         if self._held is not None:
@@ -264,7 +276,7 @@ class Fold:
         return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
 
     def block(self, run: Run, of: slice | Ints) -> Block:
-        """The columns of some operations, by number."""
+        """The columns of some operations, by slot."""
         return Block(run, self.operations, of)
 
     def number(self, operation: str) -> int:
@@ -274,23 +286,32 @@ class Fold:
     def _mark(self, run: Run, tally: RunTally, truths: Truths | None) -> Wanted:
         """Look at all operations by the rules; count the occasions and the summaries of those that are passed over."""
         count = self.operations.count
-        chosen, retried, inside = (np.zeros(count, bool) for _ in range(3))
-        for start in range(1, count, BLOCK):
-            stop = min(start + BLOCK, count)
-            block = self.block(run, slice(start, stop))
+        chosen, retried = (np.zeros(count, bool) for _ in range(2))
+        inside, summed = [], []
+        for number, of in self.operations.pages():
+            block = self.block(run, of)
             found = marks(block)
             look = found.marked.copy()
             look[::SAMPLE_ONE_IN] = True
-            chosen[start:stop], retried[start:stop] = look, found.marked & found.retried
-            inside[start:stop] = found.marked & found.inside
+            passed = ~look
+            if not number:
+                passed[0] = look[0] = False  # it is no operation
+            to = slice(number, number + block.size)
+            chosen[to], retried[to] = look, look & found.marked & found.retried
+            inside.append(self._inside(of.start + np.flatnonzero(look & found.marked & found.inside)))
             for name, occasions in found.occasions.items():
-                _count(tally, name, int((occasions & ~look).sum()))
+                _count(tally, name, int((occasions & passed).sum()))
             if truths is not None:
-                truths.add(summaries(block)[~look])
+                summed.append(summaries(block)[passed])
+                if sum(map(len, summed)) >= BLOCK:
+                    truths.add(np.concatenate(summed))
+                    summed.clear()
+        if truths is not None and summed:
+            truths.add(np.concatenate(summed))
         doubtful = Doubtful.joined(self.thread_checks.doubtful)
         return Wanted(
             chosen, retried, Stretches(doubtful.thread, doubtful.c, doubtful.ret_i), frozenset(doubtful.ret_i.tolist()),
-            self._inside(np.flatnonzero(inside)), everything=run.dropped, follows=self._gave_back(),
+            Stretches.joined(inside), everything=run.dropped, follows=self.gave_back,
         )  # fmt: skip
 
     def _inside(self, of: Ints) -> Stretches:

@@ -7,70 +7,16 @@ registered operations, the checks that are open, and the operations that wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from purgatorio_spec.fold.numbered import Numbered
-from purgatorio_spec.trace.coded import CALL, RET, Codes, Flags, Ints, given
+from purgatorio_spec.trace.coded import CALL, RET, Flags, Ints, given
 
 
 def _none() -> Ints:
     return np.zeros(0, np.int64)
-
-
-class Keys:
-    """The keys of each operation's first registration, duplicates included."""
-
-    def __init__(self) -> None:
-        self._from = np.zeros(1, np.int64)
-        self._count = np.zeros(1, np.int32)
-        self._keys = np.zeros(1024, np.int32)
-        self._used = 0
-
-    def columns(self) -> Mapping[str, Ints | Codes]:
-        """What it holds."""
-        return {"first": self._from, "count": self._count, "keys": self._keys[: self._used]}
-
-    @classmethod
-    def restored(cls, columns: Mapping[str, npt.NDArray[np.generic]]) -> Keys:
-        """From what `columns` gave."""
-        keys = cls()
-        keys._from = columns["first"].astype(np.int64, copy=False)
-        keys._count = columns["count"].astype(np.int32, copy=False)
-        keys._keys = columns["keys"].astype(np.int32, copy=False)
-        keys._used = len(keys._keys)
-        return keys
-
-    def make_room(self, operations: int) -> None:
-        """Room for operations up to this number, excluded."""
-        more = operations - len(self._from)
-        if more > 0:
-            more = max(more, len(self._from) // 2)
-            self._from = np.concatenate((self._from, np.zeros(more, np.int64)))
-            self._count = np.concatenate((self._count, np.zeros(more, np.int32)))
-
-    def add(self, operations: Ints, counts: Ints, keys: Ints) -> None:
-        """Keys of operations that had none, one operation after the other."""
-        lacking = self._used + len(keys) - len(self._keys)
-        if lacking > 0:
-            more = np.zeros(max(lacking, len(self._keys)), np.int32)
-            self._keys = np.concatenate((self._keys, more))
-        self._keys[self._used : self._used + len(keys)] = keys
-        self._from[operations] = self._used + np.cumsum(counts) - counts
-        self._count[operations] = counts
-        self._used += len(keys)
-
-    def of(self, operations: Ints) -> tuple[Ints, Ints]:
-        """For each key of these operations: the place in `operations`, and the key."""
-        count = self._count[operations].astype(np.int64)
-        place = np.repeat(np.arange(len(operations)), count)
-        before = np.cumsum(count) - count
-        return place, self._keys[
-            np.arange(len(place)) - before[place] + self._from[operations][place]
-        ].astype(np.int64)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ is awaited, so what is held is bounded by what is open.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from purgatorio_spec.clause.declaration import Clause
-from purgatorio_spec.fold.key_checks import FirstChecks, Keys
+from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.fold.operations import Operations
 from purgatorio_spec.fold.readings import Truths
@@ -49,6 +50,14 @@ class Stretches:
     thread: Ints
     first: Ints
     last: Ints
+
+    @classmethod
+    def joined(cls, parts: Sequence[Stretches]) -> Stretches:
+        """All of them."""
+        none = np.zeros(0, np.int64)
+        return cls(
+            *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
+        )
 
     def rows(self, thread: Ints, at: Ints) -> Flags:
         """Which rows, given by thread and position in order, lie in any of them."""
@@ -101,8 +110,7 @@ class SecondLook:
     clauses: list[Clause]
     tally: RunTally
     operations: Operations
-    keys: Keys | None
-    names: list[str]
+    joins_keys: bool
     key_names: list[str]
     threads: int
     wanted: Wanted
@@ -114,6 +122,7 @@ class SecondLook:
     _held_rows: int = 0
     _neighbours: _Neighbours = field(init=False)
     _numbers: dict[str, int] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._neighbours = _Neighbours(np.full(self.threads, -1, np.int64))
@@ -127,8 +136,11 @@ class SecondLook:
                 (plain(rows, _ROWS), some.operation[places].astype(np.int64), some.first + places)
             )
             self._held_rows += len(places)
-            numbers = np.unique(some.operation[places]).tolist()
-            self._numbers |= {self.names[number - 1]: number for number in numbers}
+            numbers, first = np.unique(some.operation[places], return_index=True)
+            texts = some.batch.id_texts
+            ids = [str(texts[code]) for code in some.batch.id[places[first]].tolist()]
+            self._names |= zip(numbers.tolist(), ids, strict=True)
+            self._numbers |= zip(ids, numbers.tolist(), strict=True)
         self._follow(some)
         self._find_checks(some, keys)
         if self.wanted.retried.any():
@@ -160,21 +172,20 @@ class SecondLook:
         self._follower.rows.clear()
 
     def _find_checks(self, some: Numbered, keys: Ints) -> None:
-        if self.keys is None:
+        if not self.joins_keys:
             return
         ready = some.rows.of("ready", AT)
         if len(ready):
-            of = some.operation[ready].astype(np.int64)
-            first = self.operations.column("ready")[of] == some.first + ready
-            of = of[first & self.wanted.chosen[of]]
-            place, key = self.keys.of(of)
-            self._first_checks.wait(
-                of[place], key, self.operations.column("ready")[of][place].astype(np.int64)
-            )
+            ready = ready[self.wanted.chosen[some.operation[ready]]]
+            slots = self.operations.slots(some.operation[ready])
+            first = self.operations.column("ready")[slots] == some.first + ready
+            place, key = self.operations.lists(slots[first])
+            of = some.operation[ready[first]].astype(np.int64)
+            self._first_checks.wait(of[place], key, some.first + ready[first][place])
         found = self._first_checks.feed(some, keys)
         columns = (found.operation, found.key, found.check.call_i, found.check.ret_i)
         for number, key, call_i, ret_i in zip(*(column.tolist() for column in columns), strict=True):
-            row = (self.names[number - 1], call_i, "check", ret_i, (self.key_names[key - 1],))
+            row = (self._names[number], call_i, "check", ret_i, (self.key_names[key - 1],))
             self._context[number].append(row)
 
     def _find_neighbours(self, some: Numbered) -> None:
@@ -187,7 +198,7 @@ class SecondLook:
         waiting = []
         for of, number, ret_i in n.pending:
             if of in first_i:
-                self._context[number].append((self.names[number - 1], ret_i, "next", first_i[of], None))
+                self._context[number].append((self._names[number], ret_i, "next", first_i[of], None))
             else:
                 waiting.append((of, number, ret_i))
         n.pending = waiting
@@ -203,7 +214,7 @@ class SecondLook:
                 if f == "next" and other == NEVER:
                     n.pending.append((int(some.thread[row]), number, int(batch.i[row])))
                 else:
-                    self._context[number].append((self.names[number - 1], int(batch.i[row]), f, other, None))
+                    self._context[number].append((self._names[number], int(batch.i[row]), f, other, None))
         ends = np.flatnonzero(np.concatenate((~same, [True])))
         n.last_i[thread[ends]] = i[ends]
 
@@ -217,7 +228,7 @@ class SecondLook:
         rows = np.concatenate([some for _, _, some in held])
         if before is None:
             for _, number, ret_i in self._neighbours.pending:
-                self._context[number].append((self.names[number - 1], ret_i, "next", NEVER, None))
+                self._context[number].append((self._names[number], ret_i, "next", NEVER, None))
         else:
             table, of, rows = self._set_aside(table, of, rows, before)
         if not table.num_rows:
@@ -226,7 +237,7 @@ class SecondLook:
         matrix: list[Summary] = []
         for history in histories(table, context):
             self.tally.add(self.run, history, self.clauses)
-            self._numbers.pop(history.id, None)
+            self._names.pop(self._numbers.pop(history.id, 0), None)
             if self.truths is not None:
                 matrix.append(summary_of(history))
         if self.truths is not None and matrix:
@@ -237,7 +248,7 @@ class SecondLook:
         waits = np.zeros(self.operations.count, bool)
         waits[self._first_checks.operation] = True
         waits[[number for _, number, _ in self._neighbours.pending]] = True
-        later = waits[of] | (self.operations.column("last")[of] >= before)
+        later = waits[of] | (self.operations.column("last")[self.operations.slots(of)] >= before)
         if later.any():
             kept = table.filter(pa.array(later)).combine_chunks().to_batches()
             places = np.flatnonzero(later)

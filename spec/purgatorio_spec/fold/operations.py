@@ -6,20 +6,20 @@ carries by the same. Rows of the run stand for positions: 32 bits each, until a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from purgatorio_spec.fold.nullable import Numbers
 from purgatorio_spec.fold.numbered import Numbered
+from purgatorio_spec.fold.paged import Pages
 from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, given, values_of
 
 LIMIT: Final = 1 << 60
 """Times beyond it are not added up: whatever has one is left to the clauses, which count without bound."""
 _LOWEST, _HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-_MAX_ROWS: Final = np.iinfo(np.int32).max
+MAX_ROWS: Final = np.iinfo(np.int32).max
+"""From so many rows on they are counted in 64 bits."""
 
 _REGISTER, _FORCE, _TRY = "try_complete_else_watch", "force_complete", "try_complete"
 _COUNTS: Final = (
@@ -43,47 +43,25 @@ _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th"
 FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced")
 """Why an operation is odd whatever its numbers are; and whether another event was recorded during a cancel of it."""
 
+_BESIDE: Final = dict.fromkeys((*_ROWS[:-1], *_LEAST_ROWS), "last") | dict.fromkeys(
+    {*_TIMES, *_LEAST_TIMES} - {"reg_t", "reg_delay", "reg_out", "add_delay"}, "reg_t"
+)
+"""Rows of an operation lie before its last one, and its times near that of its registration."""
 
-class Operations:
-    """The columns by operation number; number 0 stands for no operation, and what it holds means nothing."""
+
+class Operations(Pages):
+    """The columns by operation number; number 0 stands for no operation, and what it holds means nothing. A list is
+    the keys of an operation's first registration, duplicates included."""
 
     def __init__(self) -> None:
-        self.count = 1
-        """One more than the highest number."""
-        self._room = 0
-        self._empty: dict[str, np.generic] = {name: np.int32(0) for name in (*_COUNTS, *_THREADS)}
-        self._empty |= {name: np.int32(-1) for name in _ROWS}
-        self._empty |= {name: np.int32(_MAX_ROWS) for name in _LEAST_ROWS}
-        self._empty |= {name: np.int64(_LOWEST) for name in _TIMES}
-        self._empty |= {name: np.int64(_HIGHEST) for name in _LEAST_TIMES}
-        self._empty |= {name: np.bool_(False) for name in FLAGS}
-        self._columns: dict[str, npt.NDArray[np.generic]] = {
-            name: np.zeros(0, empty.dtype) for name, empty in self._empty.items()
-        }
+        empty: dict[str, np.generic] = {name: np.int32(0) for name in (*_COUNTS, *_THREADS)}
+        empty |= {name: np.int32(-1) for name in _ROWS}
+        empty |= {name: np.int32(MAX_ROWS) for name in _LEAST_ROWS}
+        empty |= {name: np.int64(_LOWEST) for name in _TIMES}
+        empty |= {name: np.int64(_HIGHEST) for name in _LEAST_TIMES}
+        empty |= {name: np.bool_(False) for name in FLAGS}
+        super().__init__(empty, _BESIDE)
         self.make_room(1)
-
-    def make_room(self, count: int) -> None:
-        """Room for operations up to this number, excluded."""
-        self.count = max(self.count, count)
-        if count <= self._room:
-            return
-        self._room = max(count, self._room + self._room // 2, 4096)
-        for name, column in self._columns.items():
-            grown = np.full(self._room, self._empty[name], self._empty[name].dtype)
-            grown[: len(column)] = column
-            self._columns[name] = grown
-
-    @property
-    def names(self) -> Iterable[str]:
-        """Of all columns."""
-        return self._columns.keys()
-
-    def restore(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Take columns (each as `column` gave it) for its own."""
-        if columns["last"].dtype == np.int64:
-            self.widen()
-        self._columns = dict(columns)
-        self.count = self._room = len(columns["last"])
 
     def widen(self) -> None:
         """From 32 bits a row to 64."""
@@ -92,75 +70,70 @@ class Operations:
                 return
             column = self._columns[name].astype(np.int64)
             if name in _LEAST_ROWS:
-                column[column == _MAX_ROWS] = _HIGHEST
+                column[column == MAX_ROWS] = _HIGHEST
                 self._empty[name] = np.int64(_HIGHEST)
             else:
                 self._empty[name] = np.int64(-1)
             self._columns[name] = column
 
-    @property
-    def bytes_each(self) -> int:
-        """What one operation takes."""
-        return sum(empty.dtype.itemsize for empty in self._empty.values())
-
     def column(self, name: str) -> Ints:
-        """A column as it is, up to the highest number; in 32 bits where that is enough."""
-        return cast("Ints", self._columns[name][: self.count])
+        """A column by slot, as it is; in 32 bits where that is enough."""
+        return cast("Ints", self._columns[name])
 
-    def numbers(self, name: str, of: slice | Ints | Flags) -> Numbers:
-        """A column of some operations."""
-        column = self._columns[name][: self.count][of]
-        empty = self._empty[name]
-        ok = np.ones(len(column), bool) if name in _COUNTS else column != empty
+    def numbers(self, name: str, of: slice | Ints) -> Numbers:
+        """A column of some slots."""
+        column = self._columns[name][of]
+        ok = np.ones(len(column), bool) if name in _COUNTS else column != self._empty[name]
         return Numbers(column.astype(np.int64), ok)
 
-    def flags(self, name: str, of: slice | Ints | Flags) -> Flags:
-        """A column of flags of some operations."""
-        return self._columns[name][: self.count][of].astype(bool)
+    def flags(self, name: str, of: slice | Ints) -> Flags:
+        """A column of flags of some slots."""
+        return self._columns[name][of].astype(bool)
 
-    def set_flag(self, name: str, operations: Codes) -> None:
-        """These operations have it."""
-        self._columns[name][operations] = True
+    def set_flag(self, name: str, slots: Ints) -> None:
+        """These have it."""
+        self._columns[name][slots] = True
 
-    def _count(self, name: str, operations: Codes) -> None:
-        np.add.at(self._columns[name], operations, np.int32(1))
+    def _count(self, name: str, slots: Ints) -> None:
+        np.add.at(self._columns[name], slots, np.int32(1))
 
-    def last(self, name: str, operations: Codes, values: Ints | Codes) -> None:
+    def last(self, name: str, slots: Ints, values: Ints | Codes) -> None:
         """The value of the last of some rows, given in their order: of repeated places the last one written stays."""
-        self._columns[name][operations] = values
+        self._columns[name][slots] = values
 
-    def first(self, name: str, operations: Codes, values: Ints) -> None:
+    def first(self, name: str, slots: Ints, values: Ints) -> None:
         """The value of the first."""
         column = self._columns[name]
-        new = column[operations] == self._empty[name]
-        column[operations[new][::-1]] = values[new][::-1]
+        new = column[slots] == self._empty[name]
+        column[slots[new][::-1]] = values[new][::-1]
 
-    def most(self, name: str, operations: Codes, values: Ints | Codes) -> None:
+    def most(self, name: str, slots: Ints, values: Ints | Codes) -> None:
         """The greatest value."""
         column = self._columns[name]
-        np.maximum.at(column, operations, values.astype(column.dtype, copy=False))
+        np.maximum.at(column, slots, values.astype(column.dtype, copy=False))
 
-    def least(self, name: str, operations: Codes, values: Ints) -> None:
+    def least(self, name: str, slots: Ints, values: Ints) -> None:
         """The least value."""
         column = self._columns[name]
-        np.minimum.at(column, operations, values.astype(column.dtype, copy=False))
+        np.minimum.at(column, slots, values.astype(column.dtype, copy=False))
 
-    def add(self, some: Numbered, call_row: Ints) -> None:
-        """Add a batch. `call_row`: by row the run's row of its call, see `OpenCalls.pair`."""
-        if some.first + len(some) >= _MAX_ROWS:
+    def add(self, some: Numbered, of: Ints, call_row: Ints) -> None:
+        """Add a batch. By row: `of`, the slot of its operation; `call_row`, the run's row of its call, see
+        `OpenCalls.pair`."""
+        if some.first + len(some) >= MAX_ROWS:
             self.widen()
         row = np.arange(some.first, some.first + len(some))
-        self.last("last", some.operation, row)
-        self._add_flags(some)
-        self._add_registrations(some, row)
-        self._add_forces(some, row, call_row)
-        self._add_tries(some, row, call_row)
-        self._add_callbacks(some, row)
-        self._add_timer(some, row, call_row)
-        self._add_points(some, row)
+        self.last("last", of, row)
+        self._add_flags(some, of)
+        self._add_registrations(some, of, row)
+        self._add_forces(some, of, row, call_row)
+        self._add_tries(some, of, row, call_row)
+        self._add_callbacks(some, of, row)
+        self._add_timer(some, of, row, call_row)
+        self._add_points(some, of, row)
 
-    def _add_flags(self, some: Numbered) -> None:
-        of, t = some.operation, some.batch.t
+    def _add_flags(self, some: Numbered, of: Ints) -> None:
+        t = some.batch.t
         errors = given(some.batch.rows.column("err"))
         self.set_flag("errors", of if errors is None else of[errors])
         far = [np.flatnonzero((t >= LIMIT) | (t <= -LIMIT))]
@@ -176,8 +149,8 @@ class Operations:
         for function in (_REGISTER, _FORCE, _TRY):
             self.set_flag("points", of[some.rows.of(function, AT)])
 
-    def _add_registrations(self, some: Numbered, row: Ints) -> None:
-        of, t = some.operation, some.batch.t
+    def _add_registrations(self, some: Numbered, of: Ints, row: Ints) -> None:
+        t = some.batch.t
         r = some.rows.of(_REGISTER, CALL)
         self._count("reg_n", of[r])
         self.first("reg_call", of[r], row[r])
@@ -193,8 +166,8 @@ class Operations:
         self.last("reg_out", of[r], out)
         self._count("reg_no", of[r[out != 1]])
 
-    def _add_forces(self, some: Numbered, row: Ints, call_row: Ints) -> None:
-        of, t = some.operation, some.batch.t
+    def _add_forces(self, some: Numbered, of: Ints, row: Ints, call_row: Ints) -> None:
+        t = some.batch.t
         r = some.rows.of(_FORCE, CALL)
         self._count("force_n", of[r])
         self.least("stop_first", of[r], row[r])
@@ -211,8 +184,8 @@ class Operations:
         self.least("lost_call", of[w], call_row[w])
         self.last("lost_ret", of[w], row[w])
 
-    def _add_tries(self, some: Numbered, row: Ints, call_row: Ints) -> None:
-        of, t = some.operation, some.batch.t
+    def _add_tries(self, some: Numbered, of: Ints, row: Ints, call_row: Ints) -> None:
+        t = some.batch.t
         self._count("try_n", of[some.rows.of(_TRY, CALL)])
         returns = some.rows.of(_TRY, RET)
         r, out = some.some("out", returns)
@@ -226,8 +199,7 @@ class Operations:
         no = np.setdiff1d(returns, w, assume_unique=True)
         self.last("false_ret", of[no], row[no])
 
-    def _add_callbacks(self, some: Numbered, row: Ints) -> None:
-        of = some.operation
+    def _add_callbacks(self, some: Numbered, of: Ints, row: Ints) -> None:
         for name, function in (("done", "on_complete"), ("exp", "on_expiration"), ("fire", "timer_fire")):
             r = some.rows.of(function, CALL, AT)
             self._count(f"{name}_n", of[r])
@@ -242,8 +214,8 @@ class Operations:
             if name == "fire":
                 self.last("fire_ret_t", of[r], some.batch.t[r])
 
-    def _add_timer(self, some: Numbered, row: Ints, call_row: Ints) -> None:
-        of, t = some.operation, some.batch.t
+    def _add_timer(self, some: Numbered, of: Ints, row: Ints, call_row: Ints) -> None:
+        t = some.batch.t
         r = some.rows.of("timer_add", CALL, AT)
         self._count("add_n", of[r])
         self.first("add_call", of[r], row[r])
@@ -272,8 +244,7 @@ class Operations:
         r = some.rows.of("timer_cancel", RET)
         self.set_flag("raced", of[r[some.batch.i[r] > some.batch.c[r] + 1]])
 
-    def _add_points(self, some: Numbered, row: Ints) -> None:
-        of = some.operation
+    def _add_points(self, some: Numbered, of: Ints, row: Ints) -> None:
         r = some.rows.of("ready", AT)
         self._count("ready_n", of[r])
         self.first("ready", of[r], row[r])

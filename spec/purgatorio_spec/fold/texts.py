@@ -41,7 +41,3 @@ class Texts:
     def names(self) -> list[str]:
         """The texts in the order of their numbers, from 1 on."""
         return list(self._known)
-
-    def get(self, text: str) -> int:
-        """The number of a text, 0 if it has none."""
-        return self._known.get(text, 0)
