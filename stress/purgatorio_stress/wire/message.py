@@ -14,10 +14,10 @@ import dataclasses
 import datetime
 import io
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Final, TypeVar, cast, get_args, get_type_hints
+from functools import cache, partial
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
 from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
@@ -155,8 +155,9 @@ def read_answer(api: int, version: int, payload: bytes) -> Answer:
 def plain(entity: object) -> Plain:
     """A typed message as JSON values, under Kafka's names. Batches become offsets, counts and sizes."""
     out: Plain = {}
-    for name, kind, _ in _fields(cast(type[Entity], type(entity))):
-        out[_plain_name(name, kind)] = _plain_value(getattr(entity, name), kind)
+    for name, called, convert in _readers(cast(type[Entity], type(entity))):
+        value = getattr(entity, name)
+        out[called] = None if value is None else convert(value)
     return out
 
 
@@ -196,28 +197,6 @@ def _plain_name(name: str, kind: str) -> str:
     return f"{name}_ms" if kind.startswith(("timedelta", "datetime")) else name
 
 
-def _plain_value(value: object, kind: str) -> object:
-    if value is None:
-        return None
-    if kind.startswith("[]"):
-        return [_plain_value(one, kind[2:]) for one in cast(Sequence[object], value)]
-    if kind == "entity":
-        return plain(value)
-    if isinstance(value, ErrorCode):
-        return int(value.value)
-    if isinstance(value, datetime.timedelta):
-        return round(value / _MS)
-    if isinstance(value, datetime.datetime):
-        return round(value.timestamp() * 1000)
-    if isinstance(value, uuid.UUID):
-        return str(value)
-    if isinstance(value, bytes):
-        return [dataclasses.asdict(one) for one in batches(value)] if kind == "records" else value.hex()
-    if isinstance(value, bool) or not isinstance(value, int):
-        return value
-    return int(value)
-
-
 _MS: Final = datetime.timedelta(milliseconds=1)
 _EMPTY: Final[dict[str, object]] = {
     "string": "", "bytes": b"", "bool": False, "float64": 0.0, "error_code": ErrorCode.none,
@@ -225,36 +204,67 @@ _EMPTY: Final[dict[str, object]] = {
     "timedelta_i32": i32Timedelta.parse(datetime.timedelta(0)),
     "timedelta_i64": i64Timedelta.parse(datetime.timedelta(0)),
 }  # fmt: skip
+Convert = Callable[[Any], object]
+"""From a value that is not None: which type it has, the field's Kafka type says."""
+_TO_PLAIN: Final[Mapping[str, Convert]] = {
+    "entity": lambda value: plain(value),
+    "error_code": lambda value: int(value.value),
+    "uuid": str,
+    "bytes": bytes.hex,
+    "records": lambda value: [one.plain() for one in batches(value)],
+    **dict.fromkeys(("timedelta_i32", "timedelta_i64"), lambda value: round(value / _MS)),
+    "datetime_i64": lambda value: round(value.timestamp() * 1000),
+}
+_FROM_PLAIN: Final[Mapping[str, Convert]] = {
+    "error_code": ErrorCode,
+    "uuid": lambda value: uuid.UUID(value) if isinstance(value, str) else value,
+    "bytes": lambda value: bytes.fromhex(value) if isinstance(value, str) else value,
+    **dict.fromkeys(("timedelta_i32", "timedelta_i64"), lambda value: datetime.timedelta(milliseconds=value)),
+}
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _of_each(convert: Convert) -> Convert:
+    return lambda values: [convert(one) for one in values]
+
+
+@cache
+def _readers(schema: type[Entity]) -> tuple[tuple[str, str, Convert], ...]:
+    """Of each field its name, what it is called in plain values, and how it becomes one."""
+    out: list[tuple[str, str, Convert]] = []
+    for name, kind, _ in _fields(schema):
+        convert = _TO_PLAIN.get(kind.removeprefix("[]"), _same)
+        out.append((name, _plain_name(name, kind), _of_each(convert) if kind.startswith("[]") else convert))
+    return tuple(out)
+
+
+@cache
+def _builders(schema: type[Entity]) -> tuple[tuple[str, str, Convert, object], ...]:
+    """The same the other way round, with what a field is where nothing is given."""
+    defaults = {one.name: one.default for one in dataclasses.fields(schema)}
+    out: list[tuple[str, str, Convert, object]] = []
+    for name, kind, nested in _fields(schema):
+        array, bare = kind.startswith("[]"), kind.removeprefix("[]")
+        convert = _FROM_PLAIN.get(bare, _same) if nested is None else partial(_build, nested)
+        default = defaults[name]
+        if default is dataclasses.MISSING:
+            default = () if array else _EMPTY.get(kind, i16(0))
+        out.append((name, _plain_name(name, kind), _of_each(convert) if array else convert, default))
+    return tuple(out)
 
 
 def _build(schema: type[Entity], values: Mapping[str, object]) -> Entity:
     given: dict[str, object] = {}
-    defaults = {one.name: one.default for one in dataclasses.fields(schema)}
-    for name, kind, nested in _fields(schema):
-        called = _plain_name(name, kind)
-        if called in values:
-            given[name] = _typed(values[called], kind, nested)
-        elif defaults[name] is dataclasses.MISSING:
-            given[name] = () if kind.startswith("[]") else _EMPTY.get(kind, i16(0))
+    for name, called, convert, default in _builders(schema):
+        value = values.get(called, _ABSENT)
+        given[name] = default if value is _ABSENT else None if value is None else convert(value)
     return schema(**given)
 
 
-def _typed(value: object, kind: str, nested: type[Entity] | None) -> object:
-    if value is None:
-        return None
-    if kind.startswith("[]"):
-        return tuple(_typed(one, kind[2:], nested) for one in cast(Sequence[object], value))
-    if nested is not None:
-        return _build(nested, cast(Mapping[str, object], value))
-    if kind.startswith("timedelta"):
-        return datetime.timedelta(milliseconds=cast(int, value))
-    if kind == "error_code":
-        return ErrorCode(cast(int, value))
-    if kind == "bytes" and isinstance(value, str):
-        return bytes.fromhex(value)
-    if kind == "uuid" and isinstance(value, str):
-        return uuid.UUID(value)
-    return value
+_ABSENT: Final = object()
 
 
 def _write(out: io.BytesIO, entity: Entity) -> None:

@@ -18,7 +18,7 @@ from purgatorio_spec.wire.record import Declared
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
-from purgatorio_stress.wire.records import batch_of
+from purgatorio_stress.wire.records import filler
 
 __all__ = [
     "ANSWER_SECONDS", "MOST_VERSION",
@@ -233,7 +233,7 @@ class Play:
     ) -> Sent:  # fmt: skip
         """An append of `records` records of `size` bytes, to each of these partitions; to 0 where none is named."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
-        data = batch_of([b"." * size] * records, int(time.time() * 1000))
+        data = filler(size, records, int(time.time()) * 1000)
         values = {
             "acks": acks,
             "timeout_ms": timeout_ms,

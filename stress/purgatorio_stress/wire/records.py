@@ -11,13 +11,14 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-__all__ = ["Batch", "batch_bytes", "batch_of", "batches"]
+__all__ = ["Batch", "batch_bytes", "batch_of", "batches", "filler"]
 
 _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS: Final = 12
@@ -33,6 +34,10 @@ class Batch:
     last: int
     count: int
     bytes: int
+
+    def plain(self) -> dict[str, object]:
+        """As it stands in a trace."""
+        return {"base": self.base, "last": self.last, "count": self.count, "bytes": self.bytes}
 
 
 def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
@@ -50,9 +55,15 @@ def batch_of(values: Sequence[bytes], timestamp_ms: int = 0) -> bytes:
         return out.getvalue()
 
 
+@lru_cache(256)
+def filler(size: int, records: int, timestamp_ms: int) -> bytes:
+    """A batch of so many records of `size` bytes."""
+    return batch_of([b"." * size] * records, timestamp_ms)
+
+
 def batch_bytes(size: int, records: int = 1) -> int:
     """How large a batch of so many records of `size` bytes is."""
-    return len(batch_of([b"." * size] * records))
+    return len(filler(size, records, 0))
 
 
 def batches(data: bytes) -> list[Batch]:
