@@ -19,7 +19,7 @@ from purgatorio_stress.socket_broker.mutants import FELT
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.drawn import Program, ProgramBroken, drawn, made_small, parsed
+from purgatorio_stress.wire.drawn import Program, ProgramBroken, drawn, drawn_group, made_small, parsed
 from purgatorio_stress.wire.session import Asked, record
 
 
@@ -39,6 +39,8 @@ def test_a_program_is_its_text() -> None:
         program = drawn(random.Random(seed))
         assert parsed(str(program)) == program
         assert 1 <= program.partitions <= 3
+        members = drawn_group(random.Random(seed))
+        assert parsed(str(members)) == members
 
 
 def test_the_partitions_of_a_program_are_those_that_it_names() -> None:
@@ -75,7 +77,12 @@ def test_our_own_broker_keeps_what_is_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "clause"),
-    [("min-bytes-ignored", "F1"), ("below-start-served", "D1"), ("first-partition-answers", "P1")],
+    [
+        ("min-bytes-ignored", "F1"),
+        ("below-start-served", "D1"),
+        ("first-partition-answers", "P1"),
+        ("generation-jumps", "G3"),
+    ],
 )
 def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
     name: str, clause: str, tmp_path: Path
@@ -85,6 +92,8 @@ def test_a_program_finds_a_broken_broker_and_is_its_counterexample(
         program = "a0*1x20/1 a0+1*1x20/-1 a1+0*2x20/1"
     if clause == "D1":
         program = "a0*1x100/1 a0*1x100/1 a0*1x100/1 d0m r0f/0/1/1000"
+    if clause == "G3":
+        program = "j y j y w300 q; w5 j y h j y w300 q"
     with patched(FELT[name].patches):
         trace, result = driven(tmp_path / "wire.jsonl", program=program)
     assert result.clauses[clause].verdict is Verdict.VIOLATED, result.clauses[clause]

@@ -739,6 +739,39 @@ def test_one_replica_has_nobody_to_wait_for(times: int, verdict: Verdict) -> Non
     assert story.judged("P1").verdict is verdict
 
 
+def test_who_leaves_the_new_generation_at_once_was_waited_for() -> None:
+    story = Story()
+    story.pair()
+    newcomer(story, 3000, 3210)
+    story.join(3100, 3202, "a", 2, leader="a", told="abn")
+    story.leave(3205, "a")
+    story.join(3200, 3212, "b", 2, leader="a")
+    assert story.judged("G4").verdict is Verdict.PASS
+
+
+def test_a_member_that_does_not_sync_is_not_waited_for() -> None:
+    story = Story()
+    for one in "ab":
+        story.join(10, 2010, one, 1, leader="a", told="ab" if one == "a" else "", rebalance=1500)
+    story.sync(2020, 2025, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+    story.beat(2600, "b", 1)
+    story.beat(3500, "b", 1)
+    story.beat(3600, "a", 1, 27)
+    story.join(3610, 3612, "a", 2, leader="a", told="a", rebalance=1500)
+    assert story.judged("G6").verdict is not Verdict.VIOLATED
+
+
+def test_with_somebody_under_way_the_next_generation_has_no_initial_delay() -> None:
+    story = Story()
+    story.join(10, 11, "", error=79, given="a")
+    story.join(15, 1020, "a", 1, leader="a", told="a")
+    story.sync(1030, 1032, "a", 1, "sa", gives={"a": "sa"})
+    story.join(1100, 1101, "", error=79, given="b")
+    story.leave(1110, "a")
+    story.join(1120, 1122, "b", 2, leader="b", told="b")
+    assert story.judged("G1").verdict is Verdict.PASS
+
+
 def test_a_wake_up_too_near_to_max_wait_is_nobody_s() -> None:
     story = Story()
     story.topic()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from purgatorio_spec.table.group import JOIN, Join, Joining
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
@@ -31,6 +32,7 @@ class _Generation:
 
     number: int
     joins: list[Exchange] = field(default_factory=list)
+    """Not those that were asked behind its beginning: who asks again is told the same once more."""
     syncs: list[Exchange] = field(default_factory=list)
 
     @property
@@ -74,6 +76,9 @@ class _Group:
             if _answered(one):
                 number = integer(one.got, "generation_id", -1)
                 found.setdefault(number, _Generation(number)).joins.append(one)
+        for made in found.values():
+            first_t = made.first_t
+            made.joins = [one for one in made.joins if one.t <= first_t]
         for one in self.syncs:
             number = integer(one.body, "generation_id", -1)
             if number in found:
@@ -130,7 +135,7 @@ def _of_group(group: _Group) -> Rows:
     generations = group.generations()
     for before, one in pairwise([None, *generations]):
         assert one is not None
-        yield from _one_leader(one)
+        yield from _one_leader(group, one)
         yield from _syncs(group, one)
         if before is not None and set(before.members) & set(one.members):
             yield from _numbered(group, before, one)
@@ -169,9 +174,11 @@ def _refused(group: _Group, one: Exchange, error: int) -> Row:
     return row
 
 
-def _one_leader(one: _Generation) -> Rows:
+def _one_leader(group: _Group, one: _Generation) -> Rows:
     """G2."""
     members = one.members
+    if any(join.answer is None and _member(join) == one.leader for join in group.joins):
+        return  # the leader's own answer was not waited for
     leaders = {text(join.got, "leader") for join in one.joins}
     if len(leaders) != 1 or not leaders <= set(members):
         named = ", ".join(sorted(leaders))
@@ -219,8 +226,12 @@ def _gone_by(group: _Group, member: str, t: int) -> bool:
 
 
 def _surely_empty(group: _Group, before: _Generation, one: _Generation) -> bool:
-    """Whether the group was empty when the first join of this generation was sent."""
+    """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
+    waited for: with one the rebalance that the last leaving began goes on."""
     first_t = min(join.t for join in one.joins)
+    left_t = max((leave.answer_t or END_OF_TIME for leave in group.leaves if leave.t <= first_t), default=0)
+    if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
+        return False
     return all(_gone_by(group, member, first_t) for member in before.members)
 
 
@@ -272,10 +283,17 @@ def _initial_delay(group: _Group, one: _Generation) -> Rows:
 
 def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
     """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
+    synced = {_member(sync) for sync in before.syncs if _answered(sync)}
+    if (
+        set(before.members) - synced
+        and one.first_t >= before.first_t + before.rebalance_ms[0] * MS - EARLY_NS
+    ):
+        return  # who does not sync in time is out too, and begins a rebalance by it
     begun = max((join.answer_t or 0 for join in before.joins), default=0)
     triggers = [
         x.t for x in (*group.joins, *group.leaves)
-        if x.t <= one.first_t and _member(x) and (x.answer_t or END_OF_TIME) > before.first_t and x not in before.joins
+        if x.t <= one.first_t and _member_of_any(x) and (x.answer_t or END_OF_TIME) > before.first_t
+        and x not in before.joins
     ]  # fmt: skip
     start = min(triggers, default=begun)
     shortest = min(_rebalance_ms(join) for join in (*before.joins, *one.joins))
@@ -334,7 +352,8 @@ def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms:
     """G4: all are answered when the last has rejoined, or has left."""
     leaves = [
         leave for leave in group.leaves
-        if before.first_t < leave.t <= one.last_t and any(m in before.members for m in _leavers(leave))
+        if before.first_t < leave.t <= one.first_t
+        and any(m in before.members and m not in one.members for m in _leavers(leave))
     ]  # fmt: skip
     last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
     pending = [
@@ -344,7 +363,8 @@ def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms:
     ]  # fmt: skip
     expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
     unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
-    if pending or expired or unheard:
+    there = (*(Join.JOINED for _ in one.members), *(Join.MISSING for _ in expired))
+    if unheard or not JOIN.decide(Joining(there, bool(pending), dead=False)).answer:
         # A member that has its id and has not joined is waited for, and one that is not heard of for its session.
         return
     if len(one.members) < len(one.joins):

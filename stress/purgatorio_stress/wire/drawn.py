@@ -9,6 +9,7 @@ it again. Lanes are apart by `;`, steps by spaces:
     d0m                  delete the records of partition 0 before its middle
     l0e                  look up the offset of its end, by ListOffsets
     w25                  wait 25 ms
+    j  y  h  q           join the program's group, sync, a heartbeat, leave: each such lane is a member
 
 Places: f offset 0, s start, m middle, e end (behind what was acknowledged), b far beyond the end.
 """
@@ -25,8 +26,18 @@ from typing import Final
 from purgatorio_stress.wire.connection import Connection, Got, NoAnswer
 from purgatorio_stress.wire.play import Play, first_of, list_of, number_of
 from purgatorio_stress.wire.records import batch_bytes
+from purgatorio_stress.wire.scene_group import Member
 
-__all__ = ["LEAST_SCENE", "Program", "ProgramBroken", "drawn", "made_small", "parsed", "play_program"]
+__all__ = [
+    "LEAST_SCENE",
+    "Program",
+    "ProgramBroken",
+    "drawn",
+    "drawn_group",
+    "made_small",
+    "parsed",
+    "play_program",
+]
 
 LEAST_SCENE: Final = "drawn-least"
 """What a program is played as once it has been made small, or was given."""
@@ -36,11 +47,12 @@ MOST_WAIT_MS: Final = 30_000
 MOST_BYTES: Final = 100_000
 PATIENCE_S: Final = 6.0
 BEYOND: Final = 1000
+REBALANCE_MS: Final = 1500
 LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
-    r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})"
+    r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})|(?P<member>[jyhq])"
 )
 
 
@@ -126,6 +138,21 @@ def drawn(rng: random.Random) -> Program:
     return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
 
 
+def drawn_group(rng: random.Random) -> Program:
+    """A program of members. Who joins mostly syncs, nobody is silent for long, and all leave at the end: what a session
+    that is over brings has a scene of its own."""
+
+    def member() -> Lane:
+        steps = [f"w{rng.choice((1, 20, 100, 400))}"]
+        for _ in range(rng.randint(2, 5)):
+            steps += ["j", *(["y"] if rng.random() < 0.85 else [])]
+            steps += [rng.choice(("h", "h", "y", "w1", "w20", "w150")) for _ in range(rng.randint(0, 4))]
+            steps += ["q"] if rng.random() < 0.25 else []
+        return (*steps, "q")
+
+    return Program(tuple(member() for _ in range(rng.randint(2, 4))))
+
+
 @dataclass(slots=True)
 class _Known:
     """What is acknowledged of one partition: where places are."""
@@ -149,17 +176,36 @@ class _Playing:
 
     play: Play
     topic: str
+    group: str
     known: dict[int, _Known]
 
     async def lane(self, steps: Lane) -> None:
         conn = await self.play.open("lane")
+        member = Member(self.play, conn, self.group, REBALANCE_MS)
         for step in steps:
             said = _STEP.fullmatch(step)
             assert said is not None
             try:
-                await self._step(conn, said)
+                if said["member"]:
+                    await self._of_member(member, said["member"])
+                else:
+                    await self._step(conn, said)
             except NoAnswer:
                 return
+
+    async def _of_member(self, member: Member, step: str) -> None:
+        if step == "j":
+            await member.enter()
+            await member.join()
+        elif not member.id or member.generation < 0:
+            return
+        elif step == "y":
+            await member.sync().within(REBALANCE_MS / 1000 + PATIENCE_S)
+        elif step == "h":
+            await member.beat()
+        else:
+            await self.play.leave(member.conn, self.group, member.id).within(PATIENCE_S)
+            member.id, member.generation = "", -1
 
     async def _step(self, conn: Connection, said: re.Match[str]) -> None:
         if said["into"]:
@@ -212,10 +258,12 @@ class _Playing:
 
 
 async def play_program(play: Play, program: Program) -> None:
-    """Play a program on a new topic; what it was stands in the record."""
-    topic = await play.topic(partitions=program.partitions)
+    """Play a program on a new topic, in a new group; what it was stands in the record."""
+    kinds = {step[0] for lane in program.lanes for step in lane}
+    topic = await play.topic(partitions=program.partitions) if kinds & set("arld") else ""
+    group = await play.group() if kinds & set("jyhq") else ""
     play.stimulus("program", text=str(program))
-    playing = _Playing(play, topic, {number: _Known() for number in range(MOST_PARTITION + 1)})
+    playing = _Playing(play, topic, group, {number: _Known() for number in range(MOST_PARTITION + 1)})
     await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))
 
 

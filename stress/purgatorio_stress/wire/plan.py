@@ -23,7 +23,7 @@ from purgatorio_spec.wire.row import Row
 from purgatorio_stress.wire import scene_fetch, scene_group, scene_other
 from purgatorio_stress.wire.connection import Address, Connection, Got, NoAnswer, connect
 from purgatorio_stress.wire.control import Control
-from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, made_small, play_program
+from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, drawn_group, made_small, play_program
 from purgatorio_stress.wire.message import API_NAMES
 from purgatorio_stress.wire.play import (
     MOST_CONNECTIONS,
@@ -59,6 +59,8 @@ SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open beside the scenes."""
 DRAWERS: Final = 16
 """Drawn programs at a time, of three to six connections each."""
+GROUP_DRAWERS: Final = 12
+"""Members wait for one another most of the time."""
 PROGRAM_SECONDS: Final = 20.0
 SMALL_TRIES: Final = 60
 SMALL_AT_A_TIME: Final = 8
@@ -399,15 +401,18 @@ class Run:
         ends, numbers = loop.time() + seconds, itertools.count()
         played: dict[str, Program] = {}
 
-        async def worker() -> None:
+        async def worker(draw: Callable[[random.Random], Program]) -> None:
             while loop.time() < ends and self.recorder.events < MAX_EVENTS // 2:
                 name = f"{DRAWN}#{next(numbers)}"
-                played[name] = drawn(random.Random(f"{self.seed} {name}"))
+                played[name] = draw(random.Random(f"{self.seed} {name}"))
                 if not await self._program(self.recorder, name, played[name]):
                     return
 
         self.told(f"playing drawn programs for {seconds:g} s")
-        await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *(worker() for _ in range(DRAWERS)))
+        workers = [worker(drawn) for _ in range(DRAWERS)] + [
+            worker(drawn_group) for _ in range(GROUP_DRAWERS)
+        ]
+        await asyncio.gather(self._once(PATIENT, f"{PATIENT.name}#1"), *workers)
         seen: set[str] = set()
         for name, program in played.items():
             for row in self._rows(self.recorder, name):
