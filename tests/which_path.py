@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -66,6 +67,9 @@ CLASSES: Final[Sequence[tuple[str, tuple[int, ...]]]] = (
 OF_GROUPS: Final = (9, 10, 17, 18)
 """One change in four places of use: what is put on an `ActionQueue` runs at once. It shows where keys have groups with
 locks, so there the reference is driven as Kafka's coordinators use it."""
+
+BREAKS_NOTHING: Final = (41, 53, 55, 58, 60, 88)
+"""Bugs of threads that break no promise that is seen from outside; the page says why of each."""
 
 PATHS: Final = ("plugin", "protocol, virtual", "protocol, real", "gates", "races", "explorer")
 
@@ -229,7 +233,28 @@ def table(rows: Mapping[int, Mapping[str, str]]) -> str:
             lines.append(f"| {number} {MUTANTS[number].name} | {cells} |")
     left_out = [str(number) for _, numbers in CLASSES for number in numbers if number not in rows]
     lines += ["", f"Not run this time: {', '.join(left_out)}."] if left_out else []
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *textwrap.wrap(summed(rows), 120)]) + "\n"
+
+
+def summed(rows: Mapping[int, Mapping[str, str]]) -> str:
+    """How many of the bugs that need threads are found, over the pipe and by the plugin."""
+    threads = [number for number in rows if MUTANTS[number].interleaving]
+    counted = [number for number in threads if number not in BREAKS_NOTHING]
+    found = {
+        path: [number for number in counted if rows[number][path] not in ("-", "hang")]
+        for path in ("gates", "plugin")
+    }
+    missed = {path: sorted(set(counted) - set(numbers)) for path, numbers in found.items()}
+    said = [
+        f"{path} {len(numbers)} of {len(counted)}"
+        + (f" (not {', '.join(map(str, missed[path]))})" if missed[path] else "")
+        for path, numbers in found.items()
+    ]
+    apart = len(threads) - len(counted)
+    return (
+        f"Of these {len(threads)} bugs need threads, of which {apart} break no promise that is seen from outside. "
+        f"Of the others a clause finds: {'; '.join(said)}."
+    )
 
 
 def main() -> None:

@@ -169,8 +169,8 @@ class Conversation:
         return None
 
     def unanswered(self) -> list[str]:
-        """The calls without an answer, by name."""
-        return sorted(call_name(one.call) for one in self._open.values())
+        """The calls that a thread makes and that have no answer, by name."""
+        return sorted(call_name(one.call) for one in self._open.values() if not isinstance(one.call, Go))
 
     def overdue(self) -> list[str]:
         """The tasks and operations whose time is over, and which are not: what a subject that hangs may have lost."""
