@@ -20,11 +20,15 @@ _DEFAULT = Settings()
 
 @click.command("broker", epilog="Exit status: 0 stopped by a signal, 2 wrong usage, or the address is taken.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=_DEFAULT.port, show_default=True, help="0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=_DEFAULT.port,
+    show_default=True,
+    help="0: any free port.",
 )
 @click.option("--host", default=_DEFAULT.host, show_default=True, help="The address to listen on.")
 @click.option("--follow", metavar="HOST:PORT", help="Be a second broker, which replicates from this one.")
-@click.option("--node-id", type=click.IntRange(0, 7), help="Of this broker; 0, or 1 where it follows.")
+@click.option("--node-id", type=click.IntRange(0, 7), help="Id of this broker; 0, or 1 with --follow.")
 @click.option(
     "--replica-lag-ms",
     type=click.IntRange(100),
@@ -35,22 +39,22 @@ _DEFAULT = Settings()
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that is not this machine's own.")
 @click.option(
     "--initial-delay-ms", type=click.IntRange(0), default=_DEFAULT.initial_delay_ms, show_default=True,
-    help="Of the first rebalance of an empty group.",
+    help="Delay of the first rebalance of an empty group.",
 )  # fmt: skip
 @click.option(
     "--session-bounds-ms", type=click.IntRange(1), nargs=2, default=_DEFAULT.session_bounds_ms,
-    show_default=True, help="The shortest and the longest session that a member may ask for.",
+    show_default=True, help="The shortest and the longest session time-out that a member may ask for.",
 )  # fmt: skip
 @click.option(
     "--min-in-sync", type=click.IntRange(1), default=_DEFAULT.min_in_sync, show_default=True,
-    help="min.insync.replicas of topics that do not say.",
+    help="min.insync.replicas of a topic that does not set it.",
 )  # fmt: skip
 @click.option(
     "--partitions",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Of new topics that do not say.",
+    help="Partitions of a new topic, if the request does not say.",
 )
 @click.option(
     "--auto-create/--no-auto-create",

@@ -39,11 +39,19 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
     help="Folder of verdicts and traces.",
 )
 @click.option(
-    "--strategy", "strategies", multiple=True, type=click.Choice(STRATEGIES), help="Default: random; several."
+    "--strategy",
+    "strategies",
+    multiple=True,
+    type=click.Choice(STRATEGIES),
+    help="May be repeated. Default: random.",
 )
 @click.option("--seeds", default="0-9", show_default=True, help="FIRST-LAST, for sampling and stress.")
 @click.option(
-    "--schedules", type=click.IntRange(1), default=1000, show_default=True, help="Of each explorer job."
+    "--schedules",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Schedules of each explorer job.",
 )
 @click.option(
     "--preemptions", type=click.IntRange(0, 10), default=2, show_default=True, help="For `bounded`."
@@ -54,7 +62,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage, 3 unknown (samples, failures, jo
 @click.option("--mutant", type=int, default=0, help="Put this known bug into the code first.")
 @click.option("--limit", "limit_s", default=300.0, show_default=True, help="Seconds for one job.")
 @click.option("--budget", type=click.IntRange(1), help="End after so many schedules and rounds in all.")
-@click.option("--minutes", type=float, help="End after so long.")
+@click.option("--minutes", type=float, help="End after so many minutes.")
 @click.option("--first", is_flag=True, help="End at the first violation.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes at a time; default: one a core.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")

@@ -33,7 +33,7 @@ _MEANING = {
     Verdict.PASS: "nothing got worse",
     Verdict.VIOLATED: "something is newly broken",
     Verdict.INVALID_TRACE: "a trace of after is invalid",
-    Verdict.UNKNOWN: "something that was known is not any more",
+    Verdict.UNKNOWN: "a verdict that was known is UNKNOWN now",
 }
 
 EPILOG = """
@@ -45,7 +45,7 @@ BEFORE and AFTER are each a trace, a folder or a glob. Runs are paired by their 
   purgatorio compare before after
 
 Exit status: 0 nothing got worse (what was broken may still be), 1 something is newly broken, 2 a trace of AFTER is
-invalid, 3 something that was known is not any more.
+invalid, 3 a verdict that was known is UNKNOWN now.
 """
 
 

@@ -53,12 +53,14 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 @click.option(
     "--package", "packages", multiple=True, metavar="NAME", help="Explore this Python package, unmodified."
 )
-@click.option("--adapter", metavar="MODULE:CLASS", help="For --package: threads() and check(); see the docs.")
+@click.option(
+    "--adapter", metavar="MODULE:CLASS", help="For --package: a class with thread_... methods and check()."
+)
 @click.option(
     "--early",
     type=click.IntRange(0, 9),
     default=0,
-    help="For --package: so many time-outs a thread come while others could go on.",
+    help="For --package: so many time-outs of each thread come while others could run.",
 )
 @click.option("--races", is_flag=True, help="A data race of plain memory is a violation.")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
@@ -86,7 +88,7 @@ def command(
     chrome: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the reference's own code through its interleavings, every run judged by the clauses.
+    """Run code through its interleavings: your own Python (--package), else the reference, judged by the clauses.
 
     Strategies: `dpor` (one run of each class of equivalent interleavings), `states` (every reachable state),
     `bounded` (all interleavings with few preemptions), `pct` and `random` (samples: never a pass).

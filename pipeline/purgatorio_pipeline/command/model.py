@@ -14,7 +14,7 @@ from purgatorio_spec.campaign import chosen, judge_claims, usual_processes
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...")
 @click.option("--deep", is_flag=True, help="Larger bounds as well (several minutes more).")
 @click.option("--stories", is_flag=True, help="Print the shortest path of every mistake, a column a thread.")
-@click.option("--processes", type=click.IntRange(1, 64), default=usual_processes, help="Searches at a time.")
+@click.option("--processes", type=click.IntRange(1, 64), default=usual_processes, help="Searches at once.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, as_json: bool) -> None:
     """Search the models of the completion protocol and of the wheel completely, within the bounds shown.

@@ -37,12 +37,12 @@ from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 )
 @click.option("--write", type=click.Path(path_type=Path), help="Write the page (all mutants, all layers).")
 @click.option(
-    "--compare", type=click.Path(exists=True, path_type=Path), help="Fail if the page is another one."
+    "--compare", type=click.Path(exists=True, path_type=Path), help="Fail if this page says something else."
 )
 @click.option(
     "--machine",
     type=click.IntRange(1),
-    help="So many changes that a program makes, hunted by drawn programs alone, instead of the known bugs.",
+    help="Instead of the known bugs: so many changes made by a program, hunted by drawn programs alone.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="For --machine: which changes.")
 @click.option(

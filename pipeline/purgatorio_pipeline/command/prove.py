@@ -12,12 +12,12 @@ from purgatorio_spec.campaign import count_all, prove_all
 
 @click.command("prove", epilog="Exit status: 0 all proved, 1 refuted, 2 wrong usage, 3 unknown.")
 @click.option(
-    "--budget-s", type=click.FloatRange(min=0.1), help="CPU seconds a contract condition. [10; deep 60]"
+    "--budget-s", type=click.FloatRange(min=0.1), help="CPU seconds for each condition. [10; deep 60]"
 )
 @click.option("--deep", is_flag=True, help="A larger time budget for the contracts.")
 @click.option("--stories", is_flag=True, help="Print the integers that refute every mistake.")
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Contracts at a time."
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Contracts at once."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(budget_s: float | None, deep: bool, stories: bool, workers: int, as_json: bool) -> None:

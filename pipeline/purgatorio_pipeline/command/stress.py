@@ -38,9 +38,13 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
 @click.argument("subject", default="reference")
 @click.option("-s", "--scenario", "scenarios", multiple=True, metavar="NAME[/DIALECT]", help="Default: all.")
 @click.option("--list", "listing", is_flag=True, help="List the scenarios.")
-@click.option("--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Of each scenario.")
-@click.option("--minutes", type=click.FloatRange(0), help="Soak: go on for so long instead.")
-@click.option("--threads", type=click.IntRange(2, 64), default=8, show_default=True, help="At once, at most.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=2_000, show_default=True, help="Rounds of each scenario."
+)
+@click.option("--minutes", type=click.FloatRange(0), help="Soak: go on for so many minutes instead.")
+@click.option(
+    "--threads", type=click.IntRange(2, 64), default=8, show_default=True, help="Threads at once, at most."
+)
 @click.option(
     "--seed", default=1, show_default=True, help="Repeats the plan; not what the machine makes of it."
 )
@@ -53,7 +57,7 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
     type=click.IntRange(0),
     default=RECORD_EVERY,
     show_default=True,
-    help="Batches; 0: none.",
+    help="Record every n-th batch; 0: none.",
 )
 @click.option(
     "--traces", type=click.Path(path_type=Path, file_okay=False), help="Keep recorded rounds in this folder."

@@ -36,7 +36,7 @@ value some of its lines, the header first.
   purgatorio watch --kafka host:9092 --topic runs --out lake \\
     --packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION
 
-A run is UNKNOWN while it is open, VIOLATED as soon as something is, and gets its verdict when its end has come. Started
+An open run is UNKNOWN, or VIOLATED as soon as a clause is broken; its end brings the final verdict. Started
 again over the same --out, it goes on where it stopped.
 
 Exit status: 0 all runs closed and pass, 1 violated, 2 invalid input, 3 unknown (a run is open).

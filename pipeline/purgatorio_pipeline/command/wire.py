@@ -46,10 +46,14 @@ Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
 @click.option("--declare", default="", help="Constants in ms: initial-delay, late (100), late-topics (2000).")
 @click.option("--only", multiple=True, help="Areas, scenes or clauses, such as fetch,groups or F3.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=1), default=180.0, show_default=True, help="At most so long."
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=180.0,
+    show_default=True,
+    help="End after so many seconds.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=None, help="Of what is drawn; else another each time."
+    "--seed", type=click.IntRange(0), default=None, help="Seed of what is drawn; without, another each time."
 )
 @click.option(
     "--drawn",
@@ -67,7 +71,7 @@ Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
     "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
 )
 @click.option("--stop-command", help="What stops the second broker where --second-pid cannot.")
-@click.option("--continue-command", help="What lets it go on.")
+@click.option("--continue-command", help="What makes it go on again.")
 @click.option(
     "--pid", type=click.IntRange(1), help="The broker's process on this machine: its open files are counted."
 )
