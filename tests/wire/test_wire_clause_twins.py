@@ -390,6 +390,13 @@ def newcomer(s: Story, t: float, answer: float | None, generation: int = 2) -> N
     s.join(t + 2, answer, "n", generation, leader="a")
 
 
+def g3_stays(s: Story, bad: bool) -> None:
+    s.pair()
+    newcomer(s, 3000, 3210, 1 if bad else 2)
+    s.join(3100, 3210, "a", 1 if bad else 2, leader="a", told="abn")
+    s.join(3200, 3210, "b", 1 if bad else 2, leader="a")
+
+
 def g3_told(s: Story, bad: bool) -> None:
     s.pair()
     newcomer(s, 3000, 5005)
@@ -597,7 +604,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "A3": (a3, a3_refused, a3_shrunk), "D1": (d1, d1_below, d1_beyond),
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0,),
-    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_told), "G4": (g4, g4_waits),
+    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits),
     "G5": (g5, g5_share, g5_late), "G6": (g6, g6_not_out, g6_late), "G7": (g7, g7_late, g7_long_join), "G8": (g8,),
     "G9": (g9, g9_unknown), "G10": (g10,), "G11": (g11, g11_waits, g11_fenced, g11_told), "C1": (c1, c1_files),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),

@@ -13,10 +13,10 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, ShownEvent
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import shell_word
-from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.file import WireTrace
 from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.record import PROFILE, Body, WireEvent
+from purgatorio_spec.wire.row import ERRORS
 
 __all__ = ["counterexamples", "words"]
 

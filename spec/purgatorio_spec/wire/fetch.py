@@ -17,23 +17,11 @@ from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
 from purgatorio_spec.wire.log import Log, Part, Topics, fetched
 from purgatorio_spec.wire.record import Body, WireEvent
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
-__all__ = ["ERRORS", "FORGOTTEN_NS", "Fetching", "fetches", "stopped_spans", "waits"]
+__all__ = ["FORGOTTEN_NS", "Fetching", "fetches", "stopped_spans", "waits"]
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, UNKNOWN_EPOCH = 1, 3, 75
-ERRORS: Final = {
-    0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 3: "UNKNOWN_TOPIC_OR_PARTITION", 5: "LEADER_NOT_AVAILABLE",
-    6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",
-    15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 19: "NOT_ENOUGH_REPLICAS",
-    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 21: "INVALID_REQUIRED_ACKS", 22: "ILLEGAL_GENERATION",
-    25: "UNKNOWN_MEMBER_ID", 26: "INVALID_SESSION_TIMEOUT", 27: "REBALANCE_IN_PROGRESS",
-    35: "UNSUPPORTED_VERSION", 36: "TOPIC_ALREADY_EXISTS", 37: "INVALID_PARTITIONS",
-    42: "INVALID_REQUEST", 74: "FENCED_LEADER_EPOCH",
-    75: "UNKNOWN_LEADER_EPOCH", 79: "MEMBER_ID_REQUIRED", 82: "FENCED_INSTANCE_ID", 84: "ELECTION_NOT_NEEDED",
-    100: "UNKNOWN_TOPIC_ID",
-}  # fmt: skip
-"""The error codes that are named in results."""
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""
 FORGOTTEN_NS: Final = 1000 * MS
@@ -223,14 +211,14 @@ class Fetching:
         by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=self.gap, watched_t=one.watched_t)
         if clause == "D1" and a.error == error:
             return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
-        promise = f"{_named(error)} at once:"
+        promise = f"{named(error)} at once:"
         if one.answer_t is None or by.held is not Held.KEPT:
             return timed(clause, f"{what}-waits", one, by, promise, one.t)
         if a.answer is None or a.error != error:
             if a.error in EXCUSED:
-                return undecided(clause, f"{_named(a.error)}: {EXCUSED[a.error]}")
-            seen = "no answer for the partition" if a.answer is None else _named(a.error)
-            return broken(clause, f"{what}-other-error", one, _named(error), seen)
+                return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}")
+            seen = "no answer for the partition" if a.answer is None else named(a.error)
+            return broken(clause, f"{what}-other-error", one, named(error), seen)
         return kept(clause)
 
     def _deleted(self) -> Rows:
@@ -287,7 +275,7 @@ class Fetching:
         errors = [a.error for a in self.asked if a.error]
         if errors:
             clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
-            yield broken(clause, "error-without-reason", one, allowed, _named(errors[0]))
+            yield broken(clause, "error-without-reason", one, allowed, named(errors[0]))
             return
         if one.wait_ms <= 0 or ready_by <= one.t:
             yield from self._at_once()
@@ -421,7 +409,3 @@ class Fetching:
         """The events of the last appends that were acknowledged by `t`."""
         made = [append for a in self.asked for append in a.log.surely(t)]
         return [i for append in made[-2:] for i in append.exchange.events]
-
-
-def _named(error: int) -> str:
-    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -7,7 +7,6 @@ no other reading: coordinator errors, other protocols and connections that were 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,9 +14,8 @@ from typing import Final
 
 from purgatorio_spec.table.group import JOIN, Join, Joining
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed
 
 __all__ = ["groups"]
 
@@ -32,7 +30,8 @@ class _Generation:
 
     number: int
     joins: list[Exchange] = field(default_factory=list)
-    """Not those that were asked behind its beginning: who asks again is told the same once more."""
+    again: list[Exchange] = field(default_factory=list)
+    """Joins that were asked behind its beginning: who is in it and asks again is told the same once more."""
     syncs: list[Exchange] = field(default_factory=list)
 
     @property
@@ -78,6 +77,7 @@ class _Group:
                 found.setdefault(number, _Generation(number)).joins.append(one)
         for made in found.values():
             first_t = made.first_t
+            made.again = [one for one in made.joins if one.t > first_t]
             made.joins = [one for one in made.joins if one.t <= first_t]
         for one in self.syncs:
             number = integer(one.body, "generation_id", -1)
@@ -106,12 +106,7 @@ class _Group:
 
 def groups(bounds: Bounds, scene: Scene) -> Rows:
     """All rows of the groups of a scene."""
-    by_group: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
-        by_group[text(one.body, "group_id")].append(one)
-    # Nothing has the empty name, and asking for it is refused for that reason.
-    by_group.pop("", None)
-    for exchanges in by_group.values():
+    for exchanges in scene.by_group().values():
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [one for one in exchanges if one.error not in LOADING]
@@ -136,6 +131,10 @@ def _of_group(group: _Group) -> Rows:
     for before, one in pairwise([None, *generations]):
         assert one is not None
         yield from _one_leader(group, one)
+        for join in one.again:
+            if _given(join) not in one.members:
+                seen = f"generation {one.number}, which had begun before it was asked"
+                yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield from _syncs(group, one)
         if before is not None and set(before.members) & set(one.members):
             yield from _numbered(group, before, one)
@@ -156,10 +155,10 @@ def _member_ids(group: _Group) -> Rows:
         member = text(one.body, "member_id")
         if not member and one.version >= 4:
             by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
-            row = timed("G0", "waits", one, by, f"{_named(MEMBER_ID_REQUIRED)} at once:", one.t)
+            row = timed("G0", "waits", one, by, f"{named(MEMBER_ID_REQUIRED)} at once:", one.t)
             if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not text(one.got, "member_id")):
-                seen = f"{_named(one.error)}, member id {text(one.got, 'member_id')!r}"
-                row = broken("G0", "no-member-id", one, f"{_named(MEMBER_ID_REQUIRED)} and an id", seen)
+                seen = f"{named(one.error)}, member id {text(one.got, 'member_id')!r}"
+                row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
             yield row
         elif member and member not in issued:
             yield _refused(group, one, UNKNOWN_MEMBER)
@@ -168,9 +167,9 @@ def _member_ids(group: _Group) -> Rows:
 def _refused(group: _Group, one: Exchange, error: int) -> Row:
     """G9: at once, with that error."""
     by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
-    row = timed("G9", "refusal-waits", one, by, f"{_named(error)} at once:", one.t)
+    row = timed("G9", "refusal-waits", one, by, f"{named(error)} at once:", one.t)
     if row.held is Held.KEPT and one.error != error:
-        row = broken("G9", "not-refused", one, _named(error), _named(one.error))
+        row = broken("G9", "not-refused", one, named(error), named(one.error))
     return row
 
 
@@ -344,8 +343,8 @@ def _is_out(group: _Group, member: str, one: _Generation) -> Rows:
         if x.error == UNKNOWN_MEMBER:
             yield kept("G6")
         else:
-            seen = f"{_named(x.error)} {after(x.t, one.last_t)} after the others were answered"
-            yield broken("G6", "not-out", x, f"{_named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+            seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
+            yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
 
 
 def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms: int) -> Rows:
@@ -426,7 +425,7 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
             *lead.events,
         )
         if row.held is Held.KEPT and sync.error:
-            row = broken("G5", "refused", sync, "its assignment", _named(sync.error))
+            row = broken("G5", "refused", sync, "its assignment", named(sync.error))
         elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(_member(sync), ""):
             row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
         yield row
@@ -480,16 +479,16 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
         if beat.error == REBALANCING:
             yield kept("G3")
         else:
-            allowed = f"{_named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
+            allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
             yield broken(
-                "G3", "rebalance-not-told", beat, allowed, _named(beat.error), *waiting[0].events,
+                "G3", "rebalance-not-told", beat, allowed, named(beat.error), *waiting[0].events,
                 held=Held.LATE, late=(waiting[0].t, beat.answer_t),
             )  # fmt: skip
         return
     began = current.members[member].answer_t or beat.t
     if beat.t > began + _session_ms(group, member) * MS and not _triggered(group, current, beat.answer_t):
         if beat.error == UNKNOWN_MEMBER:
-            seen = f"{_named(UNKNOWN_MEMBER)}, though it was heard of in time"
+            seen = f"{named(UNKNOWN_MEMBER)}, though it was heard of in time"
             yield broken("G10", "put-out", beat, "it stays a member", seen)
         else:
             yield kept("G10")
@@ -709,7 +708,3 @@ def _session_ms(group: _Group, member: str) -> int:
 def _numbers(exchanges: list[Exchange]) -> Iterator[int]:
     for one in exchanges:
         yield from one.events
-
-
-def _named(error: int) -> str:
-    return f"{ERRORS.get(error, 'error')} ({error})"

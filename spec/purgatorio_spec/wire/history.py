@@ -161,6 +161,14 @@ class Scene:
         """The exchanges of these APIs, in order of sending."""
         return [one for one in self.exchanges if one.api in apis]
 
+    def by_group(self) -> dict[str, list[Exchange]]:
+        """The exchanges of each consumer group. Nothing has the empty name, and asking for it is refused for that."""
+        found: dict[str, list[Exchange]] = defaultdict(list)
+        for one in self.of("join_group", "sync_group", "heartbeat", "leave_group"):
+            if name := text(one.body, "group_id"):
+                found[name].append(one)
+        return found
+
 
 def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
     """The history of one scene, from its events in their order."""

@@ -28,14 +28,19 @@ from purgatorio_spec.wire.file import WireTrace, read_trace
 from purgatorio_spec.wire.group import groups
 from purgatorio_spec.wire.history import Scene, scenes
 from purgatorio_spec.wire.log import Topics
-from purgatorio_spec.wire.offset import offsets_listed
 from purgatorio_spec.wire.produce import produces
 from purgatorio_spec.wire.projection import PROJECTED, Projection, projected
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_spec.wire.static import static_members
-from purgatorio_spec.wire.topic import deletes_records, elections, topics_come_and_go, topics_grow
+from purgatorio_spec.wire.topic import (
+    deletes_records,
+    elections,
+    offsets_listed,
+    topics_come_and_go,
+    topics_grow,
+)
 
 __all__ = ["LOST_GAPS", "Tallied", "Wire", "judge_file", "judge_scene", "judge_trace", "repeats"]
 

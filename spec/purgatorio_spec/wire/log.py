@@ -8,7 +8,7 @@ the most.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -126,21 +126,14 @@ class Topics:
     def of(cls, exchanges: Iterable[Exchange]) -> Topics:
         """Gather them."""
         topics = cls({}, defaultdict(Log), defaultdict(list), defaultdict(list))
+        gather: Mapping[str, Callable[[Exchange], None]] = {
+            "create_topics": topics._create, "delete_topics": topics._delete, "create_partitions": topics._grow,
+            "produce": topics._produce, "fetch": topics._fetch, "delete_records": topics._delete_records,
+            "metadata": topics._metadata,
+        }  # fmt: skip
         for one in exchanges:
-            if one.api == "create_topics":
-                topics._create(one)
-            elif one.api == "delete_topics":
-                topics._delete(one)
-            elif one.api == "produce":
-                topics._produce(one)
-            elif one.api == "fetch":
-                topics._fetch(one)
-            elif one.api == "delete_records":
-                topics._delete_records(one)
-            elif one.api == "create_partitions":
-                topics._grow(one)
-            elif one.api == "metadata":
-                topics._metadata(one)
+            if one.api in gather:
+                gather[one.api](one)
         return topics
 
     def epoch(self, part: Part, t: int) -> int | None:
@@ -156,7 +149,7 @@ class Topics:
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
     def _create(self, one: Exchange) -> None:
-        errors = {text(made, "name"): integer(made, "error_code") for made in items(one.got, "topics")}
+        errors = _errors(one, "topics")
         for asked in items(one.body, "topics"):
             name = text(asked, "name")
             topic = self.topics.setdefault(name, Topic(name))
@@ -175,14 +168,14 @@ class Topics:
                         topic.min_insync = int(text(config, "value")[:9])
 
     def _grow(self, one: Exchange) -> None:
-        errors = {text(said, "name"): integer(said, "error_code") for said in items(one.got, "results")}
+        errors = _errors(one, "results")
         for asked in items(one.body, "topics"):
             topic, error = self.topics.get(text(asked, "name")), errors.get(text(asked, "name"))
             if topic is not None and error in (None, 0):
                 topic.grown.append((one.t, one.answer_t, integer(asked, "count")))
 
     def _delete(self, one: Exchange) -> None:
-        errors = {text(gone, "name"): integer(gone, "error_code") for gone in items(one.got, "responses")}
+        errors = _errors(one, "responses")
         names = one.body.get("topic_names")
         for name in names if isinstance(names, list) else ():
             topic = self.topics.get(name) if isinstance(name, str) else None
@@ -211,17 +204,10 @@ class Topics:
                 log.settled_t = min(log.settled_t, one.answer_t)
 
     def _delete_records(self, one: Exchange) -> None:
-        for topic in items(one.body, "topics"):
-            for partition in items(topic, "partitions"):
-                part = Part(text(topic, "name"), integer(partition, "partition_index"))
-                self.logs[part].deletes_t.append(one.t)
-        if one.answer_t is None:
-            return
-        for topic in items(one.got, "topics"):
-            for partition in items(topic, "partitions"):
-                part = Part(text(topic, "name"), integer(partition, "partition_index"))
-                if integer(partition, "error_code", -1) == 0:
-                    self.logs[part].low.append((one.answer_t, integer(partition, "low_watermark")))
+        for part, _, said in _asked(one, _OTHERS):
+            self.logs[part].deletes_t.append(one.t)
+            if one.answer_t is not None and integer(said, "error_code", -1) == 0:
+                self.logs[part].low.append((one.answer_t, integer(said, "low_watermark")))
 
     def _metadata(self, one: Exchange) -> None:
         if one.answer_t is None:
@@ -244,49 +230,57 @@ class Topics:
                 self.insync[part].append((one.t, one.answer_t, _length(partition, "isr_nodes")))
 
 
+Names = tuple[str, str, str, str]
+"""Of the list of topics, a topic's name, its list of partitions, and a partition's number."""
+_PRODUCED: Final = (
+    ("topic_data", "name", "partition_data", "index"), ("responses", "name", "partition_responses", "index"),
+)  # fmt: skip
+_FETCHED: Final = (
+    ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
+)  # fmt: skip
+_OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
+
+
+def _parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
+    topics, name, partitions, number = names
+    for topic in items(body, topics):
+        for one in items(topic, partitions):
+            yield Part(text(topic, name), integer(one, number)), one
+
+
+def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a request: what was asked of each, and its answer."""
+    answers = dict(_parts(one.got, names[1]))
+    return ((part, asked, answers.get(part)) for part, asked in _parts(one.body, names[0]))
+
+
 def produced(one: Exchange) -> Iterator[tuple[Part, int, int, Body | None]]:
     """The partitions of a produce: records, bytes, and its answer."""
-    answers = {
-        Part(text(topic, "name"), integer(answer, "index")): answer
-        for topic in items(one.got, "responses")
-        for answer in items(topic, "partition_responses")
-    }
-    for topic in items(one.body, "topic_data"):
-        for partition in items(topic, "partition_data"):
-            part = Part(text(topic, "name"), integer(partition, "index"))
-            batches = list(items(partition, "records"))
-            count = sum(integer(batch, "count") for batch in batches)
-            yield part, count, sum(integer(batch, "bytes") for batch in batches), answers.get(part)
+    for part, asked, said in _asked(one, _PRODUCED):
+        batches = list(items(asked, "records"))
+        count, size = (sum(integer(batch, name) for batch in batches) for name in ("count", "bytes"))
+        yield part, count, size, said
 
 
 def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
     """The partitions of a fetch: what was asked of each, and its answer."""
-    answers = {
-        Part(text(topic, "topic"), integer(answer, "partition_index")): answer
-        for topic in items(one.got, "responses")
-        for answer in items(topic, "partitions")
-    }
-    for topic in items(one.body, "topics"):
-        for partition in items(topic, "partitions"):
-            part = Part(text(topic, "topic"), integer(partition, "partition"))
-            yield part, partition, answers.get(part)
+    return _asked(one, _FETCHED)
 
 
 def settled_parts(one: Exchange, topics: Topics) -> Iterator[tuple[Part, Body, Body | None]]:
     """The partitions of a question by `partition_index`, of which everything is known: one replica, no deletion, a log
     that was settled before. What was asked of each, and its answer."""
-    answers = {
-        Part(text(topic, "name"), integer(answer, "partition_index")): answer
-        for topic in items(one.got, "topics")
-        for answer in items(topic, "partitions")
-    }
-    for topic in items(one.body, "topics"):
-        for partition in items(topic, "partitions"):
-            part = Part(text(topic, "name"), integer(partition, "partition_index"))
-            known, log = topics.topics.get(part.topic), topics.logs[part]
-            if known is None or known.delete_t is not None or known.replicas > 1 or log.settled_t > one.t:
-                continue
-            yield part, partition, answers.get(part)
+    for part, asked, said in _asked(one, _OTHERS):
+        known = topics.topics.get(part.topic)
+        if known is None or known.delete_t is not None or known.replicas > 1:
+            continue
+        if topics.logs[part].settled_t <= one.t:
+            yield part, asked, said
+
+
+def _errors(one: Exchange, name: str) -> dict[str, int]:
+    """What an answer says of each topic."""
+    return {text(said, "name"): integer(said, "error_code") for said in items(one.got, name)}
 
 
 def _length(body: Body, name: str) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import ERRORS, stopped_spans
+from purgatorio_spec.wire.fetch import stopped_spans
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer
 from purgatorio_spec.wire.log import Part, Topics, produced
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
 __all__ = ["produces"]
 
@@ -64,7 +64,7 @@ def _wrong_acks(bounds: Bounds, one: Exchange, answer: Body | None) -> Row:
     if error == INVALID_ACKS:
         return kept("P3")
     acks = integer(one.body, "acks")
-    return broken("P3", "acks-taken", one, f"{_named(INVALID_ACKS)} for acks {acks}", _named(error))
+    return broken("P3", "acks-taken", one, f"{named(INVALID_ACKS)} for acks {acks}", named(error))
 
 
 def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, topics: Topics) -> Rows:
@@ -74,20 +74,20 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
     in_time = one.answer_t is not None and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS
     if error in EXCUSED:
-        yield undecided("P1", f"{_named(error)}: {EXCUSED[error]}")
+        yield undecided("P1", f"{named(error)}: {EXCUSED[error]}")
     elif error in FEW and integer(one.body, "acks") == -1:
         # A minimum of the broker's own, above the topic's one replica: older brokers do not cap it.
         yield undecided(
-            "P1", f"{_named(error)}: the broker wants more replicas than there are", "few-replicas"
+            "P1", f"{named(error)}: the broker wants more replicas than there are", "few-replicas"
         )
     elif error == TIMED_OUT and not in_time:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
         yield broken(
-            "P1", "timed-out", one, "taken by the one replica", _named(error), held=Held.LATE, late=late
+            "P1", "timed-out", one, "taken by the one replica", named(error), held=Held.LATE, late=late
         )
     elif error:
-        yield broken("P1", "refused", one, "the append is taken", _named(error))
+        yield broken("P1", "refused", one, "the append is taken", named(error))
     else:
         end = topics.logs[part].least_end(one.t)
         later = topics.logs[part].most_end(one.answer_t or one.t)
@@ -116,13 +116,13 @@ def _stopped(
     needed = min(topic.min_insync, topic.replicas)
     if in_sync is not None and in_sync < needed:
         if acks == 1 and answer is not None:
-            yield kept("P4") if error == 0 else broken("P4", "acks-1-refused", one, "taken", _named(error))
+            yield kept("P4") if error == 0 else broken("P4", "acks-1-refused", one, "taken", named(error))
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
             by = bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
-            row = timed("P4", "refusal-waits", one, by, f"{_named(NOT_ENOUGH)} at once:", one.t)
+            row = timed("P4", "refusal-waits", one, by, f"{named(NOT_ENOUGH)} at once:", one.t)
             if row.held is Held.KEPT and error != NOT_ENOUGH:
-                row = broken("P4", "below-min-insync", one, _named(NOT_ENOUGH), _named(error))
+                row = broken("P4", "below-min-insync", one, named(NOT_ENOUGH), named(error))
             yield row
         return
     if acks != -1 or error in EXCUSED:
@@ -143,13 +143,13 @@ def _stopped(
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
     """P5."""
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
-        seen = f"{_named(error)} after {after(one.answer_t, one.t)}"
+        seen = f"{named(error)} after {after(one.answer_t, one.t)}"
         yield broken("P5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
         return
     by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
-    row = timed("P5", "late", one, by, f"{_named(TIMED_OUT)} at its time-out,", one.t)
+    row = timed("P5", "late", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
     if row.held is Held.KEPT and error != TIMED_OUT:
-        row = broken("P5", "other-error", one, _named(TIMED_OUT), _named(error))
+        row = broken("P5", "other-error", one, named(TIMED_OUT), named(error))
     yield row
 
 
@@ -158,12 +158,8 @@ def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due
     by = bounds.by(one.t, on_t, one.answer_t, gap_ns=due - on_t, watched_t=one.watched_t)
     row = timed("P6", "waits-on", one, by, "an answer as the replica goes on,", one.t)
     if row.held is Held.KEPT and error:
-        row = broken("P6", "other-error", one, "no error", _named(error))
+        row = broken("P6", "other-error", one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:
         seen = f"answered {after(end, one.answer_t)} before the replica went on"
         row = broken("P6", "before-the-replica", one, "not before the replica goes on", seen)
     return row
-
-
-def _named(error: int) -> str:
-    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from purgatorio_spec.wire.bound import MS, Held, Timed
 from purgatorio_spec.wire.history import Exchange
 
-__all__ = ["Row", "Rows", "after", "broken", "kept", "said", "timed", "undecided"]
+__all__ = ["ERRORS", "Row", "Rows", "after", "broken", "kept", "named", "said", "timed", "undecided"]
+
+ERRORS: Final = {
+    0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 3: "UNKNOWN_TOPIC_OR_PARTITION", 5: "LEADER_NOT_AVAILABLE",
+    6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",
+    15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 19: "NOT_ENOUGH_REPLICAS",
+    20: "NOT_ENOUGH_REPLICAS_AFTER_APPEND", 21: "INVALID_REQUIRED_ACKS", 22: "ILLEGAL_GENERATION",
+    25: "UNKNOWN_MEMBER_ID", 26: "INVALID_SESSION_TIMEOUT", 27: "REBALANCE_IN_PROGRESS",
+    35: "UNSUPPORTED_VERSION", 36: "TOPIC_ALREADY_EXISTS", 37: "INVALID_PARTITIONS",
+    42: "INVALID_REQUEST", 74: "FENCED_LEADER_EPOCH",
+    75: "UNKNOWN_LEADER_EPOCH", 79: "MEMBER_ID_REQUIRED", 82: "FENCED_INSTANCE_ID", 84: "ELECTION_NOT_NEEDED",
+    100: "UNKNOWN_TOPIC_ID",
+}  # fmt: skip
+"""The error codes that are named in results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +84,8 @@ def after(t: int, t0: int) -> str:
 def said(one: Exchange) -> str:
     """A request's name in results: what, where, and which it was."""
     return f"{one.api} v{one.version} on {one.conn} #{one.corr}"
+
+
+def named(error: int) -> str:
+    """An error code with its name."""
+    return f"{ERRORS.get(error, 'error')} ({error})"

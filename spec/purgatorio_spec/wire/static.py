@@ -6,14 +6,12 @@ is heard of within its session, and does nothing else: then nothing but the retu
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, text
-from purgatorio_spec.wire.row import Rows, broken, kept, timed
+from purgatorio_spec.wire.row import Rows, broken, kept, named, timed
 
 __all__ = ["static_members"]
 
@@ -24,10 +22,7 @@ GAP_NS: Final = 3000 * MS
 
 def static_members(bounds: Bounds, scene: Scene) -> Rows:
     """The occasions are the returns of members with an instance id."""
-    by_group: dict[str, list[Exchange]] = defaultdict(list)
-    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
-        by_group[text(one.body, "group_id")].append(one)
-    for held in by_group.values():
+    for held in scene.by_group().values():
         if any(
             one.unread or one.throttled_ms or one.error in EXCUSED or one.error in LOADING for one in held
         ):
@@ -53,7 +48,7 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     row = timed("G11", "waits", one, by, f"generation {number} at once, as it was,", one.t)
     given = text(one.got, "member_id")
     if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
-        seen = f"{_named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
+        seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
         row = broken("G11", "rebalances", one, f"generation {number}", seen)
     elif row.held is Held.KEPT and given == before:
         row = broken("G11", "same-id", one, "a new member id", "the one that it had")
@@ -101,12 +96,12 @@ def _afterwards(
         if member == before:
             if not text(beat.body, "group_instance_id"):
                 continue
-            right, allowed, cause = beat.error == FENCED, f"{_named(FENCED)} for its former id", "not-fenced"
+            right, allowed, cause = beat.error == FENCED, f"{named(FENCED)} for its former id", "not-fenced"
         elif _heard(held, {one: join for one, join in members.items() if one != before}, beat.t):
             right, allowed, cause = beat.error == 0, "no rebalance", "others-rebalance"
         else:
             continue
-        yield kept("G11") if right else broken("G11", cause, beat, allowed, _named(beat.error))
+        yield kept("G11") if right else broken("G11", cause, beat, allowed, named(beat.error))
 
 
 def _answered_between(held: Iterable[Exchange], since_t: int, until: int) -> list[Exchange]:
@@ -114,7 +109,3 @@ def _answered_between(held: Iterable[Exchange], since_t: int, until: int) -> lis
         x for x in held
         if x.api == "heartbeat" and x.t >= since_t and x.answer_t is not None and x.answer_t < until
     ]  # fmt: skip
-
-
-def _named(error: int) -> str:
-    return f"{ERRORS.get(error, 'error')} ({error})"

@@ -1,20 +1,22 @@
-"""A1 to A3, D1, E1: topics that come, grow and go, records that are deleted, elections that nobody needs."""
+"""A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds
-from purgatorio_spec.wire.fetch import ERRORS
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.log import Part, Topic, Topics, settled_parts
-from purgatorio_spec.wire.row import Rows, after, broken, kept, undecided
+from purgatorio_spec.wire.log import Log, Part, Topic, Topics, settled_parts
+from purgatorio_spec.wire.record import Body
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
 
-__all__ = ["deletes_records", "elections", "topics_come_and_go", "topics_grow"]
+__all__ = ["deletes_records", "elections", "offsets_listed", "topics_come_and_go", "topics_grow"]
 
 OUT_OF_RANGE, UNKNOWN, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 36, 37, 84
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
+LATEST, EARLIEST = -1, -2
+ENDS: Final = {LATEST: "the end", EARLIEST: "the start"}
 PATIENCE_TIMES: Final = 5
 """A topic that is not there, or not gone, so many times later than declared is late for certain."""
 
@@ -56,9 +58,9 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     if error == EXISTS:
         yield kept("A1")
     elif error in BUSY:
-        yield undecided("A1", f"{_named(error)}: the controller was not asked, or not in time", "made-twice")
+        yield undecided("A1", f"{named(error)}: the controller was not asked, or not in time", "made-twice")
     else:
-        yield broken("A1", "made-twice", one, f"{ERRORS[EXISTS]} ({EXISTS})", _named(error))
+        yield broken("A1", "made-twice", one, named(EXISTS), named(error))
 
 
 def _seen(
@@ -75,10 +77,10 @@ def _seen(
     late, rtt = bounds.machine(since_t, last.answer_t or last.t)
     if last.t < since_t + PATIENCE_TIMES * late_ns + 2 * (late + rtt):
         yield undecided(
-            clause, f"{_named(error)} {after(last.t, since_t)} after the answer; not asked again later"
+            clause, f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
         )
     else:
-        yield broken(clause, "never-seen", last, f"{what}", f"{_named(error)} after {after(last.t, since_t)}")
+        yield broken(clause, "never-seen", last, f"{what}", f"{named(error)} after {after(last.t, since_t)}")
 
 
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -95,10 +97,10 @@ def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 continue
             wanted = 0 if count > had else INVALID_PARTITIONS
             if errors[name] in BUSY:
-                yield undecided("A3", f"{_named(errors[name])}: the controller was not asked, or not in time")
+                yield undecided("A3", f"{named(errors[name])}: the controller was not asked, or not in time")
             elif errors[name] != wanted:
-                allowed = f"{_named(wanted)} for {count} partitions where {had} are"
-                yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, _named(errors[name]))
+                allowed = f"{named(wanted)} for {count} partitions where {had} are"
+                yield broken("A3", "grows" if wanted else "does-not-grow", one, allowed, named(errors[name]))
             elif wanted:
                 yield kept("A3", "grows")
             else:
@@ -132,11 +134,11 @@ def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                     continue
                 wanted = UNKNOWN if topic is None else NOT_NEEDED
                 if error in BUSY:
-                    yield undecided("E1", f"{_named(error)}: the controller was not asked, or not in time")
+                    yield undecided("E1", f"{named(error)}: the controller was not asked, or not in time")
                 elif error == wanted:
                     yield kept("E1")
                 else:
-                    yield broken("E1", "other-error", one, _named(wanted), _named(error))
+                    yield broken("E1", "other-error", one, named(wanted), named(error))
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -148,19 +150,44 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             log, offset = topics.logs[part], integer(asked, "offset")
             error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
             if said is None or error in EXCUSED:
-                yield undecided("D1", f"{_named(error)}: {EXCUSED.get(error, 'not answered')}")
+                yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")
             elif offset > log.most_end(one.answer_t):
                 right = error == OUT_OF_RANGE
-                seen, allowed = _named(error), f"{_named(OUT_OF_RANGE)}: {offset} is beyond the end"
+                seen, allowed = named(error), f"{named(OUT_OF_RANGE)}: {offset} is beyond the end"
                 yield kept("D1") if right else broken("D1", "beyond-the-end", one, allowed, seen)
             elif log.low_at(one.t) <= offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
                 allowed = f"low watermark {offset}"
-                seen = f"{_named(error)}, low watermark {low}"
+                seen = f"{named(error)}, low watermark {low}"
                 alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
                 if alone or error:
                     yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
 
 
-def _named(error: int) -> str:
-    return f"{ERRORS.get(error, 'error')} ({error})"
+def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """The occasions are questions for the ends of partitions with one replica, of which everything is known."""
+    for one in scene.of("list_offsets"):
+        if one.answer_t is None or one.unread:
+            continue
+        for part, asked, said in settled_parts(one, topics):
+            if integer(asked, "timestamp") in ENDS:
+                yield _listed(one, integer(asked, "timestamp"), topics.logs[part], said)
+
+
+def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
+    until = one.answer_t or one.t
+    error = integer(said, "error_code")
+    if said is None or error in EXCUSED:
+        return undecided("L1", EXCUSED.get(error, "the partition is not in the answer"))
+    if error:
+        return broken("L1", "refused", one, ENDS[which], named(error))
+    least, most = log.least_end(one.t), log.most_end(until)
+    if which == EARLIEST:
+        least = log.low_at(one.t)
+        asked = sum(t <= until for t in log.deletes_t)
+        # A deletion that is under way may have moved it, up to the end at most.
+        most = most if asked > sum(t <= one.t for t, _ in log.low) else least
+    offset = integer(said, "offset", -1)
+    if least <= offset <= most:
+        return kept("L1")
+    return broken("L1", "elsewhere", one, f"{ENDS[which]} at {least} to {most}", f"offset {offset}")
