@@ -11,8 +11,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["user_cache_dir"]
-
 
 def user_cache_dir(environ: Mapping[str, str] | None = None) -> Path:
     """The directory for generated files, made if need be; it is the user's own and writable.

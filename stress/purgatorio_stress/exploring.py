@@ -17,10 +17,9 @@ from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.lock_order import out_of_order
-from purgatorio_stress.scenario.outcome import Grade, Outcome, outcomes_of, serial_outcomes
-
-__all__ = ["STRATEGIES", "Explored", "explore", "replay_token"]
+from purgatorio_stress.scenario.outcome import Outcome, outcomes_of, serial_outcomes
 
 _PLAIN = (
     "its code keeps state in plain attributes, which this strategy does not compare; take dpor or bounded"

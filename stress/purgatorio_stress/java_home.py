@@ -29,8 +29,6 @@ from typing import Literal
 from purgatorio_stress.cache_dir import user_cache_dir
 from purgatorio_stress.whole_file import write_whole
 
-__all__ = ["OLDEST_MAJOR", "JavaHome", "JavaNotFound", "JavaSource", "find_java", "home_for_spark"]
-
 OLDEST_MAJOR = 17
 """The oldest Java that PySpark 4 runs on."""
 

@@ -17,16 +17,6 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
 from purgatorio_stress.recorder import Recording
 
-__all__ = [
-    "NS_PER_MS",
-    "RECORDED",
-    "ReadingClock",
-    "RecordedOperation",
-    "RecordedPurgatory",
-    "RecordedTimer",
-    "RecordingClock",
-]
-
 NS_PER_MS: Final = 1_000_000
 
 RECORDED: Final = (

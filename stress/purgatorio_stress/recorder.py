@@ -32,11 +32,6 @@ from typing import Final, Protocol, TypedDict, TypeVar, Unpack
 
 from purgatorio_spec.trace.record import Event, Phase, State
 
-__all__ = [
-    "DROPPED", "CallFields", "PointFields", "Recorder", "Recording", "ReturnFields", "Row", "ThreadLog",
-    "monotonic_ticket",
-]  # fmt: skip
-
 DROPPED: Final = -1
 """The ticket of a call that was not recorded; its return is not recorded either, and counts as dropped too."""
 

@@ -23,8 +23,6 @@ from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["Judged", "Recording", "judge", "judge_file"]
-
 FIRST_EVENT_LINE = 2
 """Line 1 of a trace is its header."""
 

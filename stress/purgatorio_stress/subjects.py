@@ -26,8 +26,6 @@ from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer
 from purgatorio_stress.subject.reference import reference_subjects
 
-__all__ = ["FOREIGN", "MAIN", "SUBJECTS", "RunRecord", "record_runs", "record_subject", "subjects_named"]
-
 SubjectFactory = Callable[[], Sequence[Subject]]
 
 

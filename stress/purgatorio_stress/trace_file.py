@@ -10,8 +10,6 @@ from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_stress.recorder import Recorder
 
-__all__ = ["StreamedRecording", "write_run"]
-
 
 def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
     """Write the events in the order of `i`; with `dropped` None the run broke off, and gets no end record.

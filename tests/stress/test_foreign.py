@@ -9,7 +9,8 @@ from purgatorio_pipeline.command.explore import command
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.exploring import explore
-from purgatorio_stress.foreign.explored import CannotLoad, Explored, explore_foreign, replay_foreign, table
+from purgatorio_stress.foreign.explored import Explored, explore_foreign, replay_foreign, table
+from purgatorio_stress.foreign.load import CannotLoad
 
 HERE = Path(__file__).parent / "foreign_code"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "racy_cache"

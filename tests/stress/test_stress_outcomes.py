@@ -8,7 +8,8 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.harness.campaign import SEVERAL, chosen, why_not_raced
-from purgatorio_stress.harness.outcome import REACHABLE, SERIAL, Grade, OutcomeTable
+from purgatorio_stress.harness.outcome import REACHABLE, SERIAL, OutcomeTable
+from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.outcome import NO_MARK, outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.explored_outcomes import explored_outcomes

@@ -16,12 +16,13 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.batch import Batch
 from purgatorio_stress.harness.campaign import StressPlan, StressResult, chosen, run_stress
 from purgatorio_stress.harness.hunt import INSTEAD, NEEDS_TIME, stress_hunt
-from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.worker_seeds import SeedShare
 

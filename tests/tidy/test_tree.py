@@ -38,6 +38,23 @@ def test_modules_are_named_for_the_thing_in_them() -> None:
     assert not [str(path) for path in modules() if ROLES.search(str(path))]
 
 
+def says_all(source: str) -> bool:
+    """Whether a module lists its public names."""
+    return re.search(r"^__all__\b", source, re.M) is not None
+
+
+def test_names_are_public_by_their_spelling() -> None:
+    """In stress and pipeline no module repeats its names in `__all__`: what is not for others begins with a line."""
+    mine = [path for path in modules() if path.relative_to(ROOT).parts[0] in ("stress", "pipeline")]
+    assert not [str(path) for path in mine if says_all(path.read_text())]
+
+
+def test_a_list_of_names_is_found() -> None:
+    """The twin."""
+    assert says_all('"""A module."""\n\n__all__ = ["f"]\n')
+    assert not says_all("names = module.__all__\n")
+
+
 def public_without_docstring(source: str) -> list[str]:
     """Public modules, classes and functions without a docstring; what overrides or is nested is left to its parent."""
     tree = ast.parse(source)

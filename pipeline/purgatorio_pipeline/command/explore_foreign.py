@@ -14,16 +14,8 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.explorer.replay import BadToken, Token
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.foreign.explored import (
-    STRATEGIES,
-    CannotLoad,
-    explore_foreign,
-    lines_of,
-    replay_foreign,
-    table,
-)
-
-__all__ = ["run_foreign", "run_foreign_token"]
+from purgatorio_stress.foreign.explored import STRATEGIES, explore_foreign, lines_of, replay_foreign, table
+from purgatorio_stress.foreign.load import CannotLoad
 
 
 def run_foreign(

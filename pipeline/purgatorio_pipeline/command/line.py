@@ -6,8 +6,6 @@ import textwrap
 
 import click
 
-__all__ = ["echo_line", "wrapped"]
-
 
 def echo_line(text: str, indent: int) -> None:
     """Print `text`; on a terminal what does not fit goes on `indent` columns from the left."""

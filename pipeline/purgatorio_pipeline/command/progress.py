@@ -19,8 +19,6 @@ from rich.progress import Task as Bar
 from rich.table import Column
 from rich.text import Text
 
-__all__ = ["LOG_SECONDS", "Poll", "Progress", "progress"]
-
 Poll = Callable[[], tuple[float, float | None]]
 """Asked how much is done, and of how much, whenever that is shown."""
 

@@ -22,9 +22,10 @@ from purgatorio_stress.harness.campaign import (
     run_stress,
     why_not_raced,
 )
-from purgatorio_stress.harness.outcome import Grade, OutcomeTable
+from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.subject import subject_named
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 YIELDS = {"some": None, "always": True, "never": False}

@@ -33,17 +33,6 @@ from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS
 from purgatorio_stress.recording import Judged, Narrow
 from purgatorio_stress.stateful.profiles import CI
 
-__all__ = [
-    "DRAWN_EXAMPLES",
-    "Case",
-    "Kind",
-    "Outcome",
-    "Subject",
-    "cases",
-    "purgatory_subject",
-    "timer_subject",
-]
-
 DRAWN_EXAMPLES: Final = 60
 """Programs that Hypothesis draws for one clause."""
 

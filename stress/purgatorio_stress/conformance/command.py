@@ -21,8 +21,6 @@ from purgatorio_stress.recording import Judged, Recording, judge
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["CommandPlayer", "command_promise"]
-
 _BY_CAPABILITY: Final = {
     "cancel": "cancel",
     "size": "gauge",

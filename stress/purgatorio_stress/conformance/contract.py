@@ -17,18 +17,6 @@ from typing import Final, Protocol, runtime_checkable
 from purgatorio_spec.profile import PROFILES
 from purgatorio_stress.conformance.probe import Probe
 
-__all__ = [
-    "LACKS",
-    "BadPromise",
-    "Cancels",
-    "Counts",
-    "Promise",
-    "PurgatoryFactory",
-    "PurgatoryUnderTest",
-    "TimerFactory",
-    "TimerUnderTest",
-]
-
 LACKS: Final[Mapping[str, str]] = {
     "cancel": "timers: a task cannot be cancelled",
     "size": "timers: nothing tells how many tasks wait",

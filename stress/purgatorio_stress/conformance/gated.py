@@ -39,16 +39,6 @@ from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.trace_file import StreamedRecording
 
-__all__ = [
-    "TalkedProgram",
-    "Under",
-    "gated_scenarios",
-    "of_purgatory",
-    "of_timer",
-    "play",
-    "played_through",
-]
-
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 _STEPS_S: Final = 900.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""

@@ -41,8 +41,6 @@ from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
-__all__ = ["DrivenPurgatory", "DrivenTimer", "InProcess", "describe_purgatory", "describe_timer"]
-
 LANES: Final = 4
 
 

@@ -29,8 +29,6 @@ from purgatorio_stress.protocol.describe import parts_of
 from purgatorio_stress.protocol.driver import describe_command
 from purgatorio_stress.subject.contract import SubjectFailed
 
-__all__ = ["BoundCase", "BrokenPromise", "bound", "parameters", "require_clauses"]
-
 KINDS: Final = ("timer", "purgatory", "subject")
 
 _SUBJECTS: Final = pytest.StashKey[dict[tuple[str, str, str], Subject]]()

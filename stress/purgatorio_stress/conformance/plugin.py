@@ -25,15 +25,6 @@ import pytest
 if TYPE_CHECKING:
     from purgatorio_stress.conformance.items import BoundCase
 
-__all__ = [
-    "pytest_addoption",
-    "pytest_collection_modifyitems",
-    "pytest_configure",
-    "pytest_generate_tests",
-    "pytest_runtest_makereport",
-    "pytest_terminal_summary",
-]
-
 pytest_plugins = ("purgatorio_stress.foreign.interleavings",)
 """Interleavings of Python, beside conformance."""
 

@@ -25,8 +25,6 @@ from functools import partial
 
 from purgatorio_stress.conformance.stage import Stage
 
-__all__ = ["Probe"]
-
 
 class Probe:
     """`id` is unique in its run; the operation is to wait under `keys`, for `delay_ns`. Made by the suite."""

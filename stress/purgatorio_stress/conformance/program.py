@@ -25,18 +25,6 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.protocol.script import AtGate, Script, ScriptStep
 from purgatorio_stress.subject.plan import HUGE_NS, MS
 
-__all__ = [
-    "NEVER_NS",
-    "CallProgram",
-    "GatedProgram",
-    "Pass",
-    "PlanProgram",
-    "Program",
-    "ProgramStep",
-    "Scenario",
-    "in_words",
-]
-
 NEVER_NS: Final = HUGE_NS
 """A delay or time-out from here on is not waited for: where a completion may be lost, an expiry would hide it."""
 

@@ -17,8 +17,6 @@ from purgatorio_stress.conformance.timer_scenarios import DRAWN
 from purgatorio_stress.protocol.message import CancelKey, Check, Force, Ready, Register
 from purgatorio_stress.protocol.script import AtGate
 
-__all__ = ["PURGATORY_SCENARIOS", "drawn_programs"]
-
 DONE: Final = ("O1", "O2", "O6", "O7")
 TIMED: Final = ("T1", "T2", "T3", "T4")
 

@@ -20,8 +20,6 @@ from purgatorio_stress.recording import Judged, judge_file
 from purgatorio_stress.subject.contract import Subject
 from purgatorio_stress.subjects import record_runs
 
-__all__ = ["PLAN", "SubjectFactory", "plan_scenario", "run_plan"]
-
 PLAN: Final = "plan"
 
 SubjectFactory = Callable[[Promise], Subject]

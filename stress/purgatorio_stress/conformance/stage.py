@@ -12,8 +12,6 @@ from typing import TypeVar
 
 import orjson
 
-__all__ = ["Call", "Fields", "Over", "Stage"]
-
 Fields = dict[str, object]
 T = TypeVar("T")
 Call = Mapping[str, object]

@@ -16,8 +16,6 @@ from purgatorio_stress.conformance.program import NEVER_NS, CallProgram, Pass, P
 from purgatorio_stress.protocol.message import Add, Call, Cancel
 from purgatorio_stress.protocol.script import AtGate
 
-__all__ = ["DRAWN", "TIMER_SCENARIOS", "drawn_programs"]
-
 MOST_TICKS: Final = 700
 """No program waits longer than so many ticks for a delay of its own."""
 

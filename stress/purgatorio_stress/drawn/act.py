@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["PREFIX", "Act", "BadProgram", "Callback", "Drawn"]
-
 PREFIX: Final = "drawn:"
 """What the name of a drawn program begins with."""
 

@@ -15,8 +15,6 @@ from typing import Final
 from purgatorio_stress.drawn.act import Act, Callback, Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Verb, Vocabulary
 
-__all__ = ["canonical", "draw", "enumerated", "pairs_of"]
-
 _HANDFUL: Final = 6
 _SMALL: Final = 3
 """Values of a domain that the enumeration takes."""

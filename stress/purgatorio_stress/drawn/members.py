@@ -29,8 +29,6 @@ from purgatorio_stress.scenario.broker_group import (
 from purgatorio_stress.scenario.broker_world import P0, answered_once
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["MEMBERS"]
-
 _STATIC, _ASKS_FOR_ID = 1, 2
 _TURNS: Final = 20
 

@@ -17,8 +17,6 @@ from purgatorio_stress.drawn.player import BEFORE, THREAD, Player, Verb, Vocabul
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["PARTS"]
-
 _ONE_TICK_MS: Final = 10**6
 """All deadlines are in the tick that begins at 0."""
 

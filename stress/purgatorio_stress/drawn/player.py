@@ -13,8 +13,6 @@ from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["AT", "BEFORE", "CALLBACK", "THREAD", "Planned", "Player", "Verb", "Vocabulary", "play"]
-
 AT: Final = " | "
 """Between the parts of a mark that says that an act was before a place when another began."""
 

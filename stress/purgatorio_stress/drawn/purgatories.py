@@ -20,8 +20,6 @@ from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Pl
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
-__all__ = ["PURGATORIES"]
-
 _KEYS: Final = (("a",), ("a", "b"), ("b", "a"), ("b",), ("a", "a"), ("a", "b", "c"))
 _KEY_NAMES: Final = ("a", "b", "c")
 _FOREVER: Final = -1

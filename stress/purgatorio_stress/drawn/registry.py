@@ -14,8 +14,6 @@ from purgatorio_stress.drawn.timers import TIMERS
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["VOCABULARIES", "scenario_named", "scenario_of"]
-
 VOCABULARIES: Final[dict[str, Vocabulary]] = {
     vocabulary.name: vocabulary for vocabulary in (*TIMERS, *PURGATORIES, *PARTS, REPLICAS, MEMBERS, SHARE)
 }

@@ -32,8 +32,6 @@ from purgatorio_stress.scenario.broker_world import (
 )
 from purgatorio_stress.scenario.world import FOREVER_MS, World
 
-__all__ = ["REPLICAS"]
-
 _ASKED: Final = ((P0,), (P1,), (P0, P1))
 _ROLES: Final = frozenset({"lead", "resign", "stop", "fail", "throttle", "shutdown"})
 """After these what was promised to who waits is answered otherwise."""

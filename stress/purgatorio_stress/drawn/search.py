@@ -30,9 +30,8 @@ from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.outcome import Grade, Outcome
-
-__all__ = ["SCHEDULES", "DrawnFound", "DrawnSearch", "explore_program", "search_drawn"]
+from purgatorio_stress.scenario.grade import Grade
+from purgatorio_stress.scenario.outcome import Outcome
 
 SCHEDULES: Final = 150
 """Runs of DPOR for one program, and of PCT for one that has more."""

@@ -25,8 +25,6 @@ from purgatorio_stress.scenario.broker_share import RECORD, ShareGroup
 from purgatorio_stress.scenario.broker_world import P0, answered_once
 from purgatorio_stress.scenario.world import FOREVER_MS, World
 
-__all__ = ["SHARE"]
-
 _HOW: Final = tuple(Acknowledgement)
 _REMOTE_WAIT_MS: Final = 20
 _GIVES_BACK: Final = frozenset({"acknowledge", "leave", "pass"})

@@ -32,8 +32,6 @@ from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Pl
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["TIMERS", "FiringExecutor", "Timeline"]
-
 HORIZON_MS: Final = 40
 
 _LONG_WAIT_MS: Final = 1_000

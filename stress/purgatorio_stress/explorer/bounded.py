@@ -26,8 +26,6 @@ from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.step import RELEASE, TIME, TRY
 from purgatorio_stress.explorer.task import Task
 
-__all__ = ["BoundedSearch", "explore_all", "explore_bounded", "explore_states"]
-
 _UNLIMITED = 1 << 30
 
 

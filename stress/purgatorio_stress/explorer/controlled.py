@@ -43,8 +43,6 @@ from purgatorio_stress.explorer.waiting import (
     ControlledWorker,
 )
 
-__all__ = ["ControlledSync", "VirtualClock"]
-
 T = TypeVar("T")
 
 

@@ -27,8 +27,6 @@ from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TIME
 from purgatorio_stress.explorer.task import END_OF_TASK
 from purgatorio_stress.explorer.waiting import ControlledReadWriteLock
 
-__all__ = ["Dpor", "explore_dpor"]
-
 _WAITING_KINDS: Final = (READ, ACQUIRE)
 """Reads too: the read side of a reader-writer lock is taken by a step of this kind."""
 

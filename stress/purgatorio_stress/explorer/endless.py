@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["NoEnd", "bounded_cpu"]
-
 
 class NoEnd(BaseException):
     """Raised in whatever runs when its time is over. No `Exception`: the code under test must not contain it."""

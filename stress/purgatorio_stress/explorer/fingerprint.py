@@ -8,8 +8,6 @@ at every time, for it may change between two steps.
 from purgatorio_stress.explorer.naming import name_of
 from purgatorio_stress.explorer.run import Run
 
-__all__ = ["Fingerprint"]
-
 
 class Fingerprint:
     """For runs of one program, one after the other, whose set-up is the same."""

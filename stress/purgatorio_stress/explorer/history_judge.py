@@ -21,8 +21,6 @@ from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.program import Broken
 
-__all__ = ["HistoryJudge"]
-
 _REMEMBERED = 200_000
 
 

@@ -7,8 +7,6 @@ from purgatorio_spec.trace.record import Event, Phase, State
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Run
 
-__all__ = ["HistoryLog", "LogRow"]
-
 LogRow = tuple[
     str,  # th
     int,  # t

@@ -11,8 +11,6 @@ from purgatorio_stress.explorer.program import Program
 from purgatorio_stress.explorer.result import Found, Limits
 from purgatorio_stress.explorer.schedule import switches_of
 
-__all__ = ["minimise"]
-
 _CANDIDATES: Final = 25
 _SCHEDULES: Final = 4_000
 _SECONDS: Final = 10.0

@@ -13,8 +13,6 @@ from typing import Final, TypeVar
 
 from purgatorio_stress.explorer.run import Run, Shared
 
-__all__ = ["attributes", "learn", "name_of"]
-
 T = TypeVar("T")
 
 _SLOTS: Final[dict[type, tuple[str, ...]]] = {}

@@ -14,18 +14,6 @@ from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, TRY, WRITE
 from purgatorio_stress.explorer.task import Task
 
-__all__ = [
-    "ControlledCell",
-    "ControlledFlag",
-    "ControlledInt",
-    "ControlledLock",
-    "ControlledQueue",
-    "ControlledRef",
-    "SteppingCell",
-    "let_go",
-    "take",
-]
-
 T = TypeVar("T")
 
 

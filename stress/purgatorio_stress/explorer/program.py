@@ -10,8 +10,6 @@ from purgatorio_stress.explorer.naming import name_of
 from purgatorio_stress.explorer.run import Chooser, Run
 from purgatorio_stress.explorer.snapshot import CannotKeep, Snapshot
 
-__all__ = ["PROGRESS", "Broken", "Keeping", "Program", "Repetition", "carry_out"]
-
 _RUNS_A_COLLECTION: Final = 2_000
 
 PROGRESS: Final = "P3"

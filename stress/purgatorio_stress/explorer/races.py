@@ -41,8 +41,6 @@ from purgatorio_stress.explorer.waiting import (
     ControlledReadWriteLock,
 )
 
-__all__ = ["RACE", "RacingSync"]
-
 RACE: Final = "data race"
 """How the text of each begins."""
 

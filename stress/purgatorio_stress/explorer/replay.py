@@ -14,8 +14,6 @@ from purgatorio_stress.explorer.run import CUT, Run
 from purgatorio_stress.explorer.step import KIND_NAMES, TIME
 from purgatorio_stress.explorer.task import Place
 
-__all__ = ["BadToken", "Replay", "Token", "replay"]
-
 
 class BadToken(ValueError):
     """A token that cannot be read, or does not fit the code."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 
-__all__ = ["Exploration", "Found", "Limits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -25,8 +25,6 @@ from purgatorio_stress.explorer.endless import NoEnd
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.explorer.task import Gate, Place, Stop, Task
 
-__all__ = ["CUT", "Chooser", "Run", "Shared"]
-
 if TYPE_CHECKING:
     import greenlet
 

@@ -18,8 +18,6 @@ from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.step import TIME
 
-__all__ = ["explore_pct", "explore_random"]
-
 
 class _Sampler(Protocol):
     chosen: list[int]

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-__all__ = ["preemptions_of", "switches_of"]
-
 
 def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
     """How often a task was left that could have gone on. `enabled` has a bit for each task that could, by step."""

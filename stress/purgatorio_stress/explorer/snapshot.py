@@ -20,8 +20,6 @@ from purgatorio_stress.explorer.naming import slots_of
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.task import Task
 
-__all__ = ["CannotKeep", "Snapshot"]
-
 _OPAQUE: Final = (
     bool, int, str, float, bytes, type(None), type, ModuleType, BuiltinFunctionType, Enum, Run, Task,
     type(threading.Lock()), type(threading.RLock()),

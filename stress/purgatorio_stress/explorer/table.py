@@ -6,8 +6,6 @@ from typing import Final
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import Replay
 
-__all__ = ["chrome_trace", "table"]
-
 _WIDTH: Final = 46
 _STEP_US: Final = 10
 

@@ -10,8 +10,6 @@ from purgatorio_stress.explorer.step import READ
 if TYPE_CHECKING:
     import greenlet
 
-__all__ = ["END_OF_TASK", "Gate", "Held", "Place", "Stop", "Task"]
-
 END_OF_TASK: Final = -10
 """The start and the end of task n are steps on the object END_OF_TASK - n."""
 

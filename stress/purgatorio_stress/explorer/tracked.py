@@ -19,8 +19,6 @@ from purgatorio_stress.explorer.primitives import (
     SteppingCell,
 )
 
-__all__ = ["TrackedCell", "TrackedFlag", "TrackedInt", "TrackedQueue", "TrackedRef", "TrackedSteppingCell"]
-
 T = TypeVar("T")
 
 

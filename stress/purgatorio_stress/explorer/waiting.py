@@ -14,8 +14,6 @@ from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import ACQUIRE, READ, RELEASE, WRITE
 from purgatorio_stress.explorer.task import END_OF_TASK, Stop, Task
 
-__all__ = ["ControlledCondition", "ControlledExecutor", "ControlledReadWriteLock", "ControlledWorker", "End"]
-
 
 class ControlledReadWriteLock(Shared):
     """`read_write_lock()`: a writer announces itself in a step of its own, and from then on holds back new readers.

@@ -21,18 +21,6 @@ from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
 from purgatorio_stress.foreign.world import MAX_TURNS, Race, Row, World
 
-__all__ = [
-    "FOREIGN",
-    "STRATEGIES",
-    "Adapter",
-    "CannotLoad",
-    "Explored",
-    "explore_foreign",
-    "lines_of",
-    "replay_foreign",
-    "table",
-]
-
 FOREIGN: Final = "foreign"
 """The first word of a token of such a run."""
 

@@ -21,8 +21,6 @@ from purgatorio_stress.explorer.run import Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.foreign.world import World, described
 
-__all__ = ["HOOKED_NAMES", "Hooks"]
-
 T = TypeVar("T")
 
 _CONTAINERS: Final = (list, dict, set, deque, bytearray)

@@ -17,8 +17,6 @@ import pytest
 if TYPE_CHECKING:
     from purgatorio_stress.foreign.explored import Explored
 
-__all__ = ["purgatorio_interleavings"]
-
 
 @pytest.fixture
 def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Explored]:
@@ -35,7 +33,8 @@ def purgatorio_interleavings(request: pytest.FixtureRequest) -> Callable[..., Ex
     ) -> Explored:
         from purgatorio_spec.verdict import Verdict
         from purgatorio_stress.explorer.result import Limits
-        from purgatorio_stress.foreign.explored import CannotLoad, explore_foreign, lines_of, table
+        from purgatorio_stress.foreign.explored import explore_foreign, lines_of, table
+        from purgatorio_stress.foreign.load import CannotLoad
 
         *packages, adapter = names
         try:

@@ -30,8 +30,6 @@ from purgatorio_stress.foreign.rewrite import Rewriter, assigned_names
 from purgatorio_stress.foreign.threads import Clocks, ForeignLock, thread_names
 from purgatorio_stress.foreign.world import World
 
-__all__ = ["CannotLoad", "Loader"]
-
 _ANEW: Final = ("queue", "sched", "_threading_local", "concurrent.futures", "concurrent.futures._base",
                 "concurrent.futures.thread")  # fmt: skip
 _OF_THREADING: Final = frozenset(

@@ -12,8 +12,6 @@ from typing import Final
 
 from purgatorio_stress.foreign.hooks import HOOKED_NAMES
 
-__all__ = ["Rewriter", "assigned_names"]
-
 _TAKERS: Final = frozenset("heapq bisect copy operator".split())
 
 

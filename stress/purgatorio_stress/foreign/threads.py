@@ -18,8 +18,6 @@ from purgatorio_stress.explorer.task import END_OF_TASK, Task
 from purgatorio_stress.explorer.waiting import End
 from purgatorio_stress.foreign.world import World
 
-__all__ = ["Clocks", "ForeignLock", "thread_names"]
-
 S: Final = 1_000_000_000
 START_NS: Final = 1_700_000_000 * S
 """What `time.time()` says at the beginning, and every other clock too."""

@@ -19,8 +19,6 @@ from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.task import Gate, Stop, Task
 
-__all__ = ["MAX_TURNS", "Race", "Row", "World", "described", "written"]
-
 _Clock = dict[int, int]
 _Place = tuple[CodeType, int]
 

@@ -20,8 +20,6 @@ from purgatorio_stress.harness.watchdog import Stuck, Watchdog
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
 
-__all__ = ["BEAT_S", "PATIENCE_BEATS", "Batch", "Wait", "dice_of", "waited"]
-
 BEAT_S: Final = 1.0
 PATIENCE_BEATS: Final = 15
 

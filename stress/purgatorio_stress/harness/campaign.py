@@ -22,8 +22,6 @@ from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["RECORD_EVERY", "SEVERAL", "StressPlan", "StressResult", "chosen", "run_stress", "why_not_raced"]
-
 SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
 """Scenarios of several threads."""
 

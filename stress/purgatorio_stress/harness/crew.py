@@ -18,8 +18,6 @@ from purgatorio_stress.harness.noise import Lane, Noise
 from purgatorio_stress.harness.round import Round
 from purgatorio_stress.harness.seam import RoundStopped, Stop
 
-__all__ = ["Crew"]
-
 _LOOKS: Final = 4
 """Looks at the others that only hand over; after them each look sleeps."""
 _NAP_S: Final = 0.000_02

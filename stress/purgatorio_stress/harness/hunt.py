@@ -14,8 +14,6 @@ from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["INSTEAD", "NEEDS_TIME", "StressKill", "stress_hunt"]
-
 INSTEAD: Final[dict[str, str]] = {
     "add-against-sleep": "offer-against-poll",
     "earlier-against-sleep": "earlier-offer-against-poll",

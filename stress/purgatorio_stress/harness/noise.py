@@ -13,8 +13,6 @@ import threading
 import time
 from typing import Final
 
-__all__ = ["NAPS_S", "Lane", "Noise"]
-
 NAPS_S: Final = (0.0, 0.000_01, 0.000_05, 0.000_15)
 """Seconds of a yield; Linux adds its timer slack, 50 microseconds unless told otherwise."""
 

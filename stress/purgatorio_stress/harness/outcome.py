@@ -14,9 +14,8 @@ from typing import Final
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Scenario
-from purgatorio_stress.scenario.outcome import Grade, Outcome, outcome_of, serial_outcomes
-
-__all__ = ["Grade", "Outcome", "OutcomeTable"]
+from purgatorio_stress.scenario.grade import Grade
+from purgatorio_stress.scenario.outcome import Outcome, outcome_of, serial_outcomes
 
 _KNOWN: Final[Mapping[str, Mapping[str, list[str]]]] = tomllib.loads(
     files(__package__).joinpath("outcomes.toml").read_text("utf-8")

@@ -14,8 +14,6 @@ from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
-__all__ = ["Round", "RoundMaker"]
-
 
 class _LingeringOperation(Operation):
     """An operation whose `try_complete` makes Python calls between reading its condition and acting on it.

@@ -14,8 +14,6 @@ from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_stress.harness.stage import RoundLog
 from purgatorio_stress.scenario.contract import Scenario, header_of
 
-__all__ = ["MOST_EVENTS", "RoundTrace"]
-
 _SPAN_NS: Final = 1_000_000_000
 """Of one round: longer than the virtual time that any scenario lets pass."""
 

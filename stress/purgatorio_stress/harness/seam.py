@@ -30,8 +30,6 @@ from purgatorio.sync import (
 from purgatorio.threads import ThreadingSync
 from purgatorio_stress.harness.noise import Noise
 
-__all__ = ["HeldLock", "NoisySync", "OwnThread", "RoundStopped", "RoundSync", "Stop"]
-
 T = TypeVar("T")
 
 _OWNER: Final = re.compile(r"owner=(\d+)")

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BATCH_ROUNDS", "SWITCH_INTERVALS_S", "Settings", "applied", "drawn", "plainest"]
-
 SWITCH_INTERVALS_S: Final = (0.000_001, 0.000_01, 0.000_1, 0.005)
 """Of `sys.setswitchinterval`, down to the least that it takes; the last is the interpreter's own."""
 _WEIGHTS: Final = (6, 2, 1, 1)

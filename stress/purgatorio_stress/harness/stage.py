@@ -15,8 +15,6 @@ from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.recorder import ByThread, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.scenario.world import StageLog
 
-__all__ = ["RoundLog", "RoundTime", "SilentLog", "ThreadStage"]
-
 _NS_PER_MS: Final = 1_000_000
 _CAPACITY: Final = 20_000
 """Events that one thread can record in a round: some thousand times what a round needs."""

@@ -11,8 +11,6 @@ from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["REFERENCE_SUBJECT", "SUBJECTS", "StressSubject", "subject_named"]
-
 
 @dataclass(frozen=True, slots=True)
 class StressSubject:

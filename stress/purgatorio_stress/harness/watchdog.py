@@ -17,8 +17,6 @@ from typing import Final
 
 from purgatorio_stress.harness.seam import HeldLock
 
-__all__ = ["Stuck", "StuckThread", "Watchdog", "stuck_threads"]
-
 _FRAMES: Final = 8
 """Innermost frames shown of each thread."""
 

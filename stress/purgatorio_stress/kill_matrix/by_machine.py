@@ -22,8 +22,6 @@ from typing import Final
 
 from purgatorio_stress.drawn.search import search_drawn
 
-__all__ = ["HOT", "Change", "Fate", "changes", "fate_of", "sampled"]
-
 _OF_SYSTEM: Final = ("system", "mixed-timers", "reaper-system", "purgatory")
 _OF_INTRUSIVE: Final = ("intrusive", "intrusive-integers", "two-timers", "reaper-intrusive", "purgatory")
 _OF_HASHED: Final = ("hashed", "hashed-worker")

@@ -16,8 +16,6 @@ from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.mutant.source import parsed
 
-__all__ = ["contract_kill"]
-
 _BUDGET_S: Final = 5.0
 _NOT_ARITHMETIC: Final = "no function with a contract is changed"
 _FUNCTIONS: Final = frozenset(contract.function for contract in CONTRACTS)

@@ -9,8 +9,6 @@ from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["HUNT", "Hunt", "hunt"]
-
 HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
 """At most so much for one mutant."""
 

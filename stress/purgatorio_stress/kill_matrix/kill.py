@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Kill"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kill:

@@ -35,8 +35,6 @@ from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
-__all__ = ["EXPLORED", "LAYERS", "QUICK", "clauses_in_trace", "kills_of_all", "unharmed"]
-
 EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""
 

@@ -15,8 +15,6 @@ from purgatorio_stress.kill_matrix.tested_layers import STRESS_ROUNDS
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.patch import Mutant
 
-__all__ = ["MatrixRow", "as_json", "cells", "comparable", "kept_rows", "matrix", "page", "survivors"]
-
 _COLUMNS: Final = {
     "types": "types",
     "contracts": "contracts",

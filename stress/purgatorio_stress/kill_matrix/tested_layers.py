@@ -10,8 +10,6 @@ from purgatorio_stress.stateful.profiles import CI
 from purgatorio_stress.stateful.registry import searches_for
 from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES
 
-__all__ = ["STRESS_ROUNDS", "STRESS_SEED", "stateful_kill", "stress_kill"]
-
 STRESS_ROUNDS: Final = 2_000
 STRESS_SEED: Final = 1
 

@@ -23,8 +23,6 @@ from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.mutant.source import file_of, lines_of, parsed
 
-__all__ = ["type_kills"]
-
 _PACKAGES: Final = ("purgatorio", "purgatorio_broker", "purgatorio_spec", "purgatorio_stress")
 _ERROR: Final = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<text>.*)$")
 _TIMEOUT_S: Final = 300

@@ -17,8 +17,6 @@ from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.share_holding import Held
 from purgatorio_stress.mutant.patch import Patch, known
 
-__all__ = ["BROKER_MUTANTS"]
-
 Partitions = Mapping[TopicPartition, FetchPartition]
 Results = Mapping[TopicPartition, FetchResult]
 

@@ -7,8 +7,6 @@ from purgatorio_stress.mutant.completion_mutants import COMPLETION_MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.mutant.timer_mutants import TIMER_MUTANTS
 
-__all__ = ["EQUIVALENT", "MUTANTS", "NOT_APPLICABLE"]
-
 MUTANTS: Final[dict[int, Mutant]] = {
     mutant.number: mutant
     for mutant in sorted(

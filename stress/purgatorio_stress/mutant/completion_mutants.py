@@ -12,8 +12,6 @@ from purgatorio.faults import PROPAGATE
 from purgatorio.sync import Lock
 from purgatorio_stress.mutant.patch import Mutant, Patch, known
 
-__all__ = ["COMPLETION_MUTANTS"]
-
 Keys = Sequence[Hashable]
 
 

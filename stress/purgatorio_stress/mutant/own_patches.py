@@ -20,8 +20,6 @@ from pathlib import Path
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
 
-__all__ = ["BadPatches", "Bug", "bug_of"]
-
 
 class BadPatches(ValueError):
     """A number that is not in the catalogue, or a file that gives no patches."""

@@ -8,8 +8,6 @@ from purgatorio.sync import Lock
 from purgatorio.timer.bucket import TimerTaskList
 from purgatorio_spec.known_bugs import KNOWN_BUGS
 
-__all__ = ["Mutant", "Patch", "known", "patched"]
-
 
 @dataclass(frozen=True)
 class Patch:

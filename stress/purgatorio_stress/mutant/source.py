@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType
 
-__all__ = ["file_of", "lines_of", "parsed"]
-
 
 def file_of(function: object) -> Path | None:
     """The file that defines it; None for what is no function of a file."""

@@ -15,8 +15,6 @@ from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio.timer.wheel import TimingWheel
 from purgatorio_stress.mutant.patch import Mutant, Patch, known
 
-__all__ = ["TIMER_MUTANTS"]
-
 
 def _remove_from_wrong_list(self: TimerTaskList, entry: TimerTaskEntry) -> None:
     with self._lock, entry.lock:

@@ -58,8 +58,6 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.recorder import Recorder, ThreadLog
 from purgatorio_stress.subject.contract import FailureKind
 
-__all__ = ["Conversation", "Hold", "Misbehaved"]
-
 _MAX_THREADS: Final = 64
 _MAX_DEPTH: Final = 64
 

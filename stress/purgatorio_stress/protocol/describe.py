@@ -9,8 +9,6 @@ from purgatorio_spec.trace.record import Header, Implementation, TimerConstants,
 from purgatorio_stress.protocol.conversation import Misbehaved
 from purgatorio_stress.protocol.message import PROTOCOL, REPORTABLE, STEP, Description
 
-__all__ = ["Part", "check_description", "header_of", "parts_of", "profile_of", "reported"]
-
 Part = Literal["timer", "purgatory"]
 
 _MUST_REPORT: Final[dict[Part, frozenset[str]]] = {

@@ -35,16 +35,6 @@ from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectF
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording
 
-__all__ = [
-    "Account",
-    "CommandSubject",
-    "Mode",
-    "TimeChoice",
-    "command_subjects",
-    "describe_command",
-    "not_looked_for",
-]
-
 Mode = Literal["virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"]
 TimeChoice = Literal["virtual", "real", "all"]
 

@@ -28,8 +28,6 @@ from purgatorio_stress.protocol.talk import Talk
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["drive_free", "free_programs"]
-
 _FAR_NS: Final = 5_000 * MS
 _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10

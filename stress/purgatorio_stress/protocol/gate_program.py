@@ -27,18 +27,6 @@ from purgatorio_stress.protocol.message import (
 )
 from purgatorio_stress.subject.plan import MS
 
-__all__ = [
-    "CLASSES",
-    "Delays",
-    "Expiry",
-    "GateProgram",
-    "Inside",
-    "Until",
-    "delays_for",
-    "gate_programs",
-    "named_in",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Expiry:

@@ -51,8 +51,6 @@ from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["AGAIN", "GatedRun", "Orders", "PlayedOrder", "is_deadlock", "play_of", "unfinished"]
-
 _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
 _QUIET_LEAST_S: Final = 0.003

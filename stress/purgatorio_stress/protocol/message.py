@@ -15,46 +15,6 @@ import orjson
 from purgatorio_spec.trace.parse import Refusal, shown
 from purgatorio_stress.protocol.rule import Items, Number, Text, decoded, written
 
-__all__ = [
-    "CALLS",
-    "CAPABILITIES",
-    "MAX_TIME_NS",
-    "PROTOCOL",
-    "REPORTABLE",
-    "SAID",
-    "SPOKEN",
-    "STEP",
-    "Add",
-    "Advance",
-    "Answer",
-    "Armed",
-    "Call",
-    "Cancel",
-    "CancelKey",
-    "Check",
-    "Completed",
-    "Describe",
-    "Description",
-    "Disarmed",
-    "Enter",
-    "Expired",
-    "Fired",
-    "Force",
-    "Gauge",
-    "Go",
-    "Happening",
-    "Held",
-    "Leave",
-    "Quiesce",
-    "Ready",
-    "Register",
-    "Said",
-    "Start",
-    "Stop",
-    "call_line",
-    "parse_said",
-]
-
 PROTOCOL: Final = "purgatorio-subject/1"
 
 SPOKEN: Final = (PROTOCOL, f"{PROTOCOL}.1")

@@ -10,8 +10,6 @@ from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape, Step
 
-__all__ = ["NpmTimerWheel"]
-
 _PROGRAM: Final = Path(__file__).parent / "js" / "npm_timer_wheel.js"
 _LABEL: Final = "npm-timer-wheel"
 _START_TIMEOUT_S: Final = 60.0

@@ -33,8 +33,6 @@ from purgatorio_stress.protocol.message import (
 )
 from purgatorio_stress.subject.plan import MS
 
-__all__ = ["REACHES_FROM", "Reach", "ReachingRun", "levels_of"]
-
 _DAYS_NS: Final = 3 * 24 * 3_600_000 * MS
 _LEVELS_LEAST: Final = 4
 _BUCKETS: Final = 12

@@ -11,8 +11,6 @@ from purgatorio_stress.protocol.reach import REACHES_FROM, Reach
 from purgatorio_stress.protocol.talk import Talk
 from purgatorio_stress.protocol.timeline import Due
 
-__all__ = ["drive_real"]
-
 _LOOK_S = 0.005
 _GAUGE_EVERY = 50
 

@@ -14,8 +14,6 @@ from typing import Final, TypeVar, get_type_hints
 from purgatorio_spec.trace.parse import Refusal, shown
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
 
-__all__ = ["FieldRule", "Items", "Number", "Rule", "Text", "decoded", "field_rules", "written"]
-
 T = TypeVar("T")
 
 

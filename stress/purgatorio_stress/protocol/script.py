@@ -37,8 +37,6 @@ from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import HUGE_NS, MS
 
-__all__ = ["AtGate", "Played", "Script", "ScriptPlayer", "ScriptStep", "late_bound_ns", "play"]
-
 _LIMITS: Final = ChildLimits(total_s=300.0, lines=200_000)
 """For each script."""
 

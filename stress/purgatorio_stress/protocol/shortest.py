@@ -40,8 +40,6 @@ from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 
-__all__ = ["Shortest", "order_of_run", "script_of", "shortest", "shortest_of_run"]
-
 _FEWER: Final = (20, 100)
 
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))

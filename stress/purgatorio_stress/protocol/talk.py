@@ -12,8 +12,6 @@ from purgatorio_stress.protocol.message import Answer, Call, Description, Said, 
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-__all__ = ["Listener", "Peer", "Talk", "checked_description"]
-
 _FLUSH_EVERY: Final = 20_000
 """Lines from the subject."""
 

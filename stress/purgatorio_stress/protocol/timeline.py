@@ -24,8 +24,6 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan, PlanShape, Step
 from purgatorio_stress.subject.purgatory_plan import Act, purgatory_plan
 
-__all__ = ["Due", "fitted", "shape_of", "timeline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Due:

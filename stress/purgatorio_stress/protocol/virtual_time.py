@@ -30,8 +30,6 @@ from purgatorio_stress.protocol.talk import Talk
 from purgatorio_stress.protocol.timeline import Due
 from purgatorio_stress.subject.plan import HUGE_NS, MS
 
-__all__ = ["Manner", "VirtualClock", "drive_virtual", "longest_jump_ns", "start_of_clock"]
-
 Manner = Literal["steps", "jumps"]
 
 _START_PLACES: Final = (0, 1, 999, 1_000_000_007, 8_640_000_000_000_000)

@@ -25,8 +25,6 @@ from purgatorio_stress.scenario.broker_world import (
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import FOREVER_MS, World
 
-__all__ = ["BROKER"]
-
 Produced = Mapping[TopicPartition, ProduceResult]
 Fetched = Mapping[TopicPartition, FetchResult]
 

@@ -14,8 +14,6 @@ from purgatorio_stress.scenario.broker_world import answered_once, virtual_runti
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["BROKER_GROUP", "Members", "whole_generations"]
-
 INITIAL_MS: Final = 3
 SESSION_MS: Final = 10
 REBALANCE_MS: Final = 20

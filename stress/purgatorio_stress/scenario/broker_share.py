@@ -22,8 +22,6 @@ from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answere
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import FOREVER_MS, World
 
-__all__ = ["BROKER_SHARE", "ShareGroup"]
-
 Shared = Mapping[TopicPartition, ShareResult]
 WANTED: Final = FetchParams(FOREVER_MS, 10, 100)
 RECORD: Final = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)

@@ -17,8 +17,6 @@ from purgatorio_broker.runtime import Runtime, VirtualRuntime
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["P0", "P1", "TimelessRuntime", "answered_once", "follower_has", "leading", "virtual_runtime"]
-
 P0: Final = TopicPartition("t", 0)
 P1: Final = TopicPartition("t", 1)
 

@@ -8,8 +8,6 @@ from purgatorio_stress.recorded import RecordedPurgatory
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.world import Operation, World
 
-__all__ = ["COMPLETION"]
-
 
 def _one_waiting(world: World) -> tuple[RecordedPurgatory, Operation]:
     """A purgatory, and an operation that waits in it under `k`."""

@@ -16,8 +16,6 @@ from purgatorio_stress.explorer.task import Task
 from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import Explored, World
 
-__all__ = ["BOTH", "Final_", "Scenario", "ScenarioProgram", "header_of", "one_thread"]
-
 BOTH: Final = ("pending-flag", "locked")
 
 Final_ = Callable[[], Iterable[Broken]]

@@ -12,8 +12,6 @@ from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.timing import walk
 from purgatorio_stress.scenario.world import Task, World
 
-__all__ = ["EVERY_TIMER", "Refused", "RefusingExecutor"]
-
 
 class Refused(Exception):
     """What `RefusingExecutor` raises."""

@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-__all__ = ["Grade"]
-
 
 class Grade(StrEnum):
     """Acceptable: also seen when the tasks run one after the other, in some order. Interesting: breaks nothing, and

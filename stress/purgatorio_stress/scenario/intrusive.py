@@ -19,8 +19,6 @@ from purgatorio_stress.scenario.timing import walk
 from purgatorio_stress.scenario.walks import walks
 from purgatorio_stress.scenario.world import Task, World
 
-__all__ = ["INTRUSIVE"]
-
 
 def _timer(
     world: World, wheel_size: int = 2, tick_ms: int = 1, name: str = "timer"

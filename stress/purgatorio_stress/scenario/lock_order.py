@@ -9,8 +9,6 @@ business.
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["RANKS", "out_of_order"]
-
 RANKS: Final[Mapping[str, int]] = {
     "operation": 0,
     "watchers": 1,

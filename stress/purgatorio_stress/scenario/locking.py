@@ -14,8 +14,6 @@ from purgatorio_stress.recorded import RecordedPurgatory
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.world import World
 
-__all__ = ["LOCKING"]
-
 
 def none_left(actions: ActionQueue) -> Iterator[Broken]:
     """Every thread runs the queue after it has added to it, so at the end nobody's action is left in it (O4)."""

@@ -11,8 +11,6 @@ from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.grade import Grade
 
-__all__ = ["NO_MARK", "Grade", "Outcome", "outcome_of", "outcomes_of", "serial_outcomes"]
-
 NO_MARK: Final = "none of its marks"
 """The outcome of a round that reached no branch that the scenario names."""
 

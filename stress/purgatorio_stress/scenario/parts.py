@@ -7,8 +7,6 @@ from typing import Final, Protocol
 from purgatorio import Purgatory, SystemTimer, Timer
 from purgatorio_stress.recorded import RecordedOperation
 
-__all__ = ["REFERENCE", "CheckedTimer", "Parts"]
-
 
 class CheckedTimer(Timer, Protocol):
     """A timer that can say whether its structures are whole."""

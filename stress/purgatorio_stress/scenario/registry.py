@@ -14,8 +14,6 @@ from purgatorio_stress.scenario.sequences import SEQUENCES
 from purgatorio_stress.scenario.timing import TIMING
 from purgatorio_stress.scenario.walks import WALKS
 
-__all__ = ["SCENARIOS"]
-
 SCENARIOS: Final[dict[str, Scenario]] = {
     scenario.name: scenario
     for scenario in (

@@ -10,8 +10,6 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.world import Task, World
 
-__all__ = ["SEQUENCES"]
-
 
 def _exceptions(world: World) -> Final_:
     def fail() -> None:

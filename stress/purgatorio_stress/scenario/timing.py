@@ -12,8 +12,6 @@ from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import FOREVER_MS, Task, World
 
-__all__ = ["TIMING", "walk"]
-
 
 def walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: int) -> None:
     """Let time pass by single milliseconds, draining at each; for the quiet end of a run."""

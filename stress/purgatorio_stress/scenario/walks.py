@@ -14,8 +14,6 @@ from purgatorio_stress.scenario.contract import Final_, one_thread
 from purgatorio_stress.scenario.parts import CheckedTimer
 from purgatorio_stress.scenario.world import Task, World
 
-__all__ = ["WALKS", "walks"]
-
 
 @dataclass
 class _Walk:

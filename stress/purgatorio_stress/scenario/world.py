@@ -33,8 +33,6 @@ from purgatorio_stress.recorded import (
 from purgatorio_stress.recorder import Recording
 from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
 
-__all__ = ["DIALECTS", "FOREVER_MS", "Explored", "Operation", "Stage", "StageLog", "Task", "World"]
-
 FOREVER_MS: Final = 1 << 40
 """A time-out that does not pass: where a lost completion is at stake, an expiry would hide it."""
 

@@ -11,8 +11,6 @@ from purgatorio_stress.socket_broker.fields import Values
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
 
-__all__ = ["APIS", "API_VERSIONS", "Api", "offered"]
-
 API_VERSIONS: Final = 18
 
 

@@ -7,8 +7,6 @@ from uuid import UUID
 
 from purgatorio_broker.key import TopicPartition
 
-__all__ = ["Broker", "Cluster", "Topic"]
-
 
 @dataclass(frozen=True, slots=True)
 class Broker:

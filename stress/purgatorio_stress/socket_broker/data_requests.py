@@ -26,8 +26,6 @@ from purgatorio_stress.socket_broker.record_batch import (
 )
 from purgatorio_stress.socket_broker.reply import Reply, Request
 
-__all__ = ["delete_records", "fetch", "list_offsets", "offset_for_leader_epoch", "produce"]
-
 Asked = list[tuple[str | None, UUID | None, list[tuple[int, Fields]]]]
 """The topics of a request, in its order: the name (None: nobody knows the id), the id where it gave one, and the
 partitions by number."""

@@ -14,8 +14,6 @@ from kio.schema.errors import ErrorCode
 
 from purgatorio_broker.error import Error
 
-__all__ = ["Fields", "Values", "code_of"]
-
 Values: TypeAlias = Mapping[str, object]
 """The fields of an answer, or of an entry of one, of all its versions. Times are in ms and their names end so."""
 

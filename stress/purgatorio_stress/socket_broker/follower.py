@@ -28,8 +28,6 @@ from purgatorio_stress.socket_broker.record_batch import batches_of, new_records
 from purgatorio_stress.wire.frame import Frames, framed
 from purgatorio_stress.wire.message import entity_of, read_answer, request_payload
 
-__all__ = ["Follower", "Leader"]
-
 _log = logging.getLogger("purgatorio.broker")
 
 _FETCH: Final = (1, 11)

@@ -14,20 +14,6 @@ from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
 
-__all__ = [
-    "delete_groups",
-    "describe_groups",
-    "find_coordinator",
-    "heartbeat",
-    "init_producer_id",
-    "join_group",
-    "leave_group",
-    "list_groups",
-    "offset_commit",
-    "offset_fetch",
-    "sync_group",
-]
-
 _GROUP: Final = 0
 _CLASSIC: Final = "classic"
 

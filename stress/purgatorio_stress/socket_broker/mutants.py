@@ -48,8 +48,6 @@ from purgatorio_stress.socket_broker.reply import Request
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 
-__all__ = ["FELT", "FeltMutant"]
-
 _LATE_MS: Final = 1000
 _FETCH, _JOIN, _HEARTBEAT = 1, 11, 12
 

@@ -27,8 +27,6 @@ from purgatorio_broker.topics import Topics
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
 from purgatorio_stress.socket_broker.settings import Settings
 
-__all__ = ["Node"]
-
 _DIALECTS: Final[dict[str, Dialect]] = {"locked": LOCKED, "pending-flag": PENDING_FLAG}
 _TURN_S: Final = 0.1
 

@@ -16,17 +16,6 @@ from crc32c import crc32c
 
 from purgatorio_broker.log import NewRecord, Record
 
-__all__ = [
-    "MAX_RECORDS",
-    "BatchHeader",
-    "Corrupt",
-    "Invalid",
-    "batches_of",
-    "new_records",
-    "read_header",
-    "stored",
-]
-
 MAX_RECORDS: Final = 100_000
 """In one batch: each offset costs memory, and a compressed batch of few bytes may claim any number."""
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from purgatorio_stress.socket_broker.fields import Fields, Values
 
-__all__ = ["CLOSE", "NOTHING", "Outcome", "Reply", "Request"]
-
 Make = Callable[[], Values]
 """Makes an answer; on the connection's thread, so that a large one costs nobody else anything."""
 

@@ -10,8 +10,6 @@ from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.socket_broker.settings import Settings
 
-__all__ = ["Running"]
-
 
 class Running:
     """Serves from the beginning, on threads of its own. `follow`: the host and port of the broker that leads.

@@ -32,8 +32,6 @@ from purgatorio_stress.wire.message import (
     read_request_head,
 )
 
-__all__ = ["Server"]
-
 _log = logging.getLogger("purgatorio.broker")
 
 _PIECE_BYTES: Final = 1 << 16

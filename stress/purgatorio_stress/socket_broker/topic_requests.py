@@ -14,17 +14,6 @@ from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
 
-__all__ = [
-    "create_partitions",
-    "create_topics",
-    "delete_topics",
-    "describe_cluster",
-    "describe_configs",
-    "elect_leaders",
-    "metadata",
-    "register_broker",
-]
-
 _NAME: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}\Z")
 _TOPIC_RESOURCE: Final = 2
 _BROKER_RESOURCE: Final = 4

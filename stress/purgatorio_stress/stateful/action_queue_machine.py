@@ -9,8 +9,6 @@ from purgatorio import ActionQueue
 from purgatorio_spec.oracle.timer_set import Disagreement
 from purgatorio_stress.stateful.one_thread import KeptFaults, Meter, OneThreadSync
 
-__all__ = ["ActionQueueMachine"]
-
 
 class ActionQueueMachine(RuleBasedStateMachine):
     """The queue against a list of numbers."""

@@ -7,8 +7,6 @@ from typing import Final
 from purgatorio import TimerTask
 from purgatorio.timer import Handle, IntrusiveTimer
 
-__all__ = ["ByNumber"]
-
 
 class ByNumber:
     """Every `every`-th task that is added waits as its function, under a number; the others as themselves.

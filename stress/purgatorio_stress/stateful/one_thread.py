@@ -17,8 +17,6 @@ from purgatorio.sync import Condition, Lock, Worker
 from purgatorio.threads import ThreadingSync
 from purgatorio_spec.oracle.timer_set import Disagreement
 
-__all__ = ["KeptFaults", "Meter", "MeteredClock", "OneThreadExecutor", "OneThreadSync", "SteppedWorker"]
-
 WORK_A_CALL: Final = 5_000
 """A call that looks at the clock, or goes round a loop, more often than this is a busy loop (T7)."""
 

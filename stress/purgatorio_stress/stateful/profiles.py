@@ -10,8 +10,6 @@ from typing import Final
 
 from hypothesis import HealthCheck, Phase, settings
 
-__all__ = ["CI", "DEEP", "HUNT", "NIGHTLY", "register_profiles"]
-
 _SLOW: Final = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
 CI: Final = settings(

@@ -30,8 +30,6 @@ from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delays
 from purgatorio_stress.stateful.timer_machine import Parts
 
-__all__ = ["LockedMachine", "PendingFlagMachine", "PurgatoryMachine"]
-
 KEYS = [f"k{number}" for number in range(3)]
 STARTS_MS = [clock for clock in CLOCKS_MS if abs(clock) < 1 << 40]
 SHAPES = ((1, 3), (1, 2), (3, 3), (10, 4), (1, 20))

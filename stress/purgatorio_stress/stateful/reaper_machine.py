@@ -15,8 +15,6 @@ from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, boundary_delay
 from purgatorio_stress.stateful.one_thread import KeptFaults, Meter, MeteredClock, OneThreadSync
 from purgatorio_stress.stateful.timer_machine import SHAPES
 
-__all__ = ["ReaperMachine"]
-
 
 class _Task(TimerTask):
     def __init__(self, machine: ReaperMachine, name: str, delay_ms: int, raises: bool) -> None:

@@ -28,8 +28,6 @@ from purgatorio_stress.stateful.timer_machine import (
 )
 from purgatorio_stress.stateful.timer_programs import aligned_programs, run_program
 
-__all__ = ["SEARCHES", "searches_for"]
-
 
 class _PendingFlag(PendingFlagMachine):
     judged = False

@@ -25,8 +25,6 @@ from purgatorio_stress.scenario.contract import Final_, Scenario, ScenarioProgra
 from purgatorio_stress.scenario.timing import walk
 from purgatorio_stress.scenario.world import Operation, Task, World
 
-__all__ = ["Act", "Interleaved", "purgatory_programs", "run_interleaved", "timer_programs"]
-
 Part = Literal["purgatory", "timer"]
 
 KEYS: Final = ("a", "b")

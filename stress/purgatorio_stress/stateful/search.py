@@ -16,8 +16,6 @@ from purgatorio import InvariantBroken
 from purgatorio_spec.oracle.timer_set import Disagreement
 from purgatorio_stress.stateful.profiles import HUNT
 
-__all__ = ["DEFAULT_EXAMPLES", "Found", "Search", "of_machine", "of_programs"]
-
 DEFAULT_EXAMPLES: Final = 300
 """Examples of a hunt: about two to five seconds where there is nothing to find."""
 

@@ -27,21 +27,6 @@ from purgatorio_stress.stateful.one_thread import (
     OneThreadSync,
 )
 
-__all__ = [
-    "HASHED",
-    "HEAP",
-    "INTRUSIVE",
-    "INTRUSIVE_CALLS",
-    "INTRUSIVE_MIXED",
-    "TIMERS",
-    "WHEEL",
-    "CheckedTimer",
-    "Factory",
-    "Parts",
-    "TimerMachine",
-    "machine_for",
-]
-
 SHAPES: Final = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
 """Ticks in ms and buckets: small ones show what production's 1 and 20 hide."""
 

@@ -10,8 +10,6 @@ from purgatorio import ActionTask
 from purgatorio_spec.oracle.timer_set import TimerSet
 from purgatorio_stress.stateful.timer_machine import WHEEL, Factory, Parts
 
-__all__ = ["Program", "aligned_programs", "run_program"]
-
 Program = tuple[int, int, list[tuple[int, int]]]
 """Buckets, start in ms, and pairs of a delay and the time that passes after its add."""
 

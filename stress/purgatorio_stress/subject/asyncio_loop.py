@@ -20,8 +20,6 @@ from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.loop_timer import LoopSubject
 from purgatorio_stress.subject.plan import Plan
 
-__all__ = ["asyncio_loop", "early_bound_ns"]
-
 
 def early_bound_ns(longest_ns: int) -> int:
     """How early asyncio may call: its clock's resolution, and five roundings of times up to now + `longest_ns`."""

@@ -12,8 +12,6 @@ from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.loop_timer import LoopSubject
 from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan, PlanShape
 
-__all__ = ["bazaar_wheel"]
-
 _PACKAGE: Final = "bazaar-contrib-timer-wheel"
 _OLDEST_PYTHON: Final = (3, 15)
 

@@ -24,8 +24,6 @@ from typing import Final
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-__all__ = ["ChildLimits", "LineChild", "Quiet"]
-
 STDERR_KEPT_BYTES: Final = 64 * 1024
 """Of a child's standard error so much is kept: its end."""
 

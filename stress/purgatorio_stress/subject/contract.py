@@ -7,8 +7,6 @@ from typing import Final, Literal, Protocol
 
 from purgatorio_stress.subject.plan import Plan
 
-__all__ = ["LATE_SLACK_NS", "FailureKind", "Progress", "Subject", "SubjectFailed"]
-
 LATE_SLACK_NS: Final = 10_000_000_000
 """How late the machine itself may make a task in real time: what a header declares beyond its timer's own late bound.
 With 2 s, a machine at load 12 made 307 tasks of the reference late that the timer had handed over in time."""

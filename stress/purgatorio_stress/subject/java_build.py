@@ -19,8 +19,6 @@ from purgatorio_stress.cache_dir import user_cache_dir
 from purgatorio_stress.java_home import JavaHome
 from purgatorio_stress.subject.contract import SubjectFailed
 
-__all__ = ["Jars", "compiled_classes", "debian_jar", "java_sources", "kit_folder", "pyspark_jars"]
-
 _COMPILER_MAIN = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _COMPILE_TIMEOUT_S = 120.0
 _DEBIAN_JARS: Final = Path("/usr/share/java")

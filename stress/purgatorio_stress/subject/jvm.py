@@ -27,8 +27,6 @@ from purgatorio_stress.subject.oversleep import MAX_NAPS, control_params
 from purgatorio_stress.subject.plan import Plan, PlanShape
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["JvmSubject", "java_version"]
-
 _RECORDED: Final = ("quiesce", "timer_add", "timer_cancel", "timer_fire")
 _PROBES: Final = 2
 _build_lock = threading.Lock()

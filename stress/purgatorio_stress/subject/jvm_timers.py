@@ -14,8 +14,6 @@ from purgatorio_stress.subject.java_build import Jars, debian_jar, pyspark_jars
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, PlanShape
 
-__all__ = ["caffeine_expiry", "jdk_executor", "jdk_timer", "jetty_scheduler", "vertx_timer"]
-
 _MILLISECONDS: Final = PlanShape(unit_ns=MS, least_ns=-(MAX_DELAY_NS // MS * MS))
 _CAFFEINE_TICK_NS: Final = 1 << 30
 _VERTX_NEEDS: Final = (

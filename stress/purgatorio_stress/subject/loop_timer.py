@@ -20,8 +20,6 @@ from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["LoopSubject", "LoopTimer"]
-
 _GIVE_UP_S: Final = 2 * LATE_SLACK_NS / 1e9
 
 

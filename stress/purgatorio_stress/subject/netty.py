@@ -14,8 +14,6 @@ from purgatorio_stress.subject.java_build import Jars, debian_jar, pyspark_jars
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.plan import MS, PlanShape
 
-__all__ = ["debian_netty_wheel", "netty_wheel"]
-
 _IMPLEMENTATION = "io.netty.util.HashedWheelTimer"
 _PROFILE = "netty-hashed-wheel"
 _DENSE: Final = PlanShape(span_ns=50 * MS, longest_ns=200 * MS)

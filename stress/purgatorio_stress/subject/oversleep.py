@@ -17,8 +17,6 @@ import numpy as np
 
 from purgatorio_spec.history.lateness import lateness_of
 
-__all__ = ["MAX_NAPS", "NAP_S", "Oversleep", "control_params"]
-
 NAP_S: Final = 0.005
 """How long the control sleeps at a time."""
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["HUGE_NS", "MAX_DELAY_NS", "MS", "Plan", "PlanShape", "Step", "make_plan"]
-
 MS: Final = 1_000_000
 MAX_DELAY_NS: Final = (1 << 63) - 1
 HUGE_NS: Final = 24 * 3600 * 1_000 * MS

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Promise", "promise_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Promise:

@@ -11,8 +11,6 @@ from typing import Final, Literal
 
 from purgatorio_stress.subject.plan import MS, Plan, Step
 
-__all__ = ["Act", "PlannedOperation", "What", "purgatory_plan"]
-
 What = Literal["register", "event", "force", "cancel_key"]
 """What is done for an operation."""
 

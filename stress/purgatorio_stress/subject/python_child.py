@@ -19,8 +19,6 @@ from purgatorio_stress.subject.plan import Plan, PlanShape, Step
 from purgatorio_stress.subject.python_timer import PythonSubject
 from purgatorio_stress.subject.python_timers import time_wheel
 
-__all__ = ["IsolatedSubject"]
-
 _ISOLATED: Final[Mapping[str, Callable[[], PythonSubject]]] = {"timewheel": time_wheel}
 _START_AND_REST_S: Final = 45.0
 

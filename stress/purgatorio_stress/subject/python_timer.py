@@ -19,8 +19,6 @@ from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["PythonSubject", "PythonTimer"]
-
 _STUCK_S: Final = 4.0
 """How much longer still a call may take."""
 

@@ -19,8 +19,6 @@ from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.subject.python_timer import PythonSubject
 
-__all__ = ["sched_scheduler", "threading_timer", "time_wheel"]
-
 SECOND_NS: Final = 1_000 * MS
 
 

@@ -39,8 +39,6 @@ from purgatorio_stress.subject.plan import Plan
 from purgatorio_stress.subject.purgatory_plan import Act, PlannedOperation, purgatory_plan
 from purgatorio_stress.trace_file import write_run
 
-__all__ = ["DIALECTS", "PURGE_INTERVAL", "ReferenceSubject", "reference_subjects"]
-
 PURGE_INTERVAL: Final = 100
 """Small enough that a run of some hundred operations purges several times."""
 

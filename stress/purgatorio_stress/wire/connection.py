@@ -28,8 +28,6 @@ from purgatorio_stress.wire.message import (
 )
 from purgatorio_stress.wire.recorder import Recorder
 
-__all__ = ["API_KEYS", "Address", "Connection", "Got", "NoAnswer", "Sent", "connect"]
-
 API_KEYS: Final[Mapping[str, int]] = {name: key for key, name in API_NAMES.items()}
 CLIENT: Final = "purgatorio-wire"
 MOST_UNASKED: Final = 100

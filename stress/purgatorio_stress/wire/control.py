@@ -13,8 +13,6 @@ from typing import Final
 from purgatorio_stress.wire.connection import Address, Connection, NoAnswer, connect
 from purgatorio_stress.wire.recorder import Recorder
 
-__all__ = ["Control"]
-
 BEAT_SECONDS: Final = 0.005
 PROBE_SECONDS: Final = 0.05
 RECENT: Final = 100

@@ -28,17 +28,6 @@ from purgatorio_stress.wire.play import Play, first_of, list_of, number_of
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_group import Member
 
-__all__ = [
-    "LEAST_SCENE",
-    "Program",
-    "ProgramBroken",
-    "drawn",
-    "drawn_group",
-    "made_small",
-    "parsed",
-    "play_program",
-]
-
 LEAST_SCENE: Final = "drawn-least"
 """What a program is played as once it has been made small, or was given."""
 MOST_STEPS: Final = 1000

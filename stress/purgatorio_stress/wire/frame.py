@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-__all__ = ["MAX_FRAME_BYTES", "FrameBroken", "Frames", "framed"]
-
 MAX_FRAME_BYTES: Final = 16 << 20
 """A longer frame is refused. Nothing that is asked for here comes near it."""
 

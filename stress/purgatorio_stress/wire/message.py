@@ -31,23 +31,6 @@ from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from purgatorio_stress.wire.records import batches
 
-__all__ = [
-    "API_NAMES",
-    "Answer",
-    "MessageBroken",
-    "NewerMessage",
-    "Request",
-    "RequestHead",
-    "answer_payload",
-    "entity_of",
-    "plain",
-    "read_answer",
-    "read_request",
-    "read_request_head",
-    "request_payload",
-    "versions_of",
-]  # fmt: skip
-
 API_NAMES: Final[Mapping[int, str]] = api_key_map
 """What an API is called, by its key: `fetch`, `join_group`, ..."""
 

@@ -38,8 +38,6 @@ from purgatorio_stress.wire.play import (
 )
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
-__all__ = ["SCENES", "NoBroker", "Run", "SceneSpec", "chosen", "look_at"]
-
 LANES: Final = 4
 GROUP_LANES: Final = 5
 """Scenes of groups wait for seconds, and longer where a broker never answers: they must not keep others out."""

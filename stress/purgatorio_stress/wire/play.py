@@ -20,11 +20,6 @@ from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.records import filler
 
-__all__ = [
-    "ANSWER_SECONDS", "MOST_VERSION",
-    "Broker", "Made", "Play", "SceneSkipped", "Second", "codes", "first_of", "list_of", "number_of",
-]  # fmt: skip
-
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
     "heartbeat": 4, "leave_group": 5, "sync_group": 5, "create_topics": 7, "delete_topics": 5,

@@ -12,8 +12,6 @@ from typing import Final
 
 from purgatorio_spec.wire.record import MAX_EVENTS, Kind, WireEvent
 
-__all__ = ["CONTROL", "Recorder"]
-
 CONTROL: Final = ""
 """The scene of events that belong to none."""
 

@@ -18,8 +18,6 @@ from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-__all__ = ["Batch", "batch_bytes", "batch_of", "batches", "filler"]
-
 _HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH_ENDS: Final = 12
 MOST_BATCHES: Final = 10_000

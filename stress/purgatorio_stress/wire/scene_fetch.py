@@ -12,11 +12,6 @@ from purgatorio_stress.wire.connection import NoAnswer, Sent
 from purgatorio_stress.wire.play import Play, codes, first_of, number_of
 from purgatorio_stress.wire.records import batch_bytes
 
-__all__ = [
-    "accumulating", "acks", "deleted_topic", "idle_fetch", "patient", "ready_fetch", "short_fetch", "sum_fetch",
-    "warm_up", "woken_fetch", "woken_many", "wrong_fetch",
-]  # fmt: skip
-
 WAKE_MS: Final = 3000
 LONG_MS: Final = 8500
 RACES: Final = 60

@@ -11,19 +11,6 @@ from purgatorio_spec.wire.history import LOADING
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
 from purgatorio_stress.wire.play import Play, SceneSkipped, codes, number_of
 
-__all__ = [
-    "first_generation",
-    "leave",
-    "long_heartbeats",
-    "rebalance",
-    "rebalance_timeout",
-    "refusals",
-    "session",
-    "static_members",
-    "sync_waits",
-    "warm_up",
-]
-
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000

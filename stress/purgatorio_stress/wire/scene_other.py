@@ -15,18 +15,6 @@ from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import ANSWER_SECONDS, Play, SceneSkipped, Second, codes, first_of, number_of
 from purgatorio_stress.wire.scene_fetch import settle
 
-__all__ = [
-    "cut",
-    "delete_records",
-    "min_insync",
-    "offered_versions",
-    "open_files",
-    "order",
-    "partitions",
-    "replica_stopped",
-    "topics",
-]
-
 CUTS: Final = 100
 TAKES_TWO: Final = (
     "it takes two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "

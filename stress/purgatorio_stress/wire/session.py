@@ -18,8 +18,6 @@ from purgatorio_stress.wire.plan import Run, SceneSpec, look_at
 from purgatorio_stress.wire.play import Second
 from purgatorio_stress.wire.recorder import Recorder
 
-__all__ = ["Asked", "declared_of", "record"]
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
