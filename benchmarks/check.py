@@ -43,9 +43,9 @@ class Measured:
         return self.cost.cpu_s * 1e9 / self.events
 
 
-def measure(events: int, folder: Path, peers: tuple[str, ...]) -> list[Measured]:
+def measure(events: int, folder: Path, peers: tuple[str, ...], runs: int | None = None) -> list[Measured]:
     """Generate a set and check it with each peer. Raises `Failed`."""
-    paths = write_traces(folder, events)
+    paths = write_traces(folder, events, runs)
     rows = sum(pq.read_metadata(path).num_rows for path in paths) - 2 * len(paths)
     wanted = violations_of(injected(events))
     results: list[Measured] = []
@@ -97,12 +97,13 @@ def table(results: list[Measured]) -> str:
 
 @click.command()
 @click.option("--events", default=1_000_000, show_default=True, help="Size of the generated set.")
+@click.option("--runs", type=click.IntRange(1), help="In so many runs [default: one for 2.5 million events].")
 @click.option("--scale", is_flag=True, help="Check a tenth of it first, to show how the cost grows.")
 @click.option(
     "--peer", "peers", multiple=True, type=click.Choice(list(NAMES)), help="Only these [default: all]."
 )
 @click.option("--json", "as_text", is_flag=True, help="One JSON object on standard output.")
-def command(events: int, scale: bool, peers: tuple[str, ...], as_text: bool) -> None:
+def command(events: int, runs: int | None, scale: bool, peers: tuple[str, ...], as_text: bool) -> None:
     """Check a generated trace set with Spark, DuckDB and the process engine, side by side.
 
     DuckDB runs the screen only, the same SQL: it marks what might be broken and does not judge. Exit status 1 if a
@@ -112,7 +113,7 @@ def command(events: int, scale: bool, peers: tuple[str, ...], as_text: bool) -> 
     for size in (events // 10, events) if scale else (events,):
         with tempfile.TemporaryDirectory(prefix="purgatorio-bench-") as folder:
             try:
-                results += measure(size, Path(folder), peers or tuple(NAMES))
+                results += measure(size, Path(folder), peers or tuple(NAMES), runs)
             except Failed as failed:
                 raise click.ClickException(str(failed)) from None
     click.echo(json.dumps(as_json(results)) if as_text else table(results))

@@ -141,14 +141,34 @@ class Skew:
     one_thread: bool = False
 
 
-def write_traces(folder: Path, events: int) -> list[Path]:
-    """Write a set of about so many events as typed Parquet traces."""
+@dataclass(slots=True)
+class SoFar:
+    """What a run has had: stretches, events, time, and what its gauges show of entries and tasks that are left."""
+
+    stretches: int = 0
+    events: int = 0
+    t: int = 0
+    watched: int = 0
+    delayed: int = 0
+
+
+def write_traces(folder: Path, events: int, runs: int | None = None) -> list[Path]:
+    """Write a set of about so many events as typed Parquet traces. With `runs` the same stretches of events, one after
+    the other in so many runs."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    runs = runs_of(events)
+    stretches = runs_of(events)
+    operations, broken = int(events / stretches / EVENTS_PER_OPERATION), injected(events) // stretches
+    runs = stretches if runs is None else min(runs, stretches)
     for run in range(runs):
         path = folder / f"run-{run}.parquet"
-        write_run(path, int(events / runs / EVENTS_PER_OPERATION), injected(events) // runs, run)
+        so_far = SoFar()
+        with TraceWriter(path, header_of(path.stem)) as writer:
+            for seed in range(run, stretches, runs):
+                last = seed + runs >= stretches
+                table = run_events(operations, broken, seed, so_far=so_far, last=last)
+                for batch in table.to_batches(max_chunksize=1 << 17):
+                    writer.write_batch(batch)
         paths.append(path)
     return paths
 
@@ -162,8 +182,17 @@ def write_run(path: Path, operations: int, broken: int, seed: int, skew: Skew = 
     return table.num_rows
 
 
-def run_events(operations: int, broken: int, seed: int, skew: Skew = Skew()) -> pa.Table:
-    """The events of one run (`EVENT_SCHEMA`), with `broken` of each kind of `INJECTED`."""
+def run_events(
+    operations: int,
+    broken: int,
+    seed: int,
+    skew: Skew = Skew(),
+    so_far: SoFar | None = None,
+    *,
+    last: bool = True,
+) -> pa.Table:
+    """The events of one run (`EVENT_SCHEMA`), with `broken` of each kind of `INJECTED`; or of its next stretch, and
+    only after the `last` one the timer comes to rest."""
     random = np.random.default_rng(seed)
     uneven = np.random.default_rng([seed, 1])  # of its own: a set without skew is the same as ever
     kind = random.choice(3, operations, p=(0.6, 0.25, 0.15))
@@ -224,10 +253,10 @@ def run_events(operations: int, broken: int, seed: int, skew: Skew = Skew()) -> 
     made.add(_COMPLETE, o1, check_t[o1] + 11 * STEP_NS, (worker[o1] + 1) % WORKERS)
     made.add((("on_expiration", _AT, 0),), o3, deadline_t[o3], _REAPER)
     made.add(_call("timer_fire"), t4, fire_t[t4], _REAPER)
-    return _ordered(made, n_keys)
+    return _ordered(made, n_keys, SoFar() if so_far is None else so_far, last=last)
 
 
-def _ordered(made: _Events, n_keys: Ints) -> pa.Table:
+def _ordered(made: _Events, n_keys: Ints, so_far: SoFar, *, last: bool) -> pa.Table:
     """The events in order and numbered, with readings put in between."""
     last_t = max(int(block.max()) for block in made.columns["t"] if block.size)
     every_ns = max(1, last_t * READING_EVENTS // made.rows)
@@ -242,11 +271,19 @@ def _ordered(made: _Events, n_keys: Ints) -> pa.Table:
     place[order] = np.arange(len(order))
     column["c"] = np.where(column["call"] == NONE, NONE, place[np.maximum(column["call"], 0)])
     column = {name: values[order] for name, values in column.items()}
-    _read_gauges(column, n_keys)
-    return _table(column)
+    _read_gauges(column, n_keys, so_far)
+    rows = len(order) if last else len(order) - 1
+    column = {name: values[:rows] for name, values in column.items()}
+    for name, more in (("c", so_far.events), *((name, so_far.t) for name in ("t", "deadline_t", "t_call"))):
+        column[name] = np.where(column[name] == NONE, NONE, column[name] + more)
+    column["i"] = np.arange(so_far.events, so_far.events + rows)
+    table = _table(column, f"op-{so_far.stretches}." if so_far.stretches else "op-")
+    so_far.stretches, so_far.events = so_far.stretches + 1, so_far.events + rows
+    so_far.t = int(column["t"][-1]) + STEP_NS
+    return table
 
 
-def _read_gauges(column: dict[str, Ints], n_keys: Ints) -> None:
+def _read_gauges(column: dict[str, Ints], n_keys: Ints, so_far: SoFar) -> None:
     """What the gauges show: entries of operations not yet completed, tasks in the timer."""
     f, ph, ids = column["f"], column["ph"], column["id"]
     watched, delayed = np.zeros(len(f), np.int64), np.zeros(len(f), np.int64)
@@ -264,8 +301,10 @@ def _read_gauges(column: dict[str, Ints], n_keys: Ints) -> None:
     gone = ((f == _F["timer_cancel"]) & (ph == _RET)) | ((f == _F["timer_fire"]) & (ph == _CALL))
     delayed[_first_of_each(gone, ids)] = -1
     readings = ((f == _F["gauge"]) & (ph == _RET)) | (f == _F["quiesce"])
-    column["watched"] = np.where(readings, np.cumsum(watched), NONE)
-    column["delayed"] = np.where(readings, np.cumsum(delayed), NONE)
+    watched, delayed = so_far.watched + np.cumsum(watched), so_far.delayed + np.cumsum(delayed)
+    so_far.watched, so_far.delayed = int(watched[-1]), int(delayed[-1])
+    column["watched"] = np.where(readings, watched, NONE)
+    column["delayed"] = np.where(readings, delayed, NONE)
     # Tasks in limbo are no longer in the timer once it has come to rest.
     column["delayed"][f == _F["quiesce"]] = 0
 
@@ -284,7 +323,7 @@ def _first_of_each(chosen: npt.NDArray[np.bool_], ids: Ints) -> npt.NDArray[np.b
     return found
 
 
-def _table(column: dict[str, Ints]) -> pa.Table:
+def _table(column: dict[str, Ints], prefix: str) -> pa.Table:
     def numbers(name: str) -> pa.Array[pa.Int64Scalar]:
         return pa.array(column[name], pa.int64(), mask=column[name] == NONE)
 
@@ -300,16 +339,15 @@ def _table(column: dict[str, Ints]) -> pa.Table:
         [numbers("watched"), numbers("delayed")], fields=list(EVENT_SCHEMA.field("state").type),
         mask=pa.array(column["watched"] == NONE),
     )  # fmt: skip
-    ids = [f"op-{at}" for at in range(int(column["id"].max()) + 1)]
+    ids = [f"{prefix}{at}" for at in range(int(column["id"].max()) + 1)]
     made: dict[str, Column] = {
-        "i": pa.array(np.arange(rows)),
         "th": texts(column["th"], list(_THREADS)),
         "ph": texts(column["ph"], list(PHASES)),
         "f": texts(column["f"], list(FUNCTIONS)),
         "id": texts(column["id"], ids),
         "keys": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), keys, mask=pa.array(counts == 0)),
         "state": state,
-        **{name: numbers(name) for name in ("t", "c", "delay_ns", "deadline_t", "t_call", "out")},
+        **{name: numbers(name) for name in ("i", "t", "c", "delay_ns", "deadline_t", "t_call", "out")},
     }
     columns = [made.get(name, pa.nulls(rows, EVENT_SCHEMA.field(name).type)) for name in EVENT_SCHEMA.names]
     return pa.Table.from_arrays(columns, schema=EVENT_SCHEMA)
