@@ -472,6 +472,25 @@ def test_threads_that_wait_for_each_other_break_p3(
     )
 
 
+def test_a_subject_that_never_returns_is_given_up(
+    toy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: the next program would take as long."""
+    monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.5, lines=200_000))
+    source = (toy.path / "test_toy_wheel.py").read_text()
+    deaf = source.replace("self.wheel.advance()", "__import__('threading').Event().wait()")
+    assert deaf != source
+    (toy.path / "test_toy_wheel.py").write_text(deaf)
+    result = toy.runpytest_inprocess("-q", "-k", "T3 and Mended and (boundaries or again or drawn)")
+    assert result.parseoutcomes()["failed"] == 3
+    result.stdout.fnmatch_lines(
+        [
+            "T3  cannot be judged: toy-wheel: hang: silent for 0.5 s, with call * (advance) not answered",
+            "T3  cannot be judged: toy-wheel: hang: * (and was not driven again)",
+        ]
+    )
+
+
 def test_a_race_leaves_its_trace(pytester: pytest.Pytester) -> None:
     """The one play that broke the clause, judged again by the command that the failure names."""
     lost = STUCK.replace("            self.lock.acquire()", "            return 0")

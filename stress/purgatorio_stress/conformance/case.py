@@ -30,7 +30,7 @@ from purgatorio_stress.conformance.program import CallProgram, GatedProgram, Pla
 from purgatorio_stress.conformance.purgatory_scenarios import PURGATORY_SCENARIOS
 from purgatorio_stress.conformance.real_time import SubjectFactory, plan_scenario, run_plan
 from purgatorio_stress.conformance.timer_scenarios import DRAWN, TIMER_SCENARIOS
-from purgatorio_stress.recording import Judged, Narrow
+from purgatorio_stress.recording import Judged, Narrow, judge_file
 from purgatorio_stress.stateful.profiles import CI
 
 DRAWN_EXAMPLES: Final = 60
@@ -76,11 +76,19 @@ def purgatory_subject(promise: Promise, factory: PurgatoryFactory) -> Subject:
 
 
 def _adapted(under: Under, drawn: st.SearchStrategy[Program]) -> Subject:
+    hung: list[str] = []
+
     def carry_out(program: Program) -> Judged:
         if isinstance(program, GatedProgram):
             return play(program, under)
         assert isinstance(program, CallProgram), "plans are for real time"
-        return played_through(program, under)
+        if hung:
+            return judge_file(None, program.name, f"{hung[0]} (and was not driven again)")
+        judged, failure = played_through(program, under)
+        if failure == "hang":
+            # Each would take as long, and leave a thread.
+            hung.append(judged.broken_off)
+        return judged
 
     return Subject(under.promise, carry_out, drawn)
 
@@ -174,7 +182,9 @@ class Case:
         for program, judged in runs:
             found = judged.result.clauses.get(self.clause)
             if found is None or judged.result.verdict is Verdict.INVALID_TRACE:
-                why = judged.broken_off or "; ".join(judged.result.problems)
+                if judged.broken_off:
+                    continue
+                why = "; ".join(judged.result.problems)
                 text = f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
                 return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
             occasions += found.occasions

@@ -36,7 +36,7 @@ from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Judged, judge, judge_file
 from purgatorio_stress.subject.child import ChildLimits
-from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.trace_file import StreamedRecording
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
@@ -82,15 +82,17 @@ def of_timer(promise: Promise, factory: TimerFactory) -> Under:
     return Under(promise, "timer", describe_timer(promise), lambda: InProcess(promise.subject, make))
 
 
-def played_through(program: CallProgram, under: Under) -> Judged:
-    """Carry it out on a fresh subject, call by call, and judge it. What the subject raises ends the run."""
+def played_through(program: CallProgram, under: Under) -> tuple[Judged, FailureKind | None]:
+    """Carry it out on a fresh subject, call by call, and judge it. What the subject raises ends the run; and how it
+    ended, if not well."""
     peer = under.peer()
     script = program.script(under.part, under.description, expires="expiry" not in under.promise.lacks)
     try:
         played, _ = play_script(peer, script, under.description, _LIMITS, errors_end=True)
     finally:
         peer.close()
-    return judge(played.recording(program.name))
+    kind = None if played.failure is None else played.failure.kind
+    return judge(played.recording(program.name)), kind
 
 
 @dataclass(frozen=True, slots=True)
