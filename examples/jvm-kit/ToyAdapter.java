@@ -2,13 +2,11 @@
 
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.OperationHooks;
 import purgatorio.kit.Promises;
 import purgatorio.kit.PurgatoryUnderTest;
-import purgatorio.kit.Steps;
 import purgatorio.kit.TimerUnderTest;
 
 public final class ToyAdapter implements Factory {
@@ -54,27 +52,6 @@ public final class ToyAdapter implements Factory {
     }
   }
 
-  /** A key whose owner is asked for its hash again and again: places where a thread can be stopped. */
-  private static final class Key {
-    private final String text;
-
-    Key(String text) {
-      this.text = text;
-    }
-
-    @Override
-    public int hashCode() {
-      Steps.step();
-      return text.hashCode();
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      Steps.step();
-      return other instanceof Key && ((Key) other).text.equals(text);
-    }
-  }
-
   @Override
   public PurgatoryUnderTest<Operation> purgatory(boolean virtual, long nowNs) {
     ToyPurgatory toy =
@@ -92,12 +69,12 @@ public final class ToyAdapter implements Factory {
 
       @Override
       public boolean tryCompleteElseWatch(Operation operation, List<String> keys) {
-        return toy.tryCompleteElseWatch(operation, keys.stream().map(Key::new).collect(Collectors.toList()));
+        return toy.tryCompleteElseWatch(operation, keys);
       }
 
       @Override
       public int checkAndComplete(String key) {
-        return toy.checkAndComplete(new Key(key));
+        return toy.checkAndComplete(key);
       }
 
       @Override
@@ -108,7 +85,7 @@ public final class ToyAdapter implements Factory {
       @Override
       @SuppressWarnings("unchecked") // nothing else is registered here
       public List<Operation> cancelForKey(String key) {
-        return (List<Operation>) (List<?>) toy.cancelForKey(new Key(key));
+        return (List<Operation>) (List<?>) toy.cancelForKey(key);
       }
 
       @Override

@@ -9,41 +9,20 @@ import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import MIN_INT, End
-from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.protocol.driver import command_subjects, describe_command
 from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import SubjectFailed
-from purgatorio_stress.subject.java_build import kit_folder
 from purgatorio_stress.subjects import record_runs
+from stress.kit_classes import QUICK, kit_classes
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
 
-REPOSITORY = Path(__file__).parents[2]
-EXAMPLE = REPOSITORY / "examples" / "jvm-kit"
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """`java`, and the classes of the kit, the example and the recorder's cases, compiled as a stranger would."""
-    try:
-        java = find_java().java
-    except JavaNotFound as missing:
-        pytest.skip(str(missing))
-    compiler = java.with_name("javac")
-    if not compiler.exists():
-        pytest.skip("a Java runtime without a compiler")
-    classes = tmp_path_factory.mktemp("kit")
-    sources = [*(kit_folder() / "purgatorio" / "kit").glob("*.java"), *EXAMPLE.glob("*.java")]
-    sources += (Path(__file__).parent / "java").glob("*.java")
-    # Casts that this compiler infers are there for janino, which does not.
-    options = ["--release", "11", "-Xlint:all,-cast", "-Werror", "-d", classes]
-    done = subprocess.run(
-        [str(word) for word in (compiler, *options, *sources)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return java, classes
+    """`java`, and the classes of the kit, the example and the recorder's cases."""
+    return kit_classes(tmp_path_factory)
 
 
 def said(built: tuple[Path, Path], *arguments: str) -> str:
@@ -163,7 +142,7 @@ def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str
 def test_a_list_dropped_beside_a_registration_is_found_by_steps(
     built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]
 ) -> None:
-    """No callback is near: the thread that drops the list is stopped where it asks the key for its hash."""
+    """No callback is near: the thread that drops the list is stopped between two of its lines."""
     (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-gates")
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
     assert record.failure is None
@@ -185,7 +164,7 @@ def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
     command = adapter(built)
     description = describe_command(command)
     assert description.protocol == "purgatorio-subject/1.1"
-    assert set(description.gates) == {*description.reports, "step"}
+    assert set(description.gates) == set(description.reports)
     with LineChild("kit", command) as child:
         lines = child.lines()
 

@@ -16,6 +16,7 @@ from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
+from purgatorio_stress.protocol.lines import ANY_CLASS
 from purgatorio_stress.protocol.shortest import order_of_run, shortest_of_run
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import RunRecord
@@ -32,9 +33,10 @@ TALK_KEPT = 400
 
 
 def subjects_of_commands(
-    commands: Sequence[str], time: TimeChoice
+    commands: Sequence[str], time: TimeChoice, lines: str | None = ANY_CLASS
 ) -> tuple[list[CommandSubject], list[RunRecord]]:
-    """The ways to drive each command, and what came of those that misbehave before a run can begin.
+    """The ways to drive each command, and what came of those that misbehave before a run can begin. `lines`: see
+    `CommandSubject`.
 
     Raises click.UsageError for a command that cannot be started, or that does not speak this version of the protocol.
     """
@@ -48,7 +50,7 @@ def subjects_of_commands(
         if not arguments:
             raise click.UsageError("--command is empty: name a program and its arguments")
         try:
-            found = command_subjects(arguments, time=time)
+            found = command_subjects(arguments, time=time, lines=lines)
         except SubjectFailed as failure:
             if failure.kind in ("unavailable", "wrong-version"):
                 raise click.UsageError(visible(str(failure), TEXT_LIMIT)) from None

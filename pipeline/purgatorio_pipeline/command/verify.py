@@ -26,6 +26,7 @@ from purgatorio_pipeline.judging import Engine, Focus, Judged, Reading, judge_in
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import TimeChoice, not_looked_for
+from purgatorio_stress.protocol.lines import ANY_CLASS
 from purgatorio_stress.subjects import MAIN, SUBJECTS, record_runs, subjects_named
 
 RECORDERS = 8
@@ -60,6 +61,13 @@ DEFAULT_REPORT = Path("report/index.html")
     show_default=True,
     help="For --command: virtual time, real time, or what the program declares of both.",
 )
+@click.option(
+    "--lines",
+    default=ANY_CLASS,
+    metavar="CLASSES",
+    help="For --command on a JVM: stop threads at the lines of these classes, such as 'org.acme.*', and not of all but "
+    "the JDK's. 'none': nowhere.",
+)
 @engine_options
 def command(
     subjects: Sequence[str],
@@ -69,6 +77,7 @@ def command(
     listing: bool,
     commands: Sequence[str],
     time: TimeChoice,
+    lines: str,
     engine: str | None,
     master: str | None,
     memory: str | None,
@@ -91,7 +100,7 @@ def command(
         chosen = [subject for name in names for subject in subjects_named(name)]
     except KeyError as unknown:
         raise click.UsageError(str(unknown.args[0])) from None
-    driven, failed = subjects_of_commands(commands, time)
+    driven, failed = subjects_of_commands(commands, time, None if lines == "none" else lines)
     chosen += driven
     output = replace(output, report=output.report or DEFAULT_REPORT)
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))

@@ -330,7 +330,9 @@ class Conversation:
             )
         thread, _ = self._thread(said)
         if said.f == STEP:
-            asked = None if said.during is None else self._open[said.during]
+            # One of the subject's own threads may stop for a call.
+            stopping = (one for one in self._open.values() if one.stops)
+            asked = next(stopping, None) if said.during is None else self._open[said.during]
             if asked is None or not asked.stops:
                 raise Misbehaved("rubbish", "it stops at a step in no call that was to stop at one, or again")
             asked.stops = False

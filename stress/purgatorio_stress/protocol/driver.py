@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -19,6 +20,8 @@ from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profi
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import AGAIN, GatedRun, Orders, PlayedOrder, is_deadlock, unfinished
+from purgatorio_stress.protocol.jdwp import AGENT, Listening
+from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
 from purgatorio_stress.protocol.message import STEP, Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
@@ -54,6 +57,35 @@ def describe_command(command: Sequence[str], limits: ChildLimits | None = None) 
         return checked_description(child, Talk(child, Conversation(Recorder()), limits).call(Describe()))
 
 
+def _described(
+    command: Sequence[str], limits: ChildLimits | None, lines: str | None
+) -> tuple[Description, str | None, str]:
+    """What the program says of itself; `lines` if its threads can be stopped at those; and why not, if that is no wish
+    and no matter of course."""
+    if lines is None:
+        return describe_command(command, limits), None, ""
+    limits = limits or ChildLimits()
+    with closing(Listening()) as listening:
+        try:
+            with LineChild(_called(command), command, limits, listening.environ()) as child:
+                said = Talk(child, Conversation(Recorder()), limits).call(Describe())
+                description = checked_description(child, said)
+                jvms = listening.jvms()
+        except SubjectFailed as failure:
+            if failure.kind != "died":
+                raise
+            # Its JVM may have no such agent, and then does not start.
+            description = describe_command(command, limits)
+            return description, None, f"with {AGENT} it does not start: {failure.why}"
+        for jvm in jvms:
+            jvm.close()
+    return _with_steps(description) if jvms else description, lines if jvms else None, ""
+
+
+def _with_steps(description: Description) -> Description:
+    return replace(description, gates=(*(one for one in description.gates if one != STEP), STEP))
+
+
 def command_subjects(
     command: Sequence[str],
     *,
@@ -62,16 +94,29 @@ def command_subjects(
     label: str | None = None,
     late_slack_ns: int = LATE_SLACK_NS,
     listener: Listener | None = None,
+    lines: str | None = ANY_CLASS,
 ) -> Sequence[CommandSubject]:
     """One subject for every way in which the program at `command` (arguments, no shell) can be driven.
 
     Starts it once, for its description. `time` leaves only virtual or real time; `label` replaces the program's own
-    name in the names of runs. Raises SubjectFailed, as well where nothing is left to drive.
+    name in the names of runs. `lines`: of what classes of a JVM, by the debugger's patterns; None for none. Raises
+    SubjectFailed, as well where nothing is left to drive.
     """
-    description = describe_command(command, limits)
+    description, lines, lost = _described(command, limits, lines)
     slug = _UNFIT.sub("-", (label or description.name).lower()).strip("-")[:40] or "subject"
     found = [
-        CommandSubject(tuple(command), description, part, mode, slug, limits, late_slack_ns, listener)
+        CommandSubject(
+            tuple(command),
+            description,
+            part,
+            mode,
+            slug,
+            limits,
+            late_slack_ns,
+            listener,
+            Account(lost=lost),
+            lines,
+        )
         for part in parts_of(description)
         for mode in _MODES[time]
         if f"{mode.split('-')[0]}-time" in description.capabilities and _can_play(description, part, mode)
@@ -86,6 +131,9 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     virtual = mode.startswith("virtual")
     if mode == "real-free":
         return bool(free_programs(description, part))
+    if mode == "virtual-gates" and description.gates == (STEP,):
+        # In virtual time several calls are under way only where there are gates of its own.
+        return False
     return not mode.endswith("-gates") or any(
         program.ruled_out(description, virtual=virtual) is None
         or (STEP in description.gates and program.steps(description, virtual=virtual) is None)
@@ -96,12 +144,14 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
 @dataclass
 class Account:
     """What came of the last run: the orders that were played with gates, by the number of the play and by program, and
-    what was left out of the reaching parts, or nothing. `only`: the one order that the next run plays."""
+    what was left out of the reaching parts, or nothing. `lost`: why a JVM's threads could not be stopped at lines, or
+    nothing. `only`: the one order that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
     left_out: str = ""
     stuck: tuple[PlayedOrder, Sequence[str]] | None = None
+    lost: str = ""
     only: PlayedOrder | None = None
 
 
@@ -119,13 +169,16 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
             why = "only some gates" if looked else "no gates"
             left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
             found.append(f"{label} {part}: {left} ({why}): {'; '.join(missing)}")
+        lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
+        found += [f"{label} {part}: what lies between two lines was not looked for: {why}" for why in lost]
         found += [f"{way.name}: left out: {way.account.left_out}" for way in ways if way.account.left_out]
     return found
 
 
 @dataclass(frozen=True)
 class CommandSubject:
-    """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`."""
+    """A program, one part of it, driven in one manner; made by `command_subjects`. See `Subject`. `lines`: the classes
+    at whose lines threads are stopped, if it runs on a JVM that can be asked for that."""
 
     command: tuple[str, ...]
     description: Description
@@ -136,6 +189,7 @@ class CommandSubject:
     late_slack_ns: int = LATE_SLACK_NS
     listener: Listener | None = field(default=None, compare=False)
     account: Account = field(default_factory=lambda: Account(), compare=False)
+    lines: str | None = None
 
     @property
     def name(self) -> str:
@@ -181,12 +235,12 @@ class CommandSubject:
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         try:
-            with LineChild(self.name, self.command, limits) as child:
+            with self._child(limits) as (child, lines):
                 try:
                     header = self._header(run, plan)
                     with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
-                        talk = Talk(child, talked, limits, self.listener, recording.flush)
-                        self._drive(talk, child, clock, plan, progress)
+                        talk = Talk(lines or child, talked, limits, self.listener, recording.flush)
+                        self._drive(talk, child, lines, clock, plan, progress)
                 finally:
                     _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
         except SubjectFailed as failure:
@@ -221,14 +275,38 @@ class CommandSubject:
 
         return is_deadlock(first, calls, alone)
 
+    @contextmanager
+    def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:
+        """The program, and its lines if its threads are to be stopped at them."""
+        if self.lines is None or not self.mode.endswith("-gates"):
+            with LineChild(self.name, self.command, limits) as child:
+                yield child, None
+            return
+        with (
+            closing(Listening()) as listening,
+            LineChild(self.name, self.command, limits, listening.environ()) as child,
+            closing(Lines(child, listening, self.lines)) as lines,
+        ):
+            yield child, lines
+
     def _drive(
-        self, talk: Talk, child: LineChild, clock: VirtualClock, plan: Plan, progress: Progress
+        self,
+        talk: Talk,
+        child: LineChild,
+        lines: Lines | None,
+        clock: VirtualClock,
+        plan: Plan,
+        progress: Progress,
     ) -> None:
         again = checked_description(child, talk.call(Describe()))
+        if self.lines is not None:
+            again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
         if self.mode.endswith("-gates"):
-            gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None)
+            if lines is not None and not lines.connect():
+                raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
+            gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None, lines=lines)
             self.account.plays = gated.plays
             try:
                 self.account.orders = gated.drive(lambda _: None, self.account.only)
@@ -237,6 +315,8 @@ class CommandSubject:
                     self.account.stuck = gated.under_way, talk.conversation.unanswered()
                 raise
             self.account.left_out = unfinished(self.account.orders)
+            if lines is not None and lines.unknown:
+                self.account.lost = lines.unknown
             talk.finish()
             return
         if self.mode == "real-free":

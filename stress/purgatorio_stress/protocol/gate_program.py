@@ -7,7 +7,7 @@ are gathered at a place and go on together, for what lies between two places and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -95,6 +95,15 @@ class GateProgram:
         if self.expiring() and not (virtual or free) and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
         return self._lacking(description)
+
+    def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
+        """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
+        same calls only the first's."""
+        for lane, calls in enumerate(self.lanes):
+            if calls not in self.lanes[:lane]:
+                for place, call in enumerate(calls):
+                    if not isinstance(call, Ready | Gauge):
+                        yield lane, place, call
 
     def steps(self, description: Description, *, virtual: bool) -> str | None:
         """Why the calls of its lanes cannot be stopped at their steps, or None."""

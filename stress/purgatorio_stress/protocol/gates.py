@@ -13,8 +13,9 @@ that does not has hung.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -30,6 +31,7 @@ from purgatorio_stress.protocol.gate_program import (
     gate_programs,
     named_in,
 )
+from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.message import (
     STEP,
     Add,
@@ -41,7 +43,6 @@ from purgatorio_stress.protocol.message import (
     Gauge,
     Go,
     Quiesce,
-    Ready,
     Register,
     Said,
     Start,
@@ -55,10 +56,14 @@ _FAR_NS: Final = 3_600_000 * MS
 _FAR_REAL_NS: Final = 5_000 * MS
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
+_GLANCE_S: Final = 0.001
 _EXPIRY_LATE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 _SHARE_LEAST_S: Final = 1.0
 _STEPS_MOST: Final = 2_000
+_TIMES_MOST: Final = 3
+"""A call that comes to a line again and again is stopped there so often."""
+
 _STOPS_MOST: Final = 500
 """So often a play is stopped at most; a subject that comes to its gates more often goes in circles."""
 
@@ -75,11 +80,21 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A lane, the place of a call in it, and the step of that call at which its thread is stopped."""
+    """A lane, the place of a call in it, and the step of that call at which a thread is stopped; or none, and the call
+    is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `point`: what step it
+    is, where it is a line of a JVM's."""
 
     lane: int
     place: int
-    step: int
+    step: int | None
+    workers: bool = False
+    point: Point | None = None
+
+
+def _told_apart(point: Point) -> bool:
+    """Whether it is worth a stop: nobody knows yet what is being made, nor what the compiler put in."""
+    made = point.line.method.endswith(("<init>", "<clinit>"))
+    return bool(point.line.written) and not made and point.nth <= _TIMES_MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +151,7 @@ Act = Callable[[], None]
 
 class GatedRun:
     """One run with gates. `clock`: the driver's, in virtual time; None in real time. `plays_most`: of each program.
-    `steps_s`: for the steps of all."""
+    `steps_s`: for the steps of all. `lines`: the subject's, if its steps are lines."""
 
     def __init__(
         self,
@@ -148,8 +163,10 @@ class GatedRun:
         plays_most: int = 1_000,
         steps_s: float = 240.0,
         until_s: float = float("inf"),
+        lines: Lines | None = None,
     ) -> None:
         self._steps_s = steps_s
+        self._lines = lines
         self._talk = talk
         self._description = description
         self._part = part
@@ -214,8 +231,9 @@ class GatedRun:
                 self._play_to_the_end([Gauge()])
             progress(self._played)
         self._come_to_rest()
-        # In real time each expiry is waited for: steps are for those who know no other.
-        best = self._clock is not None or "virtual-time" not in self._description.capabilities
+        # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
+        others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
+        best = self._clock is not None or others
         if steps and best and STEP in self._description.gates:
             found += self._all_steps(programs, only)
         return found
@@ -224,40 +242,63 @@ class GatedRun:
         now_ns = None if self._clock is None else self._clock.now_ns
         self._talk.call(Start(self._part, "real" if now_ns is None else "virtual", now_ns, gates))
 
+    def _declared(self, places: Iterable[str]) -> tuple[str, ...]:
+        return tuple(place for place in places if place in self._description.gates)
+
     def _all_steps(self, programs: Sequence[GateProgram], only: PlayedOrder | None) -> list[Orders]:
         """Each call of the programs without volleys stopped at each of its steps."""
         found: list[Orders] = []
         left = len(programs)
         until_s = min(self._until_s, time.monotonic() + self._steps_s)
-        self._start((STEP,) if self._clock is not None else (STEP, "timer_fire"))
+        self._start((STEP,) if self._clock is not None else self._declared((STEP, "timer_fire")))
         for program in programs:
             left -= 1
             if program.steps(self._description, virtual=self._clock is not None) is not None:
                 continue
             if only is not None:
                 if only.stop is not None:
-                    self._stopped_at(program, only.stop)
+                    self._stopped_at(program, self._found_again(program, only.stop))
                 continue
             # What one does not use of its share is the next one's.
             share_s = (until_s - time.monotonic()) / (left + 1)
             found.append(self._steps_of(program, time.monotonic() + max(share_s, _SHARE_LEAST_S)))
-            if "gauge" in self._description.capabilities:
-                self._play_to_the_end([Gauge()])
+            if self._clock is not None:
+                # What was cancelled while it was added is counted until its time is over, and the plays are many.
+                self._come_to_rest()
         self._come_to_rest()
         return found
 
     def _steps_of(self, program: GateProgram, until_s: float) -> Orders:
         plays = 0
-        for lane, calls in enumerate(program.lanes):
-            for place, call in enumerate(calls):
-                step = 0
-                while not isinstance(call, Ready | Gauge) and self._stopped_at(
-                    program, Stop(lane, place, step)
-                ):
-                    plays, step = plays + 1, step + 1
-                    if time.monotonic() > until_s or step > _STEPS_MOST:
-                        return Orders(program, plays, complete=False)
+        for lane, place, call in program.stepped():
+            for stop in self._stops(program, lane, place, call):
+                if time.monotonic() > until_s or plays > _STEPS_MOST:
+                    return Orders(program, plays, complete=False)
+                if not self._stopped_at(program, stop) and self._lines is None:
+                    break
+                plays += 1
         return Orders(program, plays)
+
+    def _stops(self, program: GateProgram, lane: int, place: int, call: LaneCall) -> Iterator[Stop]:
+        """Where a call can be stopped: at its steps, which come to an end; or at the lines of a JVM's thread, and of
+        its other threads where it moves time, but for those that nobody else can tell apart."""
+        if self._lines is None:
+            yield from (Stop(lane, place, step) for step in itertools.count())
+        elif self._clock is not None or not isinstance(call, Expiry):
+            for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
+                self._stopped_at(program, Stop(lane, place, None, workers))
+                for step, point in enumerate(self._lines.points):
+                    if _told_apart(point):
+                        yield Stop(lane, place, step, workers, point)
+
+    def _found_again(self, program: GateProgram, stop: Stop) -> Stop:
+        """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
+        if self._lines is None:
+            return stop
+        for _ in range(2):
+            self._stopped_at(program, replace(stop, step=None))
+        points = self._lines.points
+        return replace(stop, step=next((step for step, one in enumerate(points) if one == stop.point), None))
 
     def _stopped_at(self, program: GateProgram, stop: Stop) -> bool:
         """One play; whether the call had so many steps."""
@@ -274,7 +315,11 @@ class GatedRun:
             while not play.can_call(stop.lane) and self._talk.conversation.loose():
                 self._hear_on()
             if play.can_call(stop.lane):
+                if place == stop.place and stop.step is None and self._lines is not None:
+                    self._lines.watch(workers=stop.workers)
                 play.make(stop.lane, stop.step if place == stop.place else None)
+            while stop.step is None and place == stop.place and self._talk.conversation.loose():
+                self._hear_on()
             self.settle(play)
         others = [lane for lane in range(len(play.lanes)) if lane != stop.lane]
         for lane in others:
@@ -400,13 +445,23 @@ class GatedRun:
             if not talked.loose():
                 return
             asked_s = time.monotonic()
-            if self._hear(self._quiet_s()) is None:
+            if self._hear(_GLANCE_S) is None and self._is_quiet():
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
 
-    def _quiet_s(self) -> float:
-        """How long a thread is listened for: several times what the slowest answer took of late."""
-        return min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
+    def _is_quiet(self) -> bool:
+        """Whether nothing is heard for a moment: several times what the slowest answer took of late. A JVM's threads
+        can be looked at, and the moment is over when none of them runs."""
+        until_s = time.monotonic() + min(_QUIET_MOST_S, max(_QUIET_LEAST_S, 5 * self._slowest_s))
+        while (left_s := until_s - time.monotonic()) > 0:
+            running = None if self._lines is None else self._lines.running()
+            if running is None:
+                return self._hear(left_s) is None
+            if self._hear(_GLANCE_S) is not None:
+                return False
+            if not running:
+                return True
+        return True
 
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, step: int | None = None) -> None:
         """Make a call and do not wait."""

@@ -320,6 +320,7 @@ class Held:
     id: Annotated[str | None, _ID, "of the task or operation, if it is one's"] = None
     during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it came there"] = None
     th: Annotated[str | None, Text(60), "the subject's thread, if no call came there"] = None
+    at: Annotated[str | None, Text(200), "where in its code that is, for who reads it"] = None
 
 
 Happening = Fired | Completed | Expired | Armed | Disarmed | Enter | Leave

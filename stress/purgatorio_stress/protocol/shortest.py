@@ -124,10 +124,19 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
         again = replace(subject, listener=note, account=Account(only=subject.account.plays[number - 1]))
         with suppress(SubjectFailed):
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, _silent)
-            if check_files([path]).runs[0].clauses[clause].verdict is Verdict.VIOLATED:
-                begin = next((at for at, line in enumerate(talk) if '"m":"start"' in line), 0)
-                return tuple(talk[begin:])
+            judged = check_files([path]).runs[0].clauses[clause]
+            if judged.verdict is Verdict.VIOLATED:
+                return _from_its_start(talk, next(iter(judged.causes.values())).examples[0].subject)
     return ()
+
+
+def _from_its_start(talk: Sequence[str], operation: str) -> tuple[str, ...]:
+    """The play of this operation, after the `start` before it: a call may have been watched before it is stopped."""
+    first = next((at for at, line in enumerate(talk) if f'"p{play_of(operation)}-' in line), 0)
+    starts = [at for at, line in enumerate(talk[: first + 1]) if '"m":"start"' in line]
+    return (
+        (*talk[starts[-1] : starts[-1] + 2], *talk[max(first, starts[-1] + 2) :]) if starts else tuple(talk)
+    )
 
 
 def _silent(run: str, settled: int, planned: int) -> None:

@@ -6,6 +6,7 @@ all that it started are gone after it, also what has left its process group: it 
 """
 
 import os
+import re
 import secrets
 import select
 import signal
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Protocol
 
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
@@ -27,6 +28,7 @@ from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 STDERR_KEPT_BYTES: Final = 64 * 1024
 """Of a child's standard error so much is kept: its end."""
 
+_OPTION_TOLD: Final = re.compile(rb"^Picked up JAVA_TOOL_OPTIONS: .*-agentlib:jdwp=.*\r?\n?", re.MULTILINE)
 _STDERR_SHOWN_BYTES: Final = 4096
 """And so much of that is shown."""
 _READ_BYTES: Final = 64 * 1024
@@ -59,6 +61,16 @@ class Quiet(Enum):
 
     SILENT = auto()
     ENDED = auto()
+
+
+class Aside(Protocol):
+    """Where else something is heard of a child: what stands in its lines in the order in which it happened."""
+
+    def fileno(self) -> int:
+        """For `poll`."""
+
+    def read_lines(self) -> list[bytes] | None:
+        """What is new, without waiting; None where nothing more comes."""
 
 
 class LineChild(AbstractContextManager["LineChild"]):
@@ -104,6 +116,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             if place >= 0:
                 self._poll.register(place, select.POLLIN)
         self._open = {self._out, self._err}
+        self._aside: Aside | None = None
         for place in self._open:
             os.set_blocking(place, False)
 
@@ -140,8 +153,32 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._end_s = time.monotonic() + self._limits.total_s
         self._lines = self._bytes = 0
 
+    def hear_also(self, aside: Aside) -> None:
+        """From now on its lines are heard among the child's."""
+        self._aside = aside
+        self._poll.register(aside.fileno(), select.POLLIN)
+
+    def put(self, line: bytes) -> None:
+        """This line is heard before what the child says from now on."""
+        self._lines_said.append(line)
+
+    def _hear_aside(self) -> None:
+        if self._aside is None:
+            return
+        place = self._aside.fileno()
+        said = self._aside.read_lines()
+        if said is None:
+            self._poll.unregister(place)
+            self._aside = None
+            return
+        # What the child said before is in the pipe by now.
+        while said and self._out_open and self._read(self._out):
+            pass
+        self._lines_said.extend(said)
+
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
+        self._hear_aside()
         if not self._lines_said:
             now_s = time.monotonic()
             until_s = min(now_s + within_s, self._end_s)
@@ -182,6 +219,8 @@ class LineChild(AbstractContextManager["LineChild"]):
                 self._read_to_its_end()
             elif place in self._open:
                 self._read(place)
+            elif self._aside is not None:
+                self._hear_aside()
         if self._ended < 0 and not happened and self._process.poll() is not None:
             self._read_to_its_end()
         return bool(happened)
@@ -298,13 +337,14 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The failure, with the end of the child's standard error in its text."""
         self._read_errors()
         # A child does not choose what a terminal does with its words.
-        lines = self._errors[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
+        lines = self.errors()[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
         errors = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
         return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {errors}" if errors else why)
 
     def errors(self) -> bytes:
-        """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`."""
-        return self._errors
+        """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`; without what a JVM says of
+        an option that we gave it."""
+        return _OPTION_TOLD.sub(b"", self._errors)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -135,9 +135,7 @@ public final class Promises {
         line.append(",\"reports\":");
         Json.texts(line, places);
         line.append(",\"gates\":");
-        List<String> gates = new ArrayList<String>(places);
-        gates.add("step");
-        Json.texts(line, gates);
+        Json.texts(line, places);
         numbers(line, constants);
         numbers(line, limits);
         return line.append(",\"lanes\":").append(lanes).toString();

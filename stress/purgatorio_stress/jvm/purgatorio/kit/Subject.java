@@ -299,14 +299,11 @@ public final class Subject {
                 settle(name);
                 return sizes();
             }
-            Steps before = Steps.count((Long) call.get("step"), this);
-            String said;
-            try {
-                said = "gauge".equals(name) ? sizes() : timer == null ? ofPurgatory(name, call) : ofTimer(name, call);
-            } finally {
-                before.goOn();
+            String said = "gauge".equals(name) ? sizes() : timer == null ? ofPurgatory(name, call) : ofTimer(name, call);
+            // A thread that the JVM's debugger holds is not seen here, and may be what is waited for.
+            if (!Long.valueOf(0).equals(call.get("settle"))) {
+                settle(name);
             }
-            settle(name);
             return said;
         }
 
@@ -500,9 +497,6 @@ public final class Subject {
         }
 
         public void pass(String f, String id) {
-            if (id != null) {
-                Steps.step();
-            }
             if (over || !gates.contains(f)) {
                 if (!over && !virtual && gates.isEmpty()) {
                     dwelling.pass(f, id);

@@ -1,0 +1,369 @@
+"""Steps of code that knows nothing of them: a JVM's threads, stopped at lines by its own debugger's protocol.
+
+To the driver it is a peer as any other that has the gate `step`. A call is watched once (`watch`): each line that its
+thread comes to, and, where it moves time, those of the subject's own threads, is a step. A later call that carries such
+a step stops there. What lies between is the JVM's business: a thread is stopped whatever it holds, the others run on,
+and when the connection ends all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location
+from purgatorio_stress.protocol.message import STEP
+from purgatorio_stress.subject.child import LineChild, Quiet
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
+
+__all__ = ["ANY_CLASS", "LEFT_OUT", "Lines", "Point"]
+
+LEFT_OUT: Final = (
+    "java.*",
+    "javax.*",
+    "jdk.*",
+    "sun.*",
+    "com.sun.*",
+    "scala.*",
+    "kotlin.*",
+    "purgatorio.kit.*",
+)
+"""Classes that are not the subject's."""
+
+ANY_CLASS: Final = "*"
+
+_OWN_HOLDS: Final = 1 << 52
+"""The first number of a stop that is not the subject's own."""
+
+_LINES_MOST: Final = 20_000
+_OF_THE_JVM: Final = frozenset(
+    {
+        "main",
+        "Reference Handler",
+        "Finalizer",
+        "Signal Dispatcher",
+        "Notification Thread",
+        "Common-Cleaner",
+        "Attach Listener",
+        "DestroyJavaVM",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step: a thread, by its name, or none for that which makes the call; a line, and the so-many-th time (from 1)
+    that the thread comes to it."""
+
+    thread: str
+    line: Line
+    nth: int
+
+
+@dataclass(slots=True)
+class _Standing:
+    """A thread that stands, and the call for which it was stopped. `name`: of one of the subject's own. `told`: whether
+    that was heard."""
+
+    jvm: Jvm
+    thread: int
+    call: int
+    name: str
+    told: bool = False
+
+    def says(self, fields: Mapping[str, object]) -> bool:
+        """Whether it is this thread that says so."""
+        if self.name:
+            return fields.get("th") == self.name
+        return fields.get("during", fields.get("n")) == self.call
+
+
+class Lines:
+    """A child that was started in the environment of `listening`. `within`: only classes whose names fit this, `*` for
+    all. Close it."""
+
+    def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
+        self.points: Sequence[Point] = ()
+        """The steps of the call that was watched last; a call's `step` is the place in here."""
+        self.unknown: str = ""
+        """Why no step was watched, or nothing."""
+        self._child = child
+        self._listening = listening
+        self._within = within
+        self._jvms: list[Jvm] = []
+        self._jvm: Jvm | None = None
+        self._at: Sequence[Location] = ()
+        self._lanes: Mapping[str, int] = {}
+        self._names: Mapping[int, str] = {}
+        self._before: frozenset[int] = frozenset()
+        self._watch: bool | None = None
+        self._watching: dict[int, int] = {}
+        self._seen: list[tuple[int, Location]] = []
+        self._call: int | None = None
+        self._armed: int | None = None
+        self._standing: dict[int, _Standing] = {}
+        self._holds = _OWN_HOLDS
+
+    def connect(self) -> bool:
+        """Whether a JVM has called; to be asked once, when the child has said something."""
+        self._jvms = self._listening.jvms()
+        self._listening.close()
+        return bool(self._jvms)
+
+    def close(self) -> None:
+        """All threads go on."""
+        self._listening.close()
+        for jvm in self._jvms:
+            jvm.close()
+
+    def running(self) -> bool | None:
+        """Whether any thread of the subject runs, as far as the JVM knows; those that stand do not. None where it is
+        not known which JVM that is."""
+        if not self._lanes:
+            self._find_threads()
+        if self._jvm is None:
+            return None
+        stand = {one.thread for one in self._standing.values()}
+        asked = [one for one, name in self._names.items() if name not in _OF_THE_JVM and one not in stand]
+        try:
+            return bool(self._jvm.running(asked))
+        except JvmGone:
+            return None
+
+    def watch(self, *, workers: bool) -> None:
+        """The next call is watched: the lines of its own thread, or of the subject's own ones (`workers`)."""
+        self._watch = workers
+
+    # What a peer does.
+
+    def say(self, line: bytes) -> None:
+        """See `Peer.say`."""
+        if b'"step":' in line or self._watch is not None:
+            self._child.say(self._begun(line))
+        elif b'"m":"start"' in line:
+            self._child.say(self._started(line))
+        elif b'"m":"go"' in line and self._standing:
+            rest = self._gone_on(line)
+            if rest is not None:
+                self._child.say(rest)
+        elif self._standing:
+            self._child.say(_unsettled(orjson.loads(line)))
+        else:
+            self._child.say(line)
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """See `Peer.hear`."""
+        while True:
+            said = self._child.hear(within_s)
+            if isinstance(said, Quiet) or (self._call is None and not self._standing):
+                return said
+            fields = _fields(said)
+            hold = fields.get("hold")
+            if isinstance(hold, int) and hold in self._standing:
+                standing = self._standing[hold]
+                standing.told = standing.call == self._call
+                if standing.told:
+                    return said
+                # It came to its step behind the answer to its call.
+                self._let_go(hold)
+                continue
+            if any(one.told and one.says(fields) for one in self._standing.values()):
+                # A JVM that ends lets all threads go, and nobody did; its end is heard next.
+                continue
+            if fields.get("m") == "answer" and fields.get("n") == self._call:
+                self._ended()
+            return said
+
+    def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
+        """See `Peer.failed`."""
+        return self._child.failed(kind, why)
+
+    def silent(self, seconds: float, why: str = "") -> SubjectFailed:
+        """See `Peer.silent`."""
+        return self._child.silent(seconds, why)
+
+    def check_exit(self, why: str = "") -> None:
+        """See `Peer.check_exit`."""
+        self._child.check_exit(why)
+
+    def end_input(self) -> None:
+        """See `Peer.end_input`."""
+        self._child.end_input()
+
+    # What a child hears besides.
+
+    def fileno(self) -> int:
+        """See `Aside.fileno`."""
+        assert self._jvm is not None, "it is heard once it is known"
+        return self._jvm.fileno()
+
+    def read_lines(self) -> list[bytes] | None:
+        """See `Aside.read_lines`."""
+        assert self._jvm is not None, "it is heard once it is known"
+        happened = self._jvm.read()
+        if happened is None:
+            return None
+        said: list[bytes] = []
+        for one in happened:
+            if one.request == self._armed and self._call is not None:
+                self._armed = None
+                hold, self._holds = self._holds, self._holds + 1
+                name = "" if one.thread in self._lanes.values() else self._names.get(one.thread, "?")[:60]
+                self._standing[hold] = _Standing(self._jvm, one.thread, self._call, name)
+                said.append(self._held(self._jvm, hold, name, one.at))
+                continue
+            if one.request in self._watching and len(self._seen) < _LINES_MOST:
+                self._seen.append((one.thread, one.at))
+            with suppress(JvmGone):
+                self._jvm.go_on(one.thread)
+        return said
+
+    def _held(self, jvm: Jvm, hold: int, name: str, at: Location) -> bytes:
+        who = {"th": name} if name else {"during": self._call}
+        fields: dict[str, object] = {"m": "held", "hold": hold, "f": STEP, **who}
+        with suppress(JvmGone):
+            fields["at"] = str(jvm.line(at))[:200]
+        return orjson.dumps(fields)
+
+    # Calls.
+
+    def _started(self, line: bytes) -> bytes:
+        """A run begins: its threads are new, or those from before. It is told of no steps."""
+        for hold in list(self._standing):
+            self._let_go(hold)
+        self._before = frozenset(self._names)
+        self._lanes = {}
+        fields = orjson.loads(line)
+        gates = [place for place in fields.pop("gates", ()) if place != STEP]
+        return orjson.dumps(fields | ({"gates": gates} if gates else {}))
+
+    def _begun(self, line: bytes) -> bytes:
+        """A call that is watched, or stops."""
+        fields = orjson.loads(line)
+        step, workers = fields.pop("step", None), self._watch
+        self._watch = None
+        try:
+            lane = self._thread_of(fields.get("lane", 0))
+            if lane is not None and self._jvm is not None:
+                self._call = fields["n"]
+                if workers is not None:
+                    self._begin_to_watch(self._jvm, [lane] if not workers else self._workers())
+                elif step is not None:
+                    self._arm(self._jvm, lane, step)
+        except JvmGone:
+            self.unknown = "its JVM hung up"
+        return orjson.dumps(fields) if workers or self._of_worker(step) else _unsettled(fields)
+
+    def _of_worker(self, step: int | None) -> bool:
+        return step is not None and bool(self.points[step].thread)
+
+    def _begin_to_watch(self, jvm: Jvm, threads: Sequence[int]) -> None:
+        self._seen.clear()
+        requests = {thread: jvm.watch(thread, LEFT_OUT, self._within) for thread in threads}
+        self._watching = {request: thread for thread, request in requests.items() if request is not None}
+
+    def _arm(self, jvm: Jvm, lane: int, step: int) -> None:
+        point = self.points[step]
+        thread = lane
+        if point.thread:
+            thread = max(number for number, name in self._names.items() if name == point.thread)
+        self._armed = jvm.stop_at(thread, self._at[step], point.nth)
+
+    def _ended(self) -> None:
+        """The call that was watched, or was to stop, is over."""
+        self._call = None
+        jvm = self._jvm
+        if jvm is None:
+            return
+        with suppress(JvmGone):
+            if self._armed is not None:
+                jvm.forget(self._armed)
+            if self._watching:
+                for request in self._watching:
+                    jvm.forget(request)
+                self._note_points(jvm)
+        self._armed = None
+        self._watching = {}
+
+    def _note_points(self, jvm: Jvm) -> None:
+        points: list[Point] = []
+        places: list[Location] = []
+        times: dict[tuple[int, Location], int] = {}
+        for thread, at in self._seen:
+            times[thread, at] = nth = times.get((thread, at), 0) + 1
+            name = "" if thread in self._lanes.values() else self._names.get(thread, "?")
+            points.append(Point(name, jvm.line(at), nth))
+            places.append(at)
+        self.points, self._at = points, places
+
+    def _gone_on(self, line: bytes) -> bytes | None:
+        """What of a `go` is the subject's; None where it is none of his."""
+        fields = orjson.loads(line)
+        holds = [hold for hold in fields["holds"] if hold < _OWN_HOLDS]
+        if holds != fields["holds"]:
+            if not holds:
+                # Before it goes on, or what it says then would be heard before it was let go.
+                self._child.put(orjson.dumps({"m": "answer", "n": fields["n"]}))
+            for hold in fields["holds"]:
+                if hold >= _OWN_HOLDS:
+                    self._let_go(hold)
+        return orjson.dumps(fields | {"holds": holds}) if holds else None
+
+    def _let_go(self, hold: int) -> None:
+        standing = self._standing.pop(hold, None)
+        if standing is not None:
+            with suppress(JvmGone):
+                standing.jvm.go_on(standing.thread)
+
+    # Threads.
+
+    def _thread_of(self, lane: int) -> int | None:
+        """The thread that makes the calls of a lane: the one of its name, the newest if there are several."""
+        name = f"lane-{lane}"
+        if name not in self._lanes:
+            self._find_threads()
+        if name not in self._lanes:
+            self.unknown = f"no thread of a JVM is called {name}"
+        return self._lanes.get(name)
+
+    def _find_threads(self) -> None:
+        for jvm in self._jvms if self._jvm is None else [self._jvm]:
+            with suppress(JvmGone):
+                names = jvm.threads()
+                lanes = [thread for thread, name in names.items() if name.startswith("lane-")]
+                if lanes:
+                    if self._jvm is None:
+                        self._jvm = jvm
+                        self._child.hear_also(self)
+                    self._names = names
+                    # Those of a run that was left may not have ended yet.
+                    lanes.sort(key=lambda thread: (thread not in self._before, thread))
+                    self._lanes = {names[thread]: thread for thread in lanes}
+
+    def _workers(self) -> list[int]:
+        """The subject's own threads."""
+        self._find_threads()
+        return [
+            thread
+            for thread, name in self._names.items()
+            if name not in _OF_THE_JVM and not name.startswith("lane-")
+        ]
+
+
+def _fields(line: bytes) -> Mapping[str, object]:
+    """Of what may be a message; whatever it is, others judge it."""
+    with suppress(orjson.JSONDecodeError):
+        fields: object = orjson.loads(line)
+        if isinstance(fields, dict):
+            return fields
+    return {}
+
+
+def _unsettled(fields: dict[str, object]) -> bytes:
+    """A call that is answered without waiting for the subject's own threads: one that stands, or is to stop, may be
+    what they wait for."""
+    return orjson.dumps(fields | {"settle": 0})

@@ -1,0 +1,120 @@
+import java.util.ArrayList;
+import java.util.List;
+import purgatorio.kit.Factory;
+import purgatorio.kit.Kit;
+import purgatorio.kit.Promises;
+import purgatorio.kit.PurgatoryUnderTest;
+import purgatorio.kit.TimerUnderTest;
+
+/** A timer that knows nothing of steps: {@code -Dcase=} clean, lost (an add beside another), dies. */
+public final class LineCases implements Factory {
+  private static final String CASE = System.getProperty("case", "clean");
+
+  private static final class Task {
+    final Runnable action;
+    final long deadlineNs;
+
+    Task(Runnable action, long deadlineNs) {
+      this.action = action;
+      this.deadlineNs = deadlineNs;
+    }
+  }
+
+  /** The tasks are a list that is replaced by another; only in the case clean under a lock. */
+  private static final class Tasks implements TimerUnderTest.Driven<Task> {
+    private volatile List<Task> tasks = new ArrayList<>();
+    private volatile boolean adding;
+    private volatile long nowNs;
+
+    Tasks(long nowNs) {
+      this.nowNs = nowNs;
+    }
+
+    @Override
+    public Task add(Runnable action, long delayNs) {
+      Task task = new Task(action, nowNs + delayNs);
+      if (CASE.equals("lost")) {
+        put(task);
+        return task;
+      }
+      if (CASE.equals("dies") && adding) {
+        Runtime.getRuntime().halt(7);
+      }
+      synchronized (this) {
+        adding = true;
+        put(task);
+        adding = false;
+      }
+      return task;
+    }
+
+    private void put(Task task) {
+      List<Task> more = new ArrayList<>(tasks);
+      more.add(task);
+      tasks = more;
+    }
+
+    @Override
+    public Task addAgain(Task task, long delayNs) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public synchronized Boolean cancel(Task task) {
+      List<Task> fewer = new ArrayList<>(tasks);
+      boolean there = fewer.remove(task);
+      tasks = fewer;
+      return there;
+    }
+
+    @Override
+    public Long size() {
+      return (long) tasks.size();
+    }
+
+    @Override
+    public void advanceTo(long now) {
+      nowNs = now;
+      for (Task task : due()) {
+        task.action.run();
+      }
+    }
+
+    private synchronized List<Task> due() {
+      List<Task> due = new ArrayList<>();
+      List<Task> later = new ArrayList<>();
+      for (Task task : tasks) {
+        (task.deadlineNs <= nowNs ? due : later).add(task);
+      }
+      tasks = later;
+      return due;
+    }
+
+    @Override
+    public void settle() {}
+
+    @Override
+    public void close() {}
+  }
+
+  @Override
+  public TimerUnderTest<?> timer(boolean virtual, long nowNs) {
+    return new Tasks(nowNs);
+  }
+
+  @Override
+  public PurgatoryUnderTest<?> purgatory(boolean virtual, long nowNs) {
+    throw new UnsupportedOperationException();
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Promises promises =
+        new Promises("lines-" + CASE, "timer-cancel-barrier")
+            .tickNs(1_000_000)
+            .earlyNs(0)
+            .lateNs(0)
+            .lanes(2)
+            .can("timer", "virtual-time", "cancel", "cancel-barrier", "gauge");
+    Kit.run(promises, new LineCases(), arguments);
+  }
+}

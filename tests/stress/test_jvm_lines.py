@@ -1,0 +1,129 @@
+"""Steps at the lines of a JVM's code that knows nothing of them, and every way in which they cannot be had."""
+
+import json
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from purgatorio_spec.check import check_files
+from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, not_looked_for
+from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Listening
+from purgatorio_stress.protocol.shortest import order_of_run
+from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subjects import record_runs
+from stress.kit_classes import QUICK, kit_classes
+
+_FAILS_WITH_THE_AGENT = """#!/bin/sh
+case "$JAVA_TOOL_OPTIONS" in *jdwp*) echo "Could not find agent library jdwp on the library path" >&2; exit 1;; esac
+exec {java} "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """`java`, and the classes of the kit and the cases."""
+    return kit_classes(tmp_path_factory)
+
+
+def subject(
+    built: tuple[Path, Path], case: str, java: Path | None = None, lines: str | None = "*"
+) -> CommandSubject:
+    """A case, to be driven with gates."""
+    own, classes = built
+    command = [str(java or own), *QUICK, f"-Dcase={case}", "-cp", str(classes), "LineCases"]
+    return next(one for one in command_subjects(command, lines=lines) if one.mode == "virtual-gates")
+
+
+def found(one: CommandSubject, folder: Path) -> tuple[set[str], Path]:
+    """The clauses that a run breaks, and its trace."""
+    (record,) = record_runs([one], folder, suffix=".jsonl")
+    assert record.failure is None, record.failure
+    assert record.path is not None
+    (run,) = check_files([record.path]).runs
+    return {name for name, clause in run.clauses.items() if clause.violations}, record.path
+
+
+def test_a_race_between_two_lines_is_found_and_its_line_is_named(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """An add that is lost beside another: no callback is near, and the code has no mark."""
+    lost = subject(built, "lost")
+    broken, trace = found(lost, tmp_path)
+    assert "T3" in broken
+    talk = order_of_run(lost, trace, "T3", tmp_path / "again.jsonl")
+    held = [json.loads(line[2:]) for line in talk if line.startswith('< {"m":"held"')]
+    assert [one["f"] for one in held] == ["step"]
+    assert "(LineCases.java:" in held[0]["at"]
+    assert held[0]["at"].startswith("LineCases$Tasks."), "the line that it stands before"
+
+
+def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A thread that stands with the monitor blocks the other, which is told from one that runs."""
+    clean = subject(built, "clean")
+    broken, _ = found(clean, tmp_path)
+    assert not broken
+    assert not not_looked_for([clean])
+    assert not clean.account.left_out
+    places = [play.stop.point for play in clean.account.plays if play.stop is not None and play.stop.point]
+    assert {"LineCases$Tasks.add", "LineCases$Tasks.put"} <= {place.line.method for place in places}
+
+
+def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """The same race, not looked for: nobody is stopped, or only in classes that have no part in it."""
+    for lines in (None, "org.acme.*"):
+        without = subject(built, "lost", lines=lines)
+        assert found(without, tmp_path / str(lines))[0] == set()
+        assert [play.stop.point for play in without.account.plays if play.stop and play.stop.point] == []
+
+
+def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """It does not start with the agent, and is started again."""
+    java = tmp_path / "java"
+    java.write_text(_FAILS_WITH_THE_AGENT.format(java=built[0]))
+    java.chmod(0o755)
+    bare = subject(built, "lost", java)
+    assert bare.lines is None
+    assert found(bare, tmp_path)[0] == set()
+    (line,) = [one for one in not_looked_for([bare]) if "between two lines" in one]
+    assert "Could not find agent library" in line
+
+
+def test_a_jvm_that_dies_while_a_thread_stands(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """What was recorded until then is kept, and nobody waits for it."""
+    dies = subject(built, "dies")
+    with pytest.raises(SubjectFailed) as caught:
+        dies.run(dies.shape.make(1, 1, 1, dies.tick_ns), tmp_path / "run.jsonl", lambda *_: None)
+    assert (caught.value.kind, "exit status 7" in caught.value.why) == ("died", True), caught.value.why
+    assert "JAVA_TOOL_OPTIONS" not in caught.value.why
+    assert caught.value.trace is not None
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1", b"JDWP-Handshake", b"JDWP-Handshake\xff\xff\xff\xff" * 9]
+)
+def test_who_calls_and_is_no_jvm_is_let_be(said: bytes) -> None:
+    """He hangs up, speaks otherwise, or says nothing of what was asked: there is no JVM, and no wait."""
+    with closing(Listening()) as listening:
+        option = listening.environ()["JAVA_TOOL_OPTIONS"].rpartition(":")[2]
+        with socket.create_connection(("127.0.0.1", int(option))) as caller:
+            caller.sendall(said)
+            caller.shutdown(socket.SHUT_WR)
+            caller.settimeout(5)
+            assert caller.recv(14) == b"JDWP-Handshake"
+            assert listening.jvms() == []
+
+
+def test_a_reply_is_never_waited_for_longer_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JVM that is stopped as a whole, say."""
+    monkeypatch.setattr("purgatorio_stress.protocol.jdwp._ANSWER_S", 0.05)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"JDWP-Handshake")
+        with pytest.raises(JvmGone):
+            Jvm(ours)
