@@ -76,7 +76,11 @@ public final class LineCases implements Factory {
     public void advanceTo(long now) {
       nowNs = now;
       for (Task task : due()) {
-        task.action.run();
+        try {
+          task.action.run();
+        } catch (RuntimeException itsOwn) {
+          // The next one is not to suffer for it.
+        }
       }
     }
 
