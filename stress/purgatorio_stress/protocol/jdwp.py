@@ -20,8 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["AGENT", "Jvm", "JvmGone", "Line", "Listening", "Location", "Stopped"]
-
 AGENT: Final = "-agentlib:jdwp"
 """The JVM's option for the other end."""
 

@@ -20,8 +20,6 @@ from purgatorio_stress.protocol.message import STEP
 from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-__all__ = ["ANY_CLASS", "LEFT_OUT", "Lines", "Point"]
-
 LEFT_OUT: Final = (
     "java.*",
     "javax.*",
