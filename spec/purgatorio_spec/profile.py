@@ -38,122 +38,60 @@ class Profile:
     """Its size counts a task that was cancelled while it was moved until its bucket is flushed (T5)."""
 
 
-PROFILES: Final[dict[str, Profile]] = {
-    profile.name: profile
-    for profile in (
-        Profile(
-            "locked",
-            _OPERATION | {"O6"} | _TIMER | _PURGATORY,
+_PROFILES: Final = (
+    Profile("locked", _OPERATION | {"O6"} | _TIMER | _PURGATORY,
             "Kafka 4.1 and later: the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
-            claimed_on_return=True,
-            counts_raced=True,
-        ),
-        Profile(
-            "pending-flag",
-            _OPERATION | _TIMER | _PURGATORY,
-            "Kafka 1.1 to 2.6: try_lock and the flag try_complete_pending (KAFKA-6653)",
-            counts_raced=True,
-        ),
-        Profile(
-            "wire-waits",
-            frozenset({"O1", "O4", "O5", "T1", "T2"}),
-            "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)",
-        ),
-        Profile(
-            "netty-hashed-wheel",
-            _TIMER,
+            claimed_on_return=True, counts_raced=True),
+    Profile("pending-flag", _OPERATION | _TIMER | _PURGATORY,
+            "Kafka 1.1 to 2.6: try_lock and the flag try_complete_pending (KAFKA-6653)", counts_raced=True),
+    Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
+            "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)"),
+    Profile("netty-hashed-wheel", _TIMER,
             "io.netty.util.HashedWheelTimer: never early; a cancel() that returned true is a barrier",
-            cancel_is_barrier=True,
-            counts_cancelled=True,
-        ),
-        Profile(
-            "asyncio",
-            _TIMER,
-            "asyncio loop.call_later: one thread; a cancelled handle does not run",
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "timer",
-            _TIMER,
-            "any timer that its makers held to nothing else: a cancel that came in time holds",
-        ),
-        Profile(
-            "timer-cancel-barrier",
-            _TIMER,
-            "the same, where a cancel that said that it succeeded holds whatever the time",
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "jdk-scheduled-executor",
-            _TIMER,
+            cancel_is_barrier=True, counts_cancelled=True),
+    Profile("asyncio", _TIMER, "asyncio loop.call_later: one thread; a cancelled handle does not run",
+            cancel_is_barrier=True),
+    Profile("timer", _TIMER, "any timer that its makers held to nothing else: a cancel that came in time holds"),
+    Profile("timer-cancel-barrier", _TIMER,
+            "the same, where a cancel that said that it succeeded holds whatever the time", cancel_is_barrier=True),
+    Profile("jdk-scheduled-executor", _TIMER,
             'java.util.concurrent.ScheduledThreadPoolExecutor: "Delayed tasks execute no sooner than they are enabled, '
             'but without any real-time guarantees"; Future.cancel(): "if this task has not started when cancel is '
-            'called, this task should never run", and it may answer true while the task runs',
-        ),
-        Profile(
-            "java-util-timer",
-            _TIMER,
+            'called, this task should never run", and it may answer true while the task runs'),
+    Profile("java-util-timer", _TIMER,
             'java.util.Timer: a delay in milliseconds by System.currentTimeMillis(); TimerTask.cancel(): "if the task '
             'has been scheduled for one-time execution and has not yet run, [...] it will never run"',
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "vertx-timer",
-            _TIMER,
+            cancel_is_barrier=True),
+    Profile("vertx-timer", _TIMER,
             'io.vertx.core.Vertx.setTimer: "a one-shot timer to fire after delay milliseconds"; cancelTimer: "true if '
-            'the timer was successfully cancelled, or false if the timer does not exist"',
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "jetty-executor-scheduler",
-            _TIMER,
-            "Jetty's ScheduledExecutorScheduler: \"based on JDK's ScheduledThreadPoolExecutor\", so what that promises",
-        ),
-        Profile(
-            "jetty-timer-scheduler",
-            _TIMER,
+            'the timer was successfully cancelled, or false if the timer does not exist"', cancel_is_barrier=True),
+    Profile("jetty-executor-scheduler", _TIMER,
+            "Jetty's ScheduledExecutorScheduler: "
+            "\"based on JDK's ScheduledThreadPoolExecutor\", so what that promises"),
+    Profile("jetty-timer-scheduler", _TIMER,
             'Jetty\'s TimerScheduler: "a scheduler based on the JVM Timer class", so what that promises',
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "caffeine-expiry",
-            _TIMER,
+            cancel_is_barrier=True),
+    Profile("caffeine-expiry", _TIMER,
             'Caffeine.expireAfter: "each entry should be automatically removed from the cache once a duration has '
             'elapsed", when maintenance comes to it; an entry that was invalidated does not expire',
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "python-sched",
-            _TIMER,
+            cancel_is_barrier=True),
+    Profile("python-sched", _TIMER,
             "Python's sched: "
             '"schedule an event for delay more time units"; cancel: "remove the event from the queue"; '
-            "ValueError if it is not there",
-            cancel_is_barrier=True,
-        ),
-        Profile(
-            "threading-timer",
-            _TIMER,
+            "ValueError if it is not there", cancel_is_barrier=True),
+    Profile("threading-timer", _TIMER,
             'Python\'s threading.Timer: "an action that should be run only after a certain amount of time has passed"; '
-            'cancel "will only work if the timer is still in its waiting stage", and does not say whether it did',
-        ),
-        Profile(
-            "timewheel",
-            frozenset({"T1", "T2", "T3"}),
-            "PyPI's TimeWheel: no documentation of its times, no cancel and no count",
-        ),
-        Profile(
-            "bazaar-timer-wheel",
-            _TIMER,
+            'cancel "will only work if the timer is still in its waiting stage", and does not say whether it did'),
+    Profile("timewheel", frozenset({"T1", "T2", "T3"}),
+            "PyPI's TimeWheel: no documentation of its times, no cancel and no count"),
+    Profile("bazaar-timer-wheel", _TIMER,
             "PyPI's bazaar-contrib-timer-wheel: \"Expiry is rounded up to the provider's scheduling resolution\"; one "
-            'thread; cancel "a pending timer"',
-        ),
-        Profile(
-            "npm-timer-wheel",
-            _TIMER,
+            'thread; cancel "a pending timer"'),
+    Profile("npm-timer-wheel", _TIMER,
             "npm's timer-wheel: "
             '"schedule items to be expired after a certain delay and then control when to advance"; '
-            '"a minimum delay of 1000 ms"; an item that was removed is not returned',
-            cancel_is_barrier=True,
-        ),
-    )
-}
+            '"a minimum delay of 1000 ms"; an item that was removed is not returned', cancel_is_barrier=True),
+)  # fmt: skip
+
+PROFILES: Final[dict[str, Profile]] = {profile.name: profile for profile in _PROFILES}
+"""By name."""

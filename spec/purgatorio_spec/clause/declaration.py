@@ -108,17 +108,13 @@ class Clause:
     def judge(self, run: Run, part: Part) -> Judgement | None:
         """What it says of a part of a history of that run; None if it does not judge such parts."""
         if isinstance(part, OperationHistory):
-            if self._operation is None:
-                return None
-            return self._judgement(run, self._operation(run, part), part.id)
-        if isinstance(part, CheckCall):
-            if self._check is None:
-                return None
+            finding, subject = self._operation and self._operation(run, part), part.id
+        elif isinstance(part, CheckCall):
+            finding = self._check and self._check(run, part)
             subject = f"check_and_complete({part.key})@{part.call_i}"
-            return self._judgement(run, self._check(run, part), subject)
-        if self._reading is None:
-            return None
-        return self._judgement(run, self._reading(run, part), f"reading@{part.call_i}")
+        else:
+            finding, subject = self._reading and self._reading(run, part), f"reading@{part.call_i}"
+        return None if finding is None else self._judgement(run, finding, subject)
 
     def _judgement(self, run: Run, finding: Finding, subject: str) -> Judgement:
         if isinstance(finding, Judgement):

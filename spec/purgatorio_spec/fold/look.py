@@ -20,13 +20,12 @@ from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.fold.operations import Operations
 from purgatorio_spec.fold.readings import Truths
-from purgatorio_spec.history.operation import NEVER
+from purgatorio_spec.history.operation import NEVER, ContextRow
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
 from purgatorio_spec.judge.context import (
     FOLLOWED,
     ROW_FIELDS,
-    ContextRow,
     Threads,
     histories,
     thread_rows,

@@ -15,8 +15,8 @@ from purgatorio_spec.trace.record import FUNCTIONS, MAX_INT, OF_AN_OPERATION
 NEVER: Final = MAX_INT
 """Stands for the `i` or `t` of what has not happened: no real one is above it."""
 
-CONTEXT: Final = "context"
-"""The `ph` of a row that is no event: context that an engine joined. `f` says which, see `_add_context`."""
+ContextRow = tuple[str, int, str, int | None, "tuple[str, ...] | None"]
+"""id, i, f, c, keys of what is no event of the operation, but known of it from outside; see `_add_context`."""
 
 Row = tuple[
     int,
@@ -186,8 +186,10 @@ class OperationHistory:
 _OF_NO_OPERATION: Final = frozenset(FUNCTIONS) - OF_AN_OPERATION
 
 
-def operation_history(operation: str, rows: Iterable[Row]) -> OperationHistory:
-    """The history of the rows of one id, given in the order of `i`."""
+def operation_history(
+    operation: str, rows: Iterable[Row], context: Iterable[ContextRow] = ()
+) -> OperationHistory:
+    """The history of the rows of one id, given in the order of `i`, and of its context."""
     history = OperationHistory(operation)
     by_function = history._by_function()
     open_calls: dict[int, Call] = {}
@@ -206,14 +208,14 @@ def operation_history(operation: str, rows: Iterable[Row]) -> OperationHistory:
             started.ret_i, started.ret_t, started.out, started.err = i, t, out, err
             if deadline_t is not None:
                 started.deadline_t = deadline_t
-        elif ph == CONTEXT:
-            _add_context(history, i, f, c, keys)
         elif f == "ready":
             history.ready = history.ready or Point(i, th, t, t_call, ())
         elif f == "cancelled":
             history.cancelled.append(Point(i, th, t, t_call, keys or ()))
         elif f in by_function:
             by_function[f].append(Call(f, th, i, t, keys or (), delay_ns, deadline_t, i, t, out, err))
+    for _, i, f, c, keys in context:
+        _add_context(history, i, f, c, keys)
     return history
 
 

@@ -17,12 +17,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.operation import CONTEXT, NEVER, Check, OperationHistory, Row, operation_history
+from purgatorio_spec.history.operation import (
+    NEVER,
+    Check,
+    ContextRow,
+    OperationHistory,
+    Row,
+    operation_history,
+)
 from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
@@ -35,9 +41,6 @@ _UNCOUNTED: Final = (*_READINGS, "advance_clock")
 
 SLICE_ROWS: Final = 50_000
 
-ContextRow = tuple[str, int, str, int | None, tuple[str, ...] | None]
-"""id, i, f, c, keys of a context row (`ph` is CONTEXT)."""
-
 
 def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
     """A number for each different text, by row."""
@@ -47,6 +50,11 @@ def codes(column: pa.ChunkedArray[pa.StringScalar]) -> Ints:
 def select(table: pa.Table, *functions: str) -> pa.Table:
     """The rows of some functions, in order."""
     return table.filter(pc.is_in(table.column("f"), value_set=pa.array(functions)))
+
+
+def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns, row by row."""
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
 @dataclass(slots=True)
@@ -79,11 +87,11 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
     """All `check_and_complete` calls that ended without an exception. One with several keys counts for each."""
     calls = select(table, "check_and_complete")
     returned: dict[int, int | None] = {}
-    for ph, i, c, err in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "c", "err")), strict=True):
+    for ph, i, c, err in _values(calls, "ph", "i", "c", "err"):
         if ph == "ret":
             returned.setdefault(c, i if err is None else None)
     by_key: dict[str, KeyChecks] = {}
-    for ph, i, keys in zip(*(calls.column(n).to_pylist() for n in ("ph", "i", "keys")), strict=True):
+    for ph, i, keys in _values(calls, "ph", "i", "keys"):
         ret_i = returned.get(i) if ph == "call" else None
         if ret_i is not None:
             for key in keys:
@@ -99,15 +107,10 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
     """O4: for each operation and key the check that matters, as context rows."""
     by_key = checks_by_key(table)
     ready: dict[str, int] = {}
-    for operation, i in zip(
-        *(select(table, "ready").column(n).to_pylist() for n in ("id", "i")), strict=True
-    ):
+    for operation, i in _values(select(table, "ready"), "id", "i"):
         ready.setdefault(operation, i)
-    registered = select(table, "try_complete_else_watch")
     done: set[str] = set()
-    for operation, ph, keys in zip(
-        *(registered.column(n).to_pylist() for n in ("id", "ph", "keys")), strict=True
-    ):
+    for operation, ph, keys in _values(select(table, "try_complete_else_watch"), "id", "ph", "keys"):
         if ph != "call" or operation in done or operation not in ready:
             continue
         done.add(operation)
@@ -181,8 +184,7 @@ class Threads:
 
 def thread_rows(table: pa.Table) -> Iterator[ThreadRow]:
     """The rows of a table for `Threads`."""
-    columns = (table.column(name).to_pylist() for name in ("th", "ph", "f", "i", "c", "id", "keys", "out"))
-    return zip(*columns, strict=True)
+    yield from _values(table, "th", "ph", "f", "i", "c", "id", "keys", "out")
 
 
 def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
@@ -197,18 +199,16 @@ def _made_by_a_check(stack: list[_Frame], operation: str) -> bool:
 
 def thread_context(table: pa.Table) -> Threads:
     """O7 and the guards of O2, O4 and T4: what following the threads of a run's events tells."""
-    wanted = np.asarray(pc.is_in(table.column("f"), value_set=pa.array(FOLLOWED)))
     threads = Threads()
-    threads.follow(thread_rows(table.filter(pa.array(wanted))))
+    threads.follow(thread_rows(select(table, *FOLLOWED)))
     tries = np.asarray(pc.equal(table.column("f"), pa.scalar("try_complete")))
-    columns = (table.filter(pa.array(tries)).column(name).to_pylist() for name in ("ph", "id", "i"))
     neighbours = (column[tries].tolist() for column in _neighbours(table))
-    rows = threads.rows
-    for ph, operation, i, before, after in zip(*columns, *neighbours, strict=True):
+    rows = _values(table.filter(pa.array(tries)), "ph", "id", "i")
+    for (ph, operation, i), before, after in zip(rows, *neighbours, strict=True):
         if ph == "call":
-            rows.append((operation, i, "previous", before, None))
+            threads.rows.append((operation, i, "previous", before, None))
         elif ph == "ret":
-            rows.append((operation, i, "next", after, None))
+            threads.rows.append((operation, i, "next", after, None))
     return threads
 
 
@@ -311,7 +311,7 @@ def _times_that_go_back(table: pa.Table) -> list[int]:
     """`i` of the events whose time is before that of the event before them on their thread."""
     last_t: dict[str, int] = {}
     back: list[int] = []
-    for i, th, t in zip(*(table.column(name).to_pylist() for name in ("i", "th", "t")), strict=True):
+    for i, th, t in _values(table, "i", "th", "t"):
         if t < last_t.get(th, t):
             back.append(i)
         last_t[th] = t
@@ -338,29 +338,21 @@ ROW_FIELDS: Final[tuple[str, ...]] = (
 )  # fmt: skip
 """The columns of which histories are made, in order."""
 
-_ROW_SCHEMA: Final[pa.Schema] = pa.schema([EVENT_SCHEMA.field(name) for name in ROW_FIELDS])
 
-
-def histories(table: pa.Table, context: list[ContextRow]) -> Iterator[OperationHistory]:
+def histories(table: pa.Table, context: Iterable[ContextRow]) -> Iterator[OperationHistory]:
     """The history of each operation and task of these events, with its context. One history and one slice of the rows
     are held as Python objects."""
-    for operation, rows in groupby(_sorted_rows(table, context), key=itemgetter(0)):
-        yield operation_history(operation, (row[1:] for row in rows))
+    known: dict[str, list[ContextRow]] = {}
+    for row in context:
+        known.setdefault(row[0], []).append(row)
+    for operation, rows in groupby(_sorted_rows(table), key=itemgetter(0)):
+        yield operation_history(operation, (row[1:] for row in rows), known.get(operation, ()))
 
 
-def _sorted_rows(table: pa.Table, context: list[ContextRow]) -> Iterator[tuple[str, *Row]]:
-    """By id and `i`; context rows last."""
-    of_operations = table.filter(pc.is_valid(table.column("id")))
-    added = [
-        {"id": operation, "i": i, "th": "", "t": 0, "ph": CONTEXT, "f": f, "c": c, "keys": keys}
-        for operation, i, f, c, keys in context
-    ]
-    parts = pa.table([of_operations.column(name) for name in ROW_FIELDS], schema=_ROW_SCHEMA)
-    rows = pa.concat_tables([parts, pa.Table.from_pylist(added, schema=_ROW_SCHEMA)])
-    # Which operation comes first does not matter, so its number will do.
-    operations = codes(rows.column("id"))
-    is_context = np.arange(rows.num_rows) >= of_operations.num_rows
-    order = np.lexsort((rows.column("i").to_numpy(), is_context, operations))
+def _sorted_rows(table: pa.Table) -> Iterator[tuple[str, *Row]]:
+    """By id, in any order, and `i`."""
+    rows = table.filter(pc.is_valid(table.column("id"))).select(list(ROW_FIELDS))
+    order = np.lexsort((rows.column("i").to_numpy(), codes(rows.column("id"))))
     for start in range(0, len(order), SLICE_ROWS):
         part = rows.take(order[start : start + SLICE_ROWS])
-        yield from zip(*(part.column(name).to_pylist() for name in ROW_FIELDS), strict=True)
+        yield from _values(part, *ROW_FIELDS)

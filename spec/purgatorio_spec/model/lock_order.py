@@ -25,80 +25,57 @@ class LockStory:
     not_reentrant: frozenset[str] = frozenset()
 
 
+def _scripts(**texts: str) -> dict[str, Script]:
+    """Threads by name (a `_` stands for a hyphen), their steps divided by commas."""
+    return {name.replace("_", "-"): tuple(text.split(", ")) for name, text in texts.items()}
+
+
+_ROLLS = {"roll_1": "W part-1, - part-1", "roll_2": "W part-2, - part-2"}
+
 STORIES = (
     LockStory(
         6,
-        {
-            "check": ("W list", "W shard", "- shard", "- list"),
-            "register": ("W shard", "W list", "- list", "- shard"),
-        },
-        {
-            "check": ("W list", "- list", "W shard", "W list", "- list", "- shard"),
-            "register": ("W shard", "W list", "- list", "- shard"),
-        },
+        _scripts(check="W list, W shard, - shard, - list", register="W shard, W list, - list, - shard"),
+        _scripts(check="W list, - list, W shard, W list, - list, - shard",
+                 register="W shard, W list, - list, - shard"),
     ),
     LockStory(
         7,
-        {
-            "check": ("W list", "W group", "- group", "- list"),
-            "request": ("W group", "W list", "- list", "- group"),
-        },
-        {
-            "check": ("W list", "- list", "W group", "- group"),
-            "request": ("W group", "W list", "- list", "- group"),
-        },
+        _scripts(check="W list, W group, - group, - list", request="W group, W list, - list, - group"),
+        _scripts(check="W list, - list, W group, - group", request="W group, W list, - list, - group"),
     ),
     LockStory(
         9,
-        {
-            "group-1": ("W group-1", "W group-2", "- group-2", "- group-1"),
-            "group-2": ("W group-2", "W group-1", "- group-1", "- group-2"),
-        },
-        {
-            "group-1": ("W group-1", "- group-1", "W group-2", "- group-2"),
-            "group-2": ("W group-2", "- group-2", "W group-1", "- group-1"),
-        },
+        _scripts(group_1="W group-1, W group-2, - group-2, - group-1",
+                 group_2="W group-2, W group-1, - group-1, - group-2"),
+        _scripts(group_1="W group-1, - group-1, W group-2, - group-2",
+                 group_2="W group-2, - group-2, W group-1, - group-1"),
     ),
     LockStory(
         10,
-        {"check": ("W op", "W group", "- group", "- op"), "request": ("W group", "W op", "- op", "- group")},
-        {
-            "check": ("W group", "W group", "- group", "- group"),
-            "request": ("W group", "W group", "- group", "- group"),
-        },
+        _scripts(check="W op, W group, - group, - op", request="W group, W op, - op, - group"),
+        _scripts(check="W group, W group, - group, - group", request="W group, W group, - group, - group"),
     ),
     LockStory(
         17,
-        {"event": ("W state", "W op", "- op", "- state"), "check": ("W op", "W state", "- state", "- op")},
-        {"event": ("W state", "- state", "W op", "- op"), "check": ("W op", "W state", "- state", "- op")},
+        _scripts(event="W state, W op, - op, - state", check="W op, W state, - state, - op"),
+        _scripts(event="W state, - state, W op, - op", check="W op, W state, - state, - op"),
     ),
     LockStory(
         18,
-        {
-            "fetch-1": ("R part-1", "R part-2", "- part-2", "- part-1"),
-            "fetch-2": ("R part-2", "R part-1", "- part-1", "- part-2"),
-            "roll-1": ("W part-1", "- part-1"),
-            "roll-2": ("W part-2", "- part-2"),
-        },
-        {
-            "fetch-1": ("R part-1", "- part-1", "R part-2", "- part-2"),
-            "fetch-2": ("R part-2", "- part-2", "R part-1", "- part-1"),
-            "roll-1": ("W part-1", "- part-1"),
-            "roll-2": ("W part-2", "- part-2"),
-        },
+        _scripts(fetch_1="R part-1, R part-2, - part-2, - part-1",
+                 fetch_2="R part-2, R part-1, - part-1, - part-2", **_ROLLS),
+        _scripts(fetch_1="R part-1, - part-1, R part-2, - part-2",
+                 fetch_2="R part-2, - part-2, R part-1, - part-1", **_ROLLS),
     ),
     LockStory(
         57,
-        {"drain": ("W bucket", "W bucket", "- bucket", "- bucket"), "add": ("W bucket", "- bucket")},
-        {"drain": ("W monitor", "W monitor", "- monitor", "- monitor"), "add": ("W monitor", "- monitor")},
+        _scripts(drain="W bucket, W bucket, - bucket, - bucket", add="W bucket, - bucket"),
+        _scripts(drain="W monitor, W monitor, - monitor, - monitor", add="W monitor, - monitor"),
         frozenset({"bucket"}),
     ),
-    LockStory(
-        94,
-        {"reaper": ("W op", "J reaper", "- op")},
-        {"reaper": ("W op", "- op"), "owner": ("J reaper",)},
-    ),
-)
+    LockStory(94, _scripts(reaper="W op, J reaper, - op"), _scripts(reaper="W op, - op", owner="J reaper")),
+)  # fmt: skip
 
 
 def lock_model(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> Model[LockState]:

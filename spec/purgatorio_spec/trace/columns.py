@@ -10,12 +10,13 @@ producer's `x_...` fields are JSON text, since Arrow has no open objects.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Final, TypeAlias
 
 import orjson
 import pyarrow as pa
 
-from purgatorio_spec.trace.record import End, Event, Header, State
+from purgatorio_spec.trace.record import FORMAT, End, Event, Header
 
 Column: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 Fields: TypeAlias = "list[pa.Field[pa.DataType]]"
@@ -80,9 +81,9 @@ def row_of(record: Header | Event | End) -> Row:
     """The row of `TRACE_SCHEMA` that holds a record; absent columns are null."""
     if isinstance(record, Event):
         return {"kind": "event", **event_row(record)}
-    row = _header_fields(record) if isinstance(record, Header) else _end_fields(record)
+    row = _other_fields(record)
     if isinstance(record, Header):
-        row["params"] = orjson.dumps(dict(record.params)).decode()
+        row["params"] = orjson.dumps(row["params"]).decode()
     return row | {"x": _own_text(record.x)}
 
 
@@ -106,20 +107,18 @@ def event_row(event: Event) -> Row:
         "t_call": event.t_call,
         "out": event.out,
         "err": event.err,
-        "state": None if event.state is None else _state_fields(event.state),
+        "state": None
+        if event.state is None
+        else {"watched": event.state.watched, "delayed": event.state.delayed},
         "x": _own_text(event.x),
     }
-
-
-def _state_fields(state: State) -> Row:
-    return {"watched": state.watched, "delayed": state.delayed}
 
 
 def fields_of(record: Header | Event | End) -> Row:
     """The JSON object of a record: the fields that are present, `kind` first."""
     if isinstance(record, Event):
         return event_fields(event_row(record), record.x)
-    return with_own(_header_fields(record) if isinstance(record, Header) else _end_fields(record), record.x)
+    return with_own(_other_fields(record), record.x)
 
 
 def event_fields(row: Row, x: Mapping[str, object] | None) -> Row:
@@ -140,37 +139,11 @@ def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
     return fields
 
 
-def _end_fields(end: End) -> Row:
-    return {"kind": "end", "events": end.events, "dropped": end.dropped}
-
-
-def _header_fields(record: Header) -> Row:
-    timer = record.timer
-    return _present(
-        {
-            "kind": "header",
-            "format": "purgatorio-trace/1",
-            "run": record.run,
-            "implementation": {
-                "name": record.implementation.name,
-                "version": record.implementation.version,
-                "language": record.implementation.language,
-            },
-            "profile": record.profile,
-            "timer": _present(
-                {
-                    "tick_ns": timer.tick_ns,
-                    "wheel_size": timer.wheel_size,
-                    "early_ns": timer.early_ns,
-                    "late_ns": timer.late_ns,
-                }
-            ),
-            "purge_interval": record.purge_interval,
-            "clock": {"id": record.clock.id, "unit": record.clock.unit},
-            "recorded": list(record.recorded),
-            "params": dict(record.params),
-        }
-    )
+def _other_fields(record: Header | End) -> Row:
+    """Of a record that is no event, without the producer's own."""
+    kind = {"kind": "header", "format": FORMAT} if isinstance(record, Header) else {"kind": "end"}
+    fields = {name: _present(value) if name == "timer" else value for name, value in asdict(record).items()}
+    return _present({**kind, **fields, "x": None})
 
 
 def _present(row: Row) -> Row:

@@ -21,50 +21,43 @@ FORMAT: Final = "purgatorio-trace/1"
 Phase = Literal["call", "ret", "at"]
 PHASES: Final[tuple[Phase, ...]] = ("call", "ret", "at")
 
-FUNCTIONS: Final[tuple[str, ...]] = (
-    "try_complete_else_watch",
-    "check_and_complete",
-    "cancel_for_key",
-    "force_complete",
-    "try_complete",
-    "on_complete",
-    "on_expiration",
-    "timer_add",
-    "timer_cancel",
-    "timer_fire",
-    "advance_clock",
-    "ready",
-    "cancelled",
-    "gauge",
-    "quiesce",
-)
+_CARRY: Final = {
+    "try_complete_else_watch": "id keys",
+    "check_and_complete": "keys",
+    "cancel_for_key": "keys",
+    "force_complete": "id",
+    "try_complete": "id",
+    "on_complete": "id",
+    "on_expiration": "id",
+    "timer_add": "id",
+    "timer_cancel": "id",
+    "timer_fire": "id",
+    "advance_clock": "",
+    "ready": "id point",
+    "cancelled": "id point",
+    "gauge": "state",
+    "quiesce": "state point",
+}
+"""What the events of each function are and carry."""
+
+
+def _that(what: str) -> frozenset[str]:
+    return frozenset(f for f, carried in _CARRY.items() if what in carried.split())
+
+
+FUNCTIONS: Final[tuple[str, ...]] = tuple(_CARRY)
 """Every value of `f`: what a recorder can write."""
 
-OF_AN_OPERATION: Final[frozenset[str]] = frozenset(
-    {
-        "try_complete_else_watch",
-        "force_complete",
-        "try_complete",
-        "on_complete",
-        "on_expiration",
-        "timer_add",
-        "timer_cancel",
-        "timer_fire",
-        "ready",
-        "cancelled",
-    }
-)
+OF_AN_OPERATION: Final = _that("id")
 """The functions whose events carry `id`."""
 
-WITH_KEYS: Final[frozenset[str]] = frozenset(
-    {"try_complete_else_watch", "check_and_complete", "cancel_for_key"}
-)
+WITH_KEYS: Final = _that("keys")
 """The functions whose call must carry `keys`."""
 
-POINTS: Final[frozenset[str]] = frozenset({"ready", "cancelled", "quiesce"})
+POINTS: Final = _that("point")
 """The functions that are points only (`ph` is `at`). `on_expiration` and `gauge` may be points or intervals."""
 
-WITH_STATE: Final[frozenset[str]] = frozenset({"gauge", "quiesce"})
+WITH_STATE: Final = _that("state")
 """The functions that carry `state` (a `gauge` recorded as an interval carries it on its return)."""
 
 MAX_LINE_BYTES: Final = 1 << 20

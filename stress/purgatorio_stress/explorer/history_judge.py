@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from purgatorio_spec.clause.declaration import Part
-from purgatorio_spec.history.operation import CONTEXT, NEVER, Row, operation_history
+from purgatorio_spec.history.operation import NEVER, ContextRow, OperationHistory, Row, operation_history
 from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, bounds, summary_of
-from purgatorio_spec.judge.context import FOLLOWED, ContextRow, RawReading, Threads
+from purgatorio_spec.judge.context import FOLLOWED, RawReading, Threads
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_stress.explorer.history_log import LogRow
@@ -47,8 +47,7 @@ class HistoryJudge:
 
     def _judge(self, rows: tuple[LogRow, ...]) -> tuple[Broken, ...]:
         broken: list[Broken] = []
-        parts, checks = _parts(rows)
-        histories = [operation_history(operation, part) for operation, part in parts.items()]
+        histories, checks = _parts(rows)
         run = replace(self.run, facts=replace(self.run.facts, threads=len({row[0] for row in rows})))
         whole: list[Part] = [*histories, *checks]
         for part in whole:
@@ -74,8 +73,8 @@ class HistoryJudge:
                 broken.append(Broken(violation.clause, violation.subject, said))
 
 
-def _parts(rows: tuple[LogRow, ...]) -> tuple[dict[str, list[Row]], list[CheckCall]]:
-    """The rows of each operation with their context rows behind, and the checks."""
+def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[CheckCall]]:
+    """The history of each operation, and the checks."""
     parts: dict[str, list[Row]] = {}
     threads = Threads()
     context: list[ContextRow] = threads.rows
@@ -112,9 +111,10 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[dict[str, list[Row]], list[CheckCa
             if after:
                 _, call_i, ret_i = min(after, key=lambda check: check[2])
                 context.append((operation, call_i, "check", ret_i, (key,)))
-    for operation, i, f, c, keys in context:
-        parts[operation].append((i, "", 0, CONTEXT, f, c, keys, None, None, None, None, None))
-    return parts, threads.checks
+    known: dict[str, list[ContextRow]] = {}
+    for one in context:
+        known.setdefault(one[0], []).append(one)
+    return [operation_history(of, part, known.get(of, ())) for of, part in parts.items()], threads.checks
 
 
 def _readings(rows: tuple[LogRow, ...]) -> list[RawReading]:
