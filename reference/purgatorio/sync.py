@@ -80,20 +80,6 @@ class Condition(Protocol):
         """Wake every waiter."""
 
 
-class AtomicFlag(Protocol):
-    """A boolean for several threads (`AtomicBoolean`, or a volatile boolean where only get and set are used)."""
-
-    def get(self) -> bool: ...
-
-    def set(self, value: bool, /) -> None: ...
-
-    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        """Set `value` and return True iff the flag was `expected`."""
-
-    def get_and_set(self, value: bool, /) -> bool:
-        """Set `value` and return what was there."""
-
-
 class AtomicInt(Protocol):
     """An integer for several threads (`AtomicInteger`, unbounded here)."""
 
@@ -114,6 +100,13 @@ class AtomicRef(Protocol[T]):
 
     def get_and_set(self, value: T, /) -> T:
         """Set `value` and return what was there."""
+
+
+class AtomicFlag(AtomicRef[bool], Protocol):
+    """A boolean for several threads (`AtomicBoolean`, or a volatile boolean where only get and set are used)."""
+
+    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
+        """Set `value` and return True iff the flag was `expected`."""
 
 
 class Cell(Protocol[T]):

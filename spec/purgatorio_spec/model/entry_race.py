@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from purgatorio_spec.model.shape import Model, Step
 
 Vars = dict[str, int]
-Action = Callable[[Vars], bool]  # changes the variables; False: blocked
+Action = Callable[[Vars], bool | None]  # changes the variables; False: blocked
 RaceState = tuple[tuple[int, ...], tuple[int, ...]]  # counters, variables
 STAYS_SOUND = "T3-T5 no task is lost, none runs after its cancel, every count is exact"
 
@@ -42,7 +42,7 @@ def race_model(race: Race) -> Model[RaceState]:
             if counter == len(threads[thread]):
                 continue
             variables = dict(zip(names, values, strict=True))
-            if threads[thread][counter][1](variables):
+            if threads[thread][counter][1](variables) is not False:
                 moved = (*counters[:thread], counter + 1, *counters[thread + 1 :])
                 found.append((thread, (moved, tuple(variables.values()))))
         return found
@@ -66,9 +66,8 @@ def race_model(race: Race) -> Model[RaceState]:
 
 
 def _does(**changes: int) -> Action:
-    def action(v: Vars) -> bool:
+    def action(v: Vars) -> None:
         v.update(changes)
-        return True
 
     return action
 
@@ -77,43 +76,37 @@ def cancel_against_move(trusts_list: bool = False, checks_cancel: bool = True) -
     """A drain moves the entry from bucket 1 to bucket 2 and fires it there, while another thread cancels it."""
 
     def unlink(bucket: int) -> Action:
-        def action(v: Vars) -> bool:
+        def action(v: Vars) -> None:
             if v["list"] == bucket:
                 v["list"], v[f"count{bucket}"] = 0, v[f"count{bucket}"] - 1
                 v["moving"] = 1
-            return True
 
         return action
 
-    def look(v: Vars) -> bool:
+    def look(v: Vars) -> None:
         if v["moving"] and v["cancelled"] and checks_cancel:
             v["moving"] = 0
-        return True
 
-    def link(v: Vars) -> bool:
+    def link(v: Vars) -> None:
         if v["moving"]:
             v["list"], v["count2"], v["moving"] = 2, v["count2"] + 1, 0
-        return True
 
-    def submit(v: Vars) -> bool:
+    def submit(v: Vars) -> None:
         if v["moving"]:
             v["fired"], v["late"] = 1, v["cancelled before the look"]
             v["moving"] = 0
-        return True
 
-    def note_and_look(v: Vars) -> bool:
+    def note_and_look(v: Vars) -> None:
         v["cancelled before the look"] = v["cancelled"]
-        return look(v)
+        look(v)
 
-    def read_list(v: Vars) -> bool:
+    def read_list(v: Vars) -> None:
         v["seen"] = v["list"]
-        return True
 
-    def remove(v: Vars) -> bool:
+    def remove(v: Vars) -> None:
         if v["seen"] and (v["list"] == v["seen"] or (trusts_list and v["list"])):
             v["list"] = 0
             v[f"count{v['seen']}"] -= 1
-        return True
 
     def sound(v: Vars, done: bool) -> bool:
         counts = v["count1"] == (v["list"] == 1) and v["count2"] == (v["list"] == 2)
@@ -159,23 +152,19 @@ def two_far_adds(locked: bool = True) -> Race:
 
     def adder(me: int) -> tuple[tuple[str, Action], ...]:
         def enter(v: Vars) -> bool:
-            if v["monitor"] and locked:
-                return False
+            free = not (v["monitor"] and locked)
             v["monitor"] = 1
-            return True
+            return free
 
-        def look(v: Vars) -> bool:
+        def look(v: Vars) -> None:
             v[f"missing{me}"] = int(v["overflow"] == 0)
-            return True
 
-        def make(v: Vars) -> bool:
+        def make(v: Vars) -> None:
             if v[f"missing{me}"]:
                 v["overflow"] = me
-            return True
 
-        def put(v: Vars) -> bool:
+        def put(v: Vars) -> None:
             v[f"in{me}"] = v["overflow"]
-            return True
 
         return (
             ("enter the monitor" if locked else "no monitor", enter),
@@ -197,23 +186,19 @@ def add_during_flush(excluded: bool = True) -> Race:
     """A bucket is flushed while another thread adds to it; the read-write lock keeps the two apart."""
 
     def acquire(v: Vars) -> bool:
-        if excluded and v["lock"]:
-            return False
+        free = not (excluded and v["lock"])
         v["lock"] = 1
-        return True
+        return free
 
-    def empty(v: Vars) -> bool:
+    def empty(v: Vars) -> None:
         v["tasks"] = 0
-        return True
 
-    def add(v: Vars) -> bool:
+    def add(v: Vars) -> None:
         v["tasks"], v["added"] = 1, 1
-        return True
 
-    def offer(v: Vars) -> bool:
+    def offer(v: Vars) -> None:
         if v["expiration"] != 1:
             v["expiration"], v["queued"] = 1, 1
-        return True
 
     def sound(v: Vars, done: bool) -> bool:
         return not done or not v["tasks"] or bool(v["queued"])
