@@ -23,19 +23,6 @@ the number of its tick, counted from 0. A level's clock is always a multiple of 
 "Hashed and Hierarchical Timing Wheels", schemes 6 and 7; Kafka's `TimingWheel`.)
 """
 
-__all__ = [
-    "bucket_expiration",
-    "bucket_index",
-    "floor_to_tick",
-    "is_due",
-    "is_expired",
-    "is_within_level",
-    "level_of",
-    "rounds_left",
-    "virtual_id",
-    "wait_time",
-]
-
 
 def floor_to_tick(time: int, tick: int) -> int:
     """The start of the tick that `time` lies in.

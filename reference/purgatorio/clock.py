@@ -12,8 +12,6 @@ import threading
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "ManualClock", "MonotonicClock"]
-
 _NS_PER_MS = 1_000_000
 
 

@@ -8,12 +8,9 @@ those who subclass it in plain Python. mypyc knows the mark by the name of its f
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mypy_extensions import mypyc_attr
+    from mypy_extensions import mypyc_attr as mypyc_attr
 else:
 
     def mypyc_attr(*names, **values):
         """No mark: the class as it is."""
         return lambda marked: marked
-
-
-__all__ = ["mypyc_attr"]

@@ -12,8 +12,6 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import ExecutorClosed, SharedQueue, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["DirectExecutor", "Loop", "LoopExecutor", "QueuedExecutor"]
-
 
 class DirectExecutor:
     """`purgatorio.sync.Executor` that runs an action inside `submit`: no hand-over, and no thread beside the one that

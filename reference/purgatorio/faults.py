@@ -15,8 +15,6 @@ Only `Exception` is caught: KeyboardInterrupt, SystemExit and the like always pa
 import logging
 from typing import Final, Protocol
 
-__all__ = ["CONTAIN", "PROPAGATE", "ContainFaults", "FaultPolicy", "PropagateFaults"]
-
 _log = logging.getLogger("purgatorio")
 
 

@@ -4,8 +4,6 @@ A `check()` is for quiet moments: tests and explorers call it when no other thre
 costs time proportional to the size, changes nothing, and raises `InvariantBroken` with the values.
 """
 
-__all__ = ["InvariantBroken", "require"]
-
 
 class InvariantBroken(AssertionError):
     """A structure is not what its module promises; the text has the values."""

@@ -5,8 +5,6 @@ from librt.threading import Lock as NativeLock
 from purgatorio.compiling import mypyc_attr
 from purgatorio.lock import Mutex
 
-__all__ = ["LibrtMutex"]
-
 
 @mypyc_attr(acyclic=True)
 class LibrtMutex(Mutex):

@@ -10,8 +10,6 @@ from typing import Final, Protocol, cast
 
 from purgatorio.compiling import mypyc_attr
 
-__all__ = ["COMPILED", "Lock", "Mutex", "mutex_over"]
-
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this module, and with it the whole hot path, is machine code."""
 

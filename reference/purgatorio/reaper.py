@@ -19,8 +19,6 @@ from purgatorio.timer.interface import Timer
 from purgatorio.timer.task import ActionTask, TimerTask
 from purgatorio.timer.undriven import expect_a_driver
 
-__all__ = ["POLL_MS", "Reaper", "ReaperTimer"]
-
 POLL_MS = 200
 """How long one turn of a reaper waits for something to be due (Kafka's 200 ms)."""
 

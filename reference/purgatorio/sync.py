@@ -25,23 +25,8 @@ Times are in milliseconds, the unit of the timers.
 from collections.abc import Callable, Hashable, Iterator
 from typing import Protocol, TypeVar
 
-from purgatorio.lock import Lock, Mutex
-
-__all__ = [
-    "AtomicFlag",
-    "AtomicInt",
-    "AtomicRef",
-    "Cell",
-    "Condition",
-    "Executor",
-    "ExecutorClosed",
-    "Lock",
-    "QueueNode",
-    "ReadWriteLock",
-    "SharedQueue",
-    "Sync",
-    "Worker",
-]
+from purgatorio.lock import Lock as Lock  # who needs the seam takes it from here
+from purgatorio.lock import Mutex
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -37,8 +37,6 @@ from purgatorio.sync import (
 from purgatorio.threads_queue import LinkedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
 
-__all__ = ["THREADS", "ThreadingSync"]
-
 T = TypeVar("T")
 
 _log = logging.getLogger("purgatorio")

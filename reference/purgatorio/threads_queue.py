@@ -14,8 +14,6 @@ from typing import Generic, TypeVar
 from purgatorio.lock import Mutex
 from purgatorio.sync import QueueNode
 
-__all__ = ["LinkedQueue"]
-
 T = TypeVar("T")
 
 

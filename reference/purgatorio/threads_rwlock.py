@@ -9,8 +9,6 @@ from types import TracebackType
 
 from purgatorio.sync import Lock
 
-__all__ = ["ThreadReadWriteLock"]
-
 
 class _Side:
     """The read side or the write side, as a lock."""

@@ -14,8 +14,6 @@ from purgatorio.sync import Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.system_timer import SystemTimer
 
-__all__ = ["VirtualTime"]
-
 
 class VirtualTime:
     """Makes the parts and moves the time. `timer` is for `Purgatory(name, timer, reaper=False)`."""

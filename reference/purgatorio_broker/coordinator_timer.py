@@ -30,8 +30,6 @@ from purgatorio.timer.task import TimerTask
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.error import BrokerError, Error
 
-__all__ = ["RETRY_BACKOFF_MS", "CoordinatorTimer", "Overtaken", "Write", "WriteScheduler"]
-
 RETRY_BACKOFF_MS: Final = 500
 """The back-off where none is given."""
 

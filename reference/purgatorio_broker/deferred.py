@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from purgatorio.sync import Cell, Lock, Sync
 
-__all__ = ["Cancelled", "Deferred", "Outcome"]
-
 T = TypeVar("T")
 
 

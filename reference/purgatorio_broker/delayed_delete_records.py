@@ -13,8 +13,6 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["DelayedDeleteRecords", "DeleteCallback", "DeleteResult", "LowWatermark"]
-
 
 @dataclass(frozen=True, slots=True)
 class DeleteResult:

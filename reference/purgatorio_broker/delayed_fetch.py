@@ -35,8 +35,6 @@ from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["CONSUMER_METER", "FOLLOWER_METER", "DelayedFetch", "FetchSource", "FetchStatus"]
-
 FOLLOWER_METER = "follower"
 CONSUMER_METER = "consumer"
 

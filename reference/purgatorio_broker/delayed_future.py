@@ -15,8 +15,6 @@ from purgatorio.sync import Executor
 from purgatorio_broker.deferred import Deferred
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["DelayedFuture", "DelayedFuturePurgatory"]
-
 
 @dataclass(frozen=True, slots=True)
 class _FutureKey:

@@ -23,8 +23,6 @@ from purgatorio.delayed.operation import DelayedOperation
 from purgatorio_broker.group import Group, GroupState
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["DelayedHeartbeat", "DelayedJoin", "DelayedSync", "InitialDelayedJoin"]
-
 
 class DelayedJoin(DelayedOperation):
     """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the

@@ -14,8 +14,6 @@ from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.sync import AtomicRef
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["DelayedParts"]
-
 P = TypeVar("P", bound=Hashable)
 R = TypeVar("R")
 

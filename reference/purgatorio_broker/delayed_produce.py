@@ -20,8 +20,6 @@ from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.partition import EnoughReplicas
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["DelayedProduce", "ProduceCallback", "ProduceResult", "Validator"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:

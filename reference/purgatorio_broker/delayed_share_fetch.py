@@ -45,8 +45,6 @@ from purgatorio_broker.share_holding import Held, LateAnswer, ReadHere, ReadingH
 from purgatorio_broker.share_log import ShareLog, ShareReads
 from purgatorio_broker.share_partition import SharePartition
 
-__all__ = ["DelayedShareFetch", "ShareFetchCallback", "ShareResult", "ShareSurroundings"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShareResult:

@@ -2,8 +2,6 @@
 
 from enum import Enum
 
-__all__ = ["BrokerError", "Error"]
-
 
 class Error(Enum):
     """What an answer says went wrong; NONE where nothing did."""

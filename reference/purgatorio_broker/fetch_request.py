@@ -7,8 +7,6 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation, ReadRecords
 
-__all__ = ["CONSUMER", "FetchCallback", "FetchParams", "FetchPartition", "FetchResult"]
-
 CONSUMER = -1
 """The replica id of a fetcher that is no replica."""
 

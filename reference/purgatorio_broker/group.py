@@ -16,8 +16,6 @@ from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 
-__all__ = ["Group", "GroupState", "JoinResult", "Member", "SyncResult"]
-
 
 class GroupState(Enum):
     """Of the classic protocol."""

@@ -34,8 +34,6 @@ from purgatorio_broker.group import (
 from purgatorio_broker.key import GroupJoinKey, GroupSyncKey, MemberKey, TopicPartition
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["NEW_MEMBER_TIMEOUT_MS", "GroupCoordinator"]
-
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 """How long a new member may wait for its first join to be answered; its session time-out counts from then on."""
 

@@ -2,16 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = [
-    "GroupJoinKey",
-    "GroupSyncKey",
-    "MemberKey",
-    "ShareGroupKey",
-    "SharePartitionKey",
-    "TopicKey",
-    "TopicPartition",
-]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:

@@ -16,8 +16,6 @@ from purgatorio.invariant import require
 from purgatorio.sync import Cell, Sync
 from purgatorio_broker.error import BrokerError, Error
 
-__all__ = ["AbortedTransaction", "EpochEnd", "Log", "NewRecord", "OffsetMetadata", "Record"]
-
 
 @dataclass(frozen=True, slots=True)
 class OffsetMetadata:

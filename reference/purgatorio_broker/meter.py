@@ -4,8 +4,6 @@ from collections.abc import Hashable
 
 from purgatorio.sync import Cell, Lock, Sync
 
-__all__ = ["ExpirationMeter"]
-
 
 class ExpirationMeter:
     """Counts; a rate is a matter of whoever reads it twice."""

@@ -20,8 +20,6 @@ from purgatorio.sync import Cell, Lock, Sync
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.log import AbortedTransaction, EpochEnd, Log, NewRecord, OffsetMetadata, Record
 
-__all__ = ["NOTHING_READ", "Appended", "EnoughReplicas", "Isolation", "LogEnds", "Partition", "ReadRecords"]
-
 
 class Isolation(Enum):
     """How far a reader may see: a follower all, a consumer the high watermark, or the last stable offset."""

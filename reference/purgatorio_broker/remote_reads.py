@@ -34,17 +34,6 @@ from purgatorio_broker.meter import ExpirationMeter
 from purgatorio_broker.partition import NOTHING_READ, ReadRecords
 from purgatorio_broker.runtime import Runtime
 
-__all__ = [
-    "DelayedRemoteFetch",
-    "DelayedRemoteListOffsets",
-    "ListOffsetsCallback",
-    "ListedOffset",
-    "OffsetFound",
-    "OffsetLookup",
-    "RemoteRead",
-    "RemoteReads",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteRead:

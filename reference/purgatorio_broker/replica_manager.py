@@ -30,8 +30,6 @@ from purgatorio_broker.partition import NOTHING_READ, EnoughReplicas, Partition
 from purgatorio_broker.replica_table import ReplicaTable
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["ReplicaManager"]
-
 Check = Callable[[TopicPartition], int]
 """Tries what waits for a partition; returns how many this completed."""
 

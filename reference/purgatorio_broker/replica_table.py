@@ -5,8 +5,6 @@ from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Partition
 
-__all__ = ["ReplicaTable"]
-
 
 class ReplicaTable:
     """A partition is here, here in an offline directory, known to be elsewhere, or unknown."""

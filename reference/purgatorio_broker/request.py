@@ -23,8 +23,6 @@ from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import NOTHING_READ
 from purgatorio_broker.replica_manager import ReplicaManager
 
-__all__ = ["Client", "FetchResponse", "Gatekeeper", "ProduceResponse", "RequestLayer"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProduceResponse:

@@ -19,8 +19,6 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.system_timer import SystemTimer
 
-__all__ = ["Runtime", "VirtualRuntime"]
-
 Op = TypeVar("Op", bound=DelayedOperation)
 
 

@@ -17,8 +17,6 @@ from purgatorio_broker.share_holding import LateAnswer
 from purgatorio_broker.share_log import ShareLog
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits, SharePartition
 
-__all__ = ["ShareFetches"]
-
 EXPIRATIONS = "share"
 """The meter's key."""
 

@@ -15,8 +15,6 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.share_log import ShareReads
 
-__all__ = ["Held", "LateAnswer", "ReadHere", "ReadingHere", "ReadingRemotely"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadHere:

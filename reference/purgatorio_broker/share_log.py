@@ -17,8 +17,6 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import OffsetMetadata
 from purgatorio_broker.partition import NOTHING_READ, Isolation, Partition, ReadRecords
 
-__all__ = ["ReplicaShareLog", "ShareLog", "ShareRead", "ShareReads", "Tier"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShareRead:

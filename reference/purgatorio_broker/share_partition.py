@@ -27,8 +27,6 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import OffsetMetadata
 
-__all__ = ["Acknowledgement", "Delivered", "ShareLimits", "SharePartition"]
-
 
 class Acknowledgement(Enum):
     """What a member says about a record that it has acquired."""

@@ -18,8 +18,6 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.key import TopicKey, TopicPartition
 from purgatorio_broker.runtime import Runtime
 
-__all__ = ["DelayedElectLeader", "DelayedTopics", "ElectionCallback", "Metadata", "Topics", "TopicsCallback"]
-
 TopicsCallback = Callable[[Mapping[str, Error]], None]
 ElectionCallback = Callable[[Mapping[TopicPartition, Error]], None]
 Shows = Callable[[str], bool]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["KNOWN_BUGS", "KnownBug", "bug_name", "bug_number"]
-
 
 @dataclass(frozen=True, slots=True)
 class KnownBug:

@@ -17,8 +17,6 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import SharedQueue, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["ActionQueue"]
-
 
 class ActionQueue:
     """Actions that wait until no lock is held: `add` puts one off, and each is run once by some later `run_all`."""

@@ -16,8 +16,6 @@ from purgatorio.faults import FaultPolicy
 from purgatorio.sync import AtomicFlag, Lock, Sync
 from purgatorio.timer.task import TimerTask
 
-__all__ = ["Completable", "Count", "Dialect", "Op", "try_again"]
-
 Count = Callable[[], None]
 """Counts one more operation in the purgatory's estimate."""
 

@@ -13,8 +13,6 @@ from typing import Protocol
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["GaugeRegistry", "Gauged", "PurgatoryGauges", "openmetrics"]
-
 
 @dataclass(frozen=True, slots=True)
 class PurgatoryGauges:

@@ -20,8 +20,6 @@ from typing import Final
 
 from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
-__all__ = ["LOCKED", "Locked"]
-
 
 class Locked:
     """Trying, completing and registering happen under the operation's own lock, and an event waits for it."""

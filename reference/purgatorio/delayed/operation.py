@@ -28,8 +28,6 @@ from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Lock, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["DelayedOperation"]
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(Completable):

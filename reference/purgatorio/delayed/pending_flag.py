@@ -28,8 +28,6 @@ from typing import Final
 
 from purgatorio.delayed.dialect import Completable, Count, Op, try_again
 
-__all__ = ["PENDING_FLAG", "PendingFlag"]
-
 
 class PendingFlag:
     """An event that does not get the operation's lock leaves a flag to who has it, who then tries once more."""

@@ -36,8 +36,6 @@ from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio.timer.intrusive.timer import IntrusiveTimer
 from purgatorio.timer.undriven import expect_a_driver
 
-__all__ = ["DEFAULT_PURGE_INTERVAL", "DEFAULT_SHARDS", "Purgatory"]
-
 DEFAULT_SHARDS = 512
 """As in Kafka 2.2 and later (KAFKA-6431)."""
 

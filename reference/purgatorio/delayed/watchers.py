@@ -16,8 +16,6 @@ from purgatorio.faults import FaultPolicy
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, SharedQueue, Sync
 
-__all__ = ["WatcherList", "Watchers"]
-
 
 class Watchers:
     """The list of `key`; `on_empty` is called with the list when a pass has left it empty."""

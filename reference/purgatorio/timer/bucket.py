@@ -31,8 +31,6 @@ from purgatorio.invariant import require
 from purgatorio.sync import AtomicInt, AtomicRef, Cell, Lock, Sync
 from purgatorio.timer.task import TimerTask
 
-__all__ = ["NOT_QUEUED_MS", "TimerTaskEntry", "TimerTaskList"]
-
 NOT_QUEUED_MS = -(1 << 62)
 """What `expiration_ms` answers for a bucket that is in no queue (Kafka's -1, which here could be a real time)."""
 

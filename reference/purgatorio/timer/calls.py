@@ -17,8 +17,6 @@ from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import ActionTask, TimerTask
 
-__all__ = ["Calls", "Repeated", "TakesTasks"]
-
 
 class TakesTasks(Protocol):
     """What `Repeated` needs of a timer."""

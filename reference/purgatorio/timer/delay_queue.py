@@ -21,8 +21,6 @@ from purgatorio.clock import Clock
 from purgatorio.invariant import require
 from purgatorio.sync import Cell, Sync
 
-__all__ = ["DelayQueue", "Delayed"]
-
 
 class Delayed(Protocol):
     """An item with a time; `<` compares the times."""

@@ -4,8 +4,6 @@ from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Cell, Executor, Sync
 from purgatorio.timer.task import TimerTask
 
-__all__ = ["close_executor", "hand_over"]
-
 _CLOSE_TIMEOUT_MS = 5_000
 
 

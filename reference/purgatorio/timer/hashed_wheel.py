@@ -31,8 +31,6 @@ from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import TimerTask
 
-__all__ = ["HashedWheel"]
-
 _POLL_MS = 200
 
 

@@ -16,8 +16,6 @@ from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 
-__all__ = ["HeapTimer"]
-
 
 class _HeapEntry:
     """A task in the heap."""

@@ -25,8 +25,6 @@ from typing import Protocol
 
 from purgatorio.timer.task import TimerTask
 
-__all__ = ["Timer", "TimerClosed"]
-
 
 class TimerClosed(RuntimeError):
     """`add` to a timer that takes nothing more."""

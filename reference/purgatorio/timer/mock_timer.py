@@ -16,8 +16,6 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Calls
 from purgatorio.timer.task import TimerTask
 
-__all__ = ["MockTimer"]
-
 
 class _MockEntry:
     """A task with its deadline; `number` breaks ties."""

@@ -38,8 +38,6 @@ from purgatorio.timer.task import TimerTask
 from purgatorio.timer.undriven import Undriven
 from purgatorio.timer.wheel import TimingWheel
 
-__all__ = ["SystemTimer"]
-
 
 class SystemTimer(Calls):
     """The timer with Kafka's structure, to be read: wheels of buckets, a delay queue of buckets, an executor. `tick_ms`

@@ -35,8 +35,6 @@ from purgatorio.compiling import mypyc_attr
 from purgatorio.sync import AtomicRef, Sync
 from purgatorio.threads import THREADS
 
-__all__ = ["ActionTask", "TaskEntry", "TimerTask", "whole_ms"]
-
 
 class TaskEntry(Protocol):
     """What a timer keeps for a task."""

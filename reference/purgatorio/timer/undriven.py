@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 from purgatorio.sync import Cell, Sync
 
-__all__ = ["Undriven", "expect_a_driver"]
-
 
 class Undriven:
     """Kept by a timer until its first drain. `waiting`: how many wait in it."""

@@ -48,8 +48,6 @@ from purgatorio.sync import AtomicInt, AtomicRef, Cell, Lock, Sync
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 
-__all__ = ["TimingWheel"]
-
 
 class TimingWheel:
     """One level. `start_ms` is floored to `tick_ms`. ValueError for a tick below 1 or fewer than 2 buckets.

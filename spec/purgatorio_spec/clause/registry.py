@@ -17,9 +17,6 @@ from purgatorio_spec.clause.gauge import P1, P2, T5
 from purgatorio_spec.clause.lost import O4, O5
 from purgatorio_spec.clause.timer import T1, T2, T3, T4
 
-__all__ = ["CLAUSES", "CODE_CLAUSES", "broker_clauses", "public_clauses"]
-
-
 CLAUSES: Final[dict[str, Clause]] = {
     clause.id: clause for clause in (O1, O2, O3, O4, O5, O6, O7, P1, P2, T1, T2, T3, T4, T5)
 }

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Act", "ModelOperation", "PurgatoryModel"]
-
 Act = Callable[["PurgatoryModel"], None]
 """What `on_complete` does, to the model."""
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Call", "TimerRules", "earliest", "judge_task", "possible_sizes"]
-
 _NEVER: Final = 1 << 62
 
 

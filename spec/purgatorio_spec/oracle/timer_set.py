@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Deadlines", "Disagreement", "TimerSet", "added", "due_at", "overdue", "removed"]
-
 
 def due_at(deadline: int, tick: int) -> int:
     """The start of its tick: no drain before this time fires it (T1), and the first from it on does (T2).

@@ -24,9 +24,6 @@ from purgatorio_spec.verdict import Violation
 from purgatorio_spec.wire.record import PROFILE
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 
-__all__ = ["promise_of", "promises"]
-
-
 Kind = Literal["operation", "check", "reading"]
 
 

@@ -18,8 +18,6 @@ from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.record import PROFILE, Body, WireEvent
 from purgatorio_spec.wire.row import ERRORS
 
-__all__ = ["counterexamples", "words"]
-
 NEAR_NS: Final = 20_000_000_000
 _NAMES: Final = ("topic", "name", "group_id")
 

@@ -12,8 +12,6 @@ from purgatorio_spec.table.remote import REMOTE_ANSWER, REMOTE_FETCH, REMOTE_OFF
 from purgatorio_spec.table.share_fetch import OTHER_SHARE_CLAUSES, SHARE_FETCH, SHARE_READ, SHARE_REMOTE
 from purgatorio_spec.table.topics import CREATE, DELETE, ELECT
 
-__all__ = ["OTHER_CLAUSES", "TABLES", "page", "whose"]
-
 
 class Table(Protocol):
     """A decision table of any kind."""

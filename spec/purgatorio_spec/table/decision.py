@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["Case", "Decided", "DecisionTable", "TableUnsound"]
-
 S = TypeVar("S")
 A = TypeVar("A")
 

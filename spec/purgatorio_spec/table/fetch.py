@@ -15,8 +15,6 @@ from typing import Final
 from purgatorio_spec.table.decision import Case, DecisionTable
 from purgatorio_spec.table.replica import Replica
 
-__all__ = ["FETCH", "REQUEST_CLAUSES", "Distance", "Divergence", "Epoch", "Fetched", "request_is_complete"]
-
 
 class Epoch(Enum):
     """The leader epoch that the fetcher gave."""

@@ -12,19 +12,6 @@ from typing import Final
 
 from purgatorio_spec.table.decision import Case, DecisionTable
 
-__all__ = [
-    "HEARTBEAT",
-    "JOIN",
-    "JOIN_TIMEOUT",
-    "SYNC",
-    "GroupPhase",
-    "Join",
-    "Joining",
-    "Outcome",
-    "Session",
-    "Syncing",
-]
-
 
 class GroupPhase(Enum):
     """The states of the classic protocol."""

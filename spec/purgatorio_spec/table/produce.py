@@ -15,9 +15,6 @@ from typing import Final
 from purgatorio_spec.table.decision import Case, DecisionTable
 from purgatorio_spec.table.replica import REFUSALS, Replica
 
-__all__ = ["DELETE_RECORDS", "PRODUCE", "REQUEST_CLAUSES", "Deleted", "Produced", "request_is_complete"]
-
-
 FAILED: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 """The error of an append that failed, here: the partition was not known then."""
 

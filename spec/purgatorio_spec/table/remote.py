@@ -11,19 +11,6 @@ from typing import Final
 from purgatorio_spec.table.decision import Case, DecisionTable
 from purgatorio_spec.table.replica import REFUSALS, Replica
 
-__all__ = [
-    "REMOTE_ANSWER",
-    "REMOTE_FETCH",
-    "REMOTE_OFFSETS",
-    "Answer",
-    "Found",
-    "Look",
-    "Read",
-    "Remote",
-    "Waiting",
-    "fetch_is_complete",
-]
-
 
 class Read(Enum):
     """A remote read or look-up."""

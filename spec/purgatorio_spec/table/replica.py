@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["REFUSALS", "Replica"]
-
 
 class Replica(Enum):
     """Where the partition's replica is, seen from the broker that the request waits at."""

@@ -14,20 +14,6 @@ from typing import Final
 from purgatorio_spec.table.decision import Case, DecisionTable
 from purgatorio_spec.table.remote import Read
 
-__all__ = [
-    "MIN_BYTES",
-    "OTHER_SHARE_CLAUSES",
-    "SHARE_FETCH",
-    "SHARE_READ",
-    "SHARE_REMOTE",
-    "LocalRead",
-    "Share",
-    "ShareAnswer",
-    "ShareFetch",
-    "ShareReading",
-    "ShareRemote",
-]
-
 MIN_BYTES: Final = 20
 
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from purgatorio_spec.table.decision import Case, DecisionTable
 
-__all__ = ["CREATE", "DELETE", "ELECT", "Created", "Dropped", "Elected"]
-
 
 @dataclass(frozen=True, slots=True)
 class Created:

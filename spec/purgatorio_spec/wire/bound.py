@@ -20,8 +20,6 @@ from typing import Final
 
 from purgatorio_spec.wire.record import Declared, WireEvent
 
-__all__ = ["EARLY_NS", "GAPS_IN_SLACK", "MS", "Bounds", "Held", "Timed"]
-
 MS: Final = 1_000_000
 EARLY_NS: Final = 3 * MS
 GAPS_IN_SLACK: Final = 4

@@ -8,8 +8,6 @@ from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Scene, integer
 from purgatorio_spec.wire.row import Row, Rows, kept, timed
 
-__all__ = ["cut_connections"]
-
 LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
 """By how much a plain question would be late at a broker that does not go on."""

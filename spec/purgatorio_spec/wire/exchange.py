@@ -8,8 +8,6 @@ from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Exchange, Lane, Scene
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, undecided
 
-__all__ = ["PATIENCE_MS", "answered_once", "decodes", "in_order"]
-
 PATIENCE_MS: Final = 5000
 """A request that is not answered so long after the wait that it asked for is not answered at all."""
 

@@ -17,8 +17,6 @@ from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed
 
-__all__ = ["groups"]
-
 ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 25, 27, 79
 JOIN_GAP_NS: Final = 3000 * MS
 """By how much a join that should be answered at once would be late where it waited: the usual initial delay."""

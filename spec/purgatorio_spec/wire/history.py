@@ -13,10 +13,6 @@ from typing import Final
 
 from purgatorio_spec.wire.record import Body, WireEvent
 
-__all__ = [
-    "EXCUSED", "LOADING", "Closed", "Exchange", "Lane", "Scene", "integer", "items", "scenes", "text",
-]  # fmt: skip
-
 LOADING: Final = frozenset({14, 15, 16})
 """The coordinator is not there yet (COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR)."""
 EXCUSED: Final[Mapping[int, str]] = {

@@ -42,8 +42,6 @@ from purgatorio_spec.wire.topic import (
     topics_grow,
 )
 
-__all__ = ["LOST_GAPS", "Tallied", "Wire", "judge_file", "judge_scene", "judge_trace", "repeats"]
-
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
 """Rows that are late by little are no accident where one of so many is."""

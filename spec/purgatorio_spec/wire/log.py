@@ -15,8 +15,6 @@ from typing import Final, NamedTuple
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
 from purgatorio_spec.wire.record import Body
 
-__all__ = ["Append", "Log", "Part", "Topic", "Topics", "fetched", "produced", "settled_parts"]
-
 MAY_BE_THERE: Final = frozenset({0, 7, 20})
 """Errors of a produce whose records are or may be in the log: none, timed out, too few replicas after the append."""
 

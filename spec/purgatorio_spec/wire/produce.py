@@ -11,8 +11,6 @@ from purgatorio_spec.wire.log import Part, Topics, produced
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
-__all__ = ["produces"]
-
 TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 7, 19, 21
 FEW: Final = frozenset({NOT_ENOUGH, 20})
 

@@ -36,8 +36,6 @@ from purgatorio_spec.wire.log import Topics
 from purgatorio_spec.wire.record import WireHeader
 from purgatorio_spec.wire.row import Row, after, said
 
-__all__ = ["PROJECTED", "Projection", "projected"]
-
 PROFILE: Final = PROFILES["wire-waits"]
 PROJECTED: Final = tuple(clause for clause in CLAUSES if clause in PROFILE.clauses)
 """The clauses that are judged of the projection."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["WIRE_CLAUSES", "WireClause", "page"]
-
 
 @dataclass(frozen=True, slots=True)
 class WireClause:

@@ -13,8 +13,6 @@ from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, text
 from purgatorio_spec.wire.row import Rows, broken, kept, named, timed
 
-__all__ = ["static_members"]
-
 FENCED: Final = 82
 GAP_NS: Final = 3000 * MS
 """By how much a return that begins a rebalance would be late: the usual initial delay."""

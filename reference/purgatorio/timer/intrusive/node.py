@@ -16,8 +16,6 @@ from typing import Final
 
 from purgatorio.compiling import mypyc_attr
 
-__all__ = ["NOWHERE", "Callback", "Link", "Node"]
-
 Callback = Callable[[], object]
 """A function without arguments; its result is dropped."""
 

@@ -39,8 +39,6 @@ from purgatorio.timer.intrusive.wheel import HANDLE_BITS, Due, Wheel
 from purgatorio.timer.task import TimerTask, whole_ms
 from purgatorio.timer.undriven import Undriven
 
-__all__ = ["DEFAULT_WHEEL_SIZE", "CallNode", "Handle", "IntrusiveTimer", "TaskNode"]
-
 DEFAULT_WHEEL_SIZE: Final = 256
 """Slots of a level; measured (docs/performance.md)."""
 

@@ -48,8 +48,6 @@ from purgatorio.invariant import require
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Link, Node
 
-__all__ = ["HANDLE_BITS", "Bucket", "Calls", "Due", "Level", "Wheel"]
-
 HANDLE_BITS: Final = 60
 """An integer handle is `tick << HANDLE_BITS | n`, with n counted up by its wheel: none comes twice (five million a
 second last for seven thousand years), and it says where to look. Two digits of a Python integer, so that the shifts
