@@ -1,7 +1,5 @@
 """The claims of the models and the proofs, run: each result handed over as it comes; and which known bugs they kill."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Iterator

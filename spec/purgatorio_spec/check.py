@@ -1,7 +1,5 @@
 """Trace files judged in this process, one after the other: reading, folding, concluding."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `model` and `prove` report: one row a claim, with its bound, its cost and the twins that had to fail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from purgatorio_spec.verdict import Verdict, worst

@@ -4,8 +4,6 @@ Models, proofs, mutants and pages name them by number. Numbers are public interf
 reference cannot have is listed with the mutants.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -4,8 +4,6 @@ Constants of a subject (tick, early and late bound, purge interval) come from th
 defaulted; a profile holds only what follows from the protocol itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Verdicts, and what a clause says when it was broken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum

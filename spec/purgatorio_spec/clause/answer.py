@@ -5,8 +5,6 @@ try.out = 1           iff  the winning force lies in the try
 check.out             =    |tries with out = 1 directly under the check|
 """
 
-from __future__ import annotations
-
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import Call, OperationHistory
 from purgatorio_spec.history.part import CheckCall

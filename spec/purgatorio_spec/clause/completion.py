@@ -13,8 +13,6 @@ The state machine of `model.operation_machine` says the same event by event, as 
 its timer; a test holds the two together on every short history.
 """
 
-from __future__ import annotations
-
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.operation import Call, OperationHistory
 from purgatorio_spec.history.run import Run

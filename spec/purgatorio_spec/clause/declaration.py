@@ -9,8 +9,6 @@ A function is pure. It gets the run's constants and one part of a history and sa
 occasion, cannot be decided, or was `Broken`; who is accused, and what dropped records excuse, is said here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias

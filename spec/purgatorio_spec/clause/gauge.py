@@ -16,8 +16,6 @@ flushed. So where another thread did something during a cancel, size() may be ab
 and by no more than the threads beside the reader's can have in flight.
 """
 
-from __future__ import annotations
-
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run

@@ -13,8 +13,6 @@ O5  registration.out = 0, with a time-out, not cancelled, its time-out over at t
 When a task was due, and whether the run went on long enough to say that it is late, is what O5 shares with T2 and T3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Final

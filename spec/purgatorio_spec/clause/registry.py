@@ -5,8 +5,6 @@ judged where it is run or modelled: what they say cannot be seen in a trace. Cla
 of the decision tables and what stands beside them. The ids are public interface.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

@@ -12,8 +12,6 @@ An add that comes while its task is pending moves it. But a task that was due by
 and nothing calls it back: that fire is still the first add's.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding

@@ -1,7 +1,5 @@
 """Calls and their returns: pairs within a batch and across batches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A fold that waits for its next batch, as a file: arrays of numbers and texts, nothing that could be run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Whether time runs backwards on any thread: the time of each thread's last event is carried."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run from its batches to its verdicts: begin, feed, conclude."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final

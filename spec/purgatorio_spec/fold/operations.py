@@ -4,8 +4,6 @@ Every column is a first, last, least or most value, or a count, so a batch is ad
 carries by the same. Rows of the run stand for positions: 32 bits each, until a run has more rows than that.
 """
 
-from __future__ import annotations
-
 from typing import Final, cast
 
 import numpy as np

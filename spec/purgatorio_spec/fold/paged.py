@@ -5,8 +5,6 @@ nothing of an operation may be lost. What is not in use is packed, without loss:
 rather than 350. Open pages have a bound (`PAGES`), beside those that one batch of events touches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 

@@ -6,8 +6,6 @@ exact: it may mark too much and must never mark too little, and of what it does 
 occasion. `tests/spec/test_fold_soundness.py` holds the rules to that, and shows for each that it is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

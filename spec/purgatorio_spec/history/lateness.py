@@ -12,8 +12,6 @@ The bins have the same edges everywhere (1, 2, 5 times a power of ten, both sign
 of a run, or of two runs, can be added and compared. Percentiles are those of the values, not of the bins.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

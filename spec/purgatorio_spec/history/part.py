@@ -5,8 +5,6 @@ A reading recorded as an interval was taken in it; one recorded as a point, sinc
 at rest, at the point. Lower bounds count what was certainly there throughout, upper bounds what may have been.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

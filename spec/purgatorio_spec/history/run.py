@@ -1,7 +1,5 @@
 """What the clauses know of the run that a part of a history belongs to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a check says: verdicts by clause, run and whole, as values and as the public JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final

@@ -4,8 +4,6 @@ The oracle of the fold, and what judges a single operation. A run is held as Arr
 event), its histories are made one at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

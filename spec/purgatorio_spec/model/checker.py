@@ -1,7 +1,5 @@
 """`check`: search a model completely and answer every property with its bound and state count."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Hashable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The claims of `purgatorio model`: each a model that must hold within its bound, and twins that must fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import TypeVar

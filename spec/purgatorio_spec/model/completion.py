@@ -4,8 +4,6 @@ Bound: one operation, 2 to 4 threads, every event once. The lists of several ope
 lock orders over several locks are `lock_order`'s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ faults: `remove-wrong-list` and `reinsert-no-cancel-check` (KAFKA-2226), `overfl
 `flush-resets-expiration-late` (Go timingwheel PR 35).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ or is blocked in one of its states, because a run may visit all its states and s
 Source: the usual emptiness check for generalised Buchi acceptance (Lichtenstein and Pnueli 1985; Tarjan 1972).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 

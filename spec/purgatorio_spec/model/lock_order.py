@@ -5,8 +5,6 @@ ReentrantReadWriteLock does (KAFKA-7697 needs that). `J` waits for a thread's en
 was released and the order that repaired it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from purgatorio_spec.model.shape import Model, Step

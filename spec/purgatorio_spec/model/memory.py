@@ -1,7 +1,5 @@
 """The shared memory of the completion model and its atomic steps, each a function of the packed state."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from purgatorio_spec.model.packed import Bits, Layout, Place, StepFunction, instruction

@@ -6,8 +6,6 @@ in which they were recorded; a test compares it, history by history, with the tr
 Not part of it: O4, O5, O7 and the timer, which speak of keys, other calls and time.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Breadth-first search of a model: the reachable states, the first state that breaks each property."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 

@@ -10,8 +10,6 @@ not refuted UNKNOWN, never PASS. Not promised: partial-order reduction, real-tim
 beyond memory (a packed integer state costs about 150 bytes here).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """The programs of the threads in the completion model: an event, the registration, the expiry, a lock holder."""
 
-from __future__ import annotations
-
 from purgatorio_spec.model.memory import (
     Memory,
     Record,

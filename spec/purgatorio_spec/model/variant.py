@@ -4,8 +4,6 @@
 released or a port's known mistake, and must fail the property named in `claims`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum
 

@@ -4,8 +4,6 @@ Bound: one key; operation A is completed and still listed, operation B is being 
 Source: KAFKA-2160 (empty lists are removed), KAFKA-2253 (what went wrong with that).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -8,8 +8,6 @@ Drains and cancels interleave between any two flushes; add and drain exclude eac
 lock). What is smaller than a flush is `entry_race`'s part.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple

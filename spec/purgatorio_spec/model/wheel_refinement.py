@@ -1,7 +1,5 @@
 """The claim about the wheel: step by step it does what the set of deadlines allows, and its invariants hold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable
 from functools import lru_cache

@@ -7,8 +7,6 @@ Callbacks may re-enter: `Act` says what an operation's `on_complete` does, and t
 one thread the dialects differ in one thing only: none of it is visible here, so both are held to this one model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

@@ -13,8 +13,6 @@ floor(d / T) * T on. What is demanded, beside TimerSet's rules:
 * a task that an executor refused still waits, and is handed over by a later drain, or the caller of `add` is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache

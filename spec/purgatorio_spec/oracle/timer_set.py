@@ -10,8 +10,6 @@ timer that runs.
 Not promised, so not here: the order of equal ticks, and whether an `add` of a due task waits for the drain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ function a seeded bug is written to a temporary copy of that one module, and Cro
 means that every path was exhausted within the bounds that the `pre:` lines state; "Not confirmed" is UNKNOWN.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -5,8 +5,6 @@ that a < b implies a*T + T <= b*T; that hint is itself the first lemma. Not prov
 (add against advance, cancel against flush); that is the models' part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ itself (or of the one call that is judged) are kept, and of those no `try_comple
 before it could matter. What is left out is counted, never silent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

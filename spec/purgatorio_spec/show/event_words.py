@@ -1,7 +1,5 @@
 """One event in a few words, for a line of text, a label in a picture, and a tooltip with every field."""
 
-from __future__ import annotations
-
 from purgatorio_spec.show.counterexample import ShownEvent
 from purgatorio_spec.show.visible import visible
 

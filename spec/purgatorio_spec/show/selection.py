@@ -6,8 +6,6 @@
 An engine that holds the rows elsewhere (a lake) runs this filter there, and hands the rows to `counterexample`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

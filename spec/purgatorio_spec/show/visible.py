@@ -4,8 +4,6 @@ Control characters (terminal escapes, line ends), marks that reorder text, and l
 long text is cut. Nothing else changes: escaping for HTML or a shell is the writer's.
 """
 
-from __future__ import annotations
-
 import shlex
 from typing import Final
 

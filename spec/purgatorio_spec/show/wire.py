@@ -4,8 +4,6 @@ Shown are the exchanges that the violation names, and of its scene those that to
 that time, nearest first, up to the limit of any counterexample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

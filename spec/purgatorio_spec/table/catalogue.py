@@ -1,7 +1,5 @@
 """Every decision table, and the clauses that no table has: what a request as a whole, or a future, promises."""
 
-from __future__ import annotations
-
 from typing import Final, Protocol
 
 from purgatorio_spec.table import fetch, produce

@@ -6,8 +6,6 @@ decided and every case decides some situation: `check` looks at all of them, for
 A table knows no implementation. A test puts an implementation into each situation and compares what it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar

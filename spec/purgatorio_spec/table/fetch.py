@@ -4,8 +4,6 @@ The answer is the number of bytes that the partition adds, or None where it comp
 sum, is `request_is_complete`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum

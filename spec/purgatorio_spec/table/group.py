@@ -3,8 +3,6 @@
 The answer of JOIN is what happens to the rebalance; of SYNC and HEARTBEAT whether the operation completes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product

@@ -5,8 +5,6 @@ The answer is the error that the partition ends with, or None where it waits. B3
 completes when none of its partitions waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product

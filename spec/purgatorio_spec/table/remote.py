@@ -1,7 +1,5 @@
 """Waiting for a remote tier (Kafka's DelayedRemoteFetch and DelayedRemoteListOffsets). Clauses B901 to B917."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum

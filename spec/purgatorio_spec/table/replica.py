@@ -1,7 +1,5 @@
 """What a broker can say about a partition that a waiting request names: the part that several tables share."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

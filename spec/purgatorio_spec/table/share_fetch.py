@@ -4,8 +4,6 @@ SHARE_FETCH is a first look at two partitions; SHARE_READ a read of the local lo
 reads of the tier that are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product

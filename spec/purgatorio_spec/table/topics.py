@@ -4,8 +4,6 @@ The answer is the error that the topic or partition ends with, or None where it 
 of its topics or partitions waits (`purgatorio_spec.table.produce.request_is_complete`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import Final

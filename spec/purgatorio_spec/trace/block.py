@@ -5,8 +5,6 @@ column operations. A block with one unusual row goes line by line through `parse
 fast way may be suspicious of a good row, and must never accept a bad one.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Not promised: the bytes of a round trip (absent and null fields, the order of fi
 beyond 64 bits, which JSON readers turn into floats. The records are the same.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ first bytes are kept for the report and the rest is skipped. A compressed stream
 lines that could be recovered, then `Cut`. Nothing is dropped silently.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib

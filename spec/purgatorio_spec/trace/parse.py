@@ -5,8 +5,6 @@ was expected and what to do. The functions here see one line; what needs the who
 its call, the count in the end record) is in `purgatorio_spec.trace.reader` and in the histories.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from codecs import BOM_UTF8

@@ -4,8 +4,6 @@
 it tells the events apart from what is broken, and `end` and `cut` say how the file ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice

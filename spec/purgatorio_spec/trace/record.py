@@ -10,8 +10,6 @@ Not promised: that `t` grows with `i` across threads; that every call has a retu
 effect or not); that `i` has no gaps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal

@@ -5,8 +5,6 @@ Parquet has no such property (a file without its footer is unreadable): it is wr
 when complete. Record in JSON lines; convert to Parquet afterwards.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """C1: connections that are cut with requests waiting are let go, and the broker goes on."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held

@@ -1,7 +1,5 @@
 """X1, X2, X3: answers as such, whatever was asked."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held

@@ -4,8 +4,6 @@ Bodies are untrusted: a field that is missing or of another type reads as its ze
 no occasion to any clause.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

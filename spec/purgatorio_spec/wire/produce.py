@@ -1,7 +1,5 @@
 """P1 to P6: what is said of an append, and when."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held

@@ -11,8 +11,6 @@ out, and a purgatory that keeps its clauses inside keeps them here. Not complete
 nothing is seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final

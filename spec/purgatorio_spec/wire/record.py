@@ -13,8 +13,6 @@ Events of one scene carry its name and repetition, `idle-fetch#2`. Times are nan
 Not promised: that an answer which nobody waited for was still recorded, once its connection had been closed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal

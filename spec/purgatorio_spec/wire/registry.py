@@ -1,7 +1,5 @@
 """The clauses of the wire under their ids: sentence, and on what ground it is asked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

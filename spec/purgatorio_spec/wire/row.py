@@ -1,7 +1,5 @@
 """A row: one occasion that a clause had, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias

@@ -1,7 +1,5 @@
 """A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds
