@@ -19,8 +19,6 @@ from purgatorio_spec.wire.log import Log, Part, Topics, fetched
 from purgatorio_spec.wire.record import Body, WireEvent
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
-__all__ = ["FORGOTTEN_NS", "Fetching", "fetches", "stopped_spans", "waits"]
-
 OUT_OF_RANGE, UNKNOWN_TOPIC, UNKNOWN_EPOCH = 1, 3, 75
 NO_WAIT_GAP_NS: Final = 2000 * MS
 """What a fetch with max_wait 0 has for a gap: a broker that made it wait would make it wait about so long."""

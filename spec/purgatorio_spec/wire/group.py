@@ -5,8 +5,6 @@ one before and is not among them had left, was late, or was not heard of. A clau
 no other reading: coordinator errors, other protocols and connections that were cut give no occasion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -7,8 +7,6 @@ from typing import Final, TypeAlias
 from purgatorio_spec.wire.bound import MS, Held, Timed
 from purgatorio_spec.wire.history import Exchange
 
-__all__ = ["ERRORS", "Row", "Rows", "after", "broken", "kept", "named", "said", "timed", "undecided"]
-
 ERRORS: Final = {
     0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 3: "UNKNOWN_TOPIC_OR_PARTITION", 5: "LEADER_NOT_AVAILABLE",
     6: "NOT_LEADER_OR_FOLLOWER", 7: "REQUEST_TIMED_OUT", 14: "COORDINATOR_LOAD_IN_PROGRESS",

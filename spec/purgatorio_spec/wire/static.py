@@ -4,8 +4,6 @@ Judged is a member with an instance id that joins anew, without a member id, in 
 is heard of within its session, and does nothing else: then nothing but the return can have moved the group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -8,8 +8,6 @@ from purgatorio_spec.wire.log import Log, Part, Topic, Topics, settled_parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
 
-__all__ = ["deletes_records", "elections", "offsets_listed", "topics_come_and_go", "topics_grow"]
-
 OUT_OF_RANGE, UNKNOWN, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 36, 37, 84
 BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
