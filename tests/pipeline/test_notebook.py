@@ -16,6 +16,7 @@ from pipeline.test_report_page import ELEMENTS, Reader
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.notebook import ShownCheck, ShownHistory, history
 from purgatorio_spec.show.counterexample import operation_rows
+from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.visible import visible
 from spec.shown_trace import lost_with_a_flag
 
@@ -64,7 +65,7 @@ def test_the_example_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     clean, buggy, operation, late = [value for value in values if value is not None]
     assert "✓ PASS" in shown(clean).text
     read = shown(buggy)
-    assert "✗ O4 is broken here" in read.text
+    assert f"✗ {broken_here('O4')}" in read.text
     assert "1,367 operations" in "".join(read.text)
     assert "svg" in shown(operation).elements
     assert "kafka-buggy-no-recheck VIOLATED ['O4']" in printed.getvalue()

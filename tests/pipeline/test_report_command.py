@@ -24,6 +24,7 @@ from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.results.printed import Check
 from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.show.event_words import broken_here
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
 
 END = '{"kind":"end","events":3,"dropped":0}\n'
@@ -64,7 +65,7 @@ def test_one_page_of_everything(tmp_path: Path) -> None:
     assert "2 of 2 were found by a layer." in done.stdout
     text = (tmp_path / "ci/p.html").read_text()
     alone(text)
-    assert "T1 is broken here" in text, "a trace is judged, and drawn"
+    assert broken_here("T1") in text, "a trace is judged, and drawn"
     assert "100 schedules" in text
     assert ">Known bugs by layer<" in text
     assert "### Outcomes" in (tmp_path / "ci/m.md").read_text()
@@ -117,7 +118,7 @@ def test_a_lake_is_the_check_that_wrote_it(tmp_path: Path) -> None:
         assert done.exit_code == 1
         text = (tmp_path / "p.html").read_text()
         alone(text)
-        assert "is broken here" in text
+        assert broken_here("") in text
     (kept,) = (lake / "batches").glob("*/kept.json")
     kept.write_text("[]")
     done = report(lake)

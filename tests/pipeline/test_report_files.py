@@ -23,6 +23,7 @@ from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
+from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
@@ -124,7 +125,7 @@ def test_junit_says_every_verdict() -> None:
         "allowed  fires at t >=",
         "seen     fired at t =",
         "replay   purgatorio check",
-        "T1 is broken here",
+        broken_here("T1"),
     ):
         assert word in (failure.text or "")
     skipped = [one.get("message", "") for one in by_name["cut"].findall("testcase/skipped")]
@@ -221,7 +222,7 @@ def test_markdown_says_subjects_causes_and_problems() -> None:
     read = Tags(markdown(result, made.examples(), []))
     assert read.tags >= {"h2", "table", "pre"}
     assert "Purgatorio: VIOLATED" in read.text
-    assert "O4 is broken here" in read.text
+    assert broken_here("O4") in read.text
     assert "VIOLATED 1 of 1" in read.text
     assert "no usable header" in read.text
 
@@ -271,7 +272,7 @@ def test_kinds_of_causes_are_written(make: Callable[[], HandMade]) -> None:
     result, examples = made.result(), made.examples()
     assert any(suite.find("testcase/failure") is not None for suite in suites(junit(result, examples)))
     assert any(one["kind"] == "fail" for one in parsed(sarif(result, examples))["results"])
-    assert "is broken here" in markdown(result, examples, [])
+    assert broken_here("") in markdown(result, examples, [])
 
 
 def test_many_runs_and_violations_make_bounded_files() -> None:

@@ -26,7 +26,7 @@ from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.history.lateness import lateness_of
 from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.show.event_words import duration
+from purgatorio_spec.show.event_words import broken_here, duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.oversleep import control_params
 from spec.shown_trace import (
@@ -155,7 +155,7 @@ def test_each_cause_is_drawn_with_what_was_allowed_and_seen(make: Callable[[], H
     for example in examples.values():
         assert example.violation.allowed in texts
         assert example.violation.seen in texts
-        assert f"{example.violation.clause} is broken here" in texts
+        assert broken_here(example.violation.clause) in texts
         assert all(word in texts for word in example.replay)
 
 
@@ -193,7 +193,7 @@ def test_the_broken_place_stands_above_the_drawing() -> None:
     (example,) = made.examples().values()
     assert example.illegal_row is not None
     row = example.rows[example.illegal_row]
-    assert f"{example.violation.clause} is broken here: line {row.line}, {row.th}: " in "".join(read.text)
+    assert f"{broken_here(example.violation.clause)}: line {row.line}, {row.th}: " in "".join(read.text)
 
 
 def test_a_page_says_where_it_comes_from() -> None:

@@ -14,6 +14,7 @@ from pipeline.hostile import HOSTILE, hostile_check, many_violations
 from purgatorio_pipeline.report.terminal import print_check, under_headings
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
+from purgatorio_spec.show.event_words import broken_here
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
@@ -44,7 +45,7 @@ def test_a_violated_run_shows_count_lanes_and_replay() -> None:
     text = printed(made.result(), made.examples())
     assert re.search(r"\ngive-up +VIOLATED +\d+ +O4 1 of 1\b", text)
     assert "O4 VIOLATED: 1 operation of Hand 1" in text
-    assert "O4 is broken here" in text
+    assert broken_here("O4") in text
     assert "replay   purgatorio check hand-made.jsonl --run give-up" in text
     assert text.endswith("VIOLATED: 1 VIOLATED; 1 violation of 1 cause; 2 clauses SKIPPED (O6, T2)\n")
 

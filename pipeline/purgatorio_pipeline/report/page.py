@@ -36,7 +36,7 @@ from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
-from purgatorio_spec.show.event_words import line_of, milliseconds
+from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
 from purgatorio_spec.show.selection import CauseKey, promise_of, promises
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.record import Header, TimerConstants
@@ -245,7 +245,7 @@ def _broken_at(example: Counterexample) -> Markup | None:
         return None
     row = example.rows[example.illegal_row]
     where = f"{visible(row.th)}: {line_of(row, example.violation.subject, example.start_t)}"
-    said = f"✗ {example.violation.clause} is broken here: line {row.line}, "
+    said = f"✗ {broken_here(example.violation.clause)}: line {row.line}, "
     return tag("p", said, tag("code", where), class_="broken")
 
 

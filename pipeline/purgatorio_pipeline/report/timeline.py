@@ -13,7 +13,7 @@ from typing import Final
 
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
-from purgatorio_spec.show.event_words import fields_of, label_of, milliseconds
+from purgatorio_spec.show.event_words import broken_here, fields_of, label_of, milliseconds
 from purgatorio_spec.show.visible import visible
 
 _ROW: Final = 22
@@ -206,7 +206,7 @@ def _broken_here(
     row = example.rows[at]
     y, x = places[at], _x(row, by_name[row.th])
     edge = y + _ROW / 2
-    said = f"✗ {example.clause} is broken here"
+    said = f"✗ {broken_here(example.clause)}"
     room = len(said) * _CHAR + 4
     return joined(
         tag("line", class_="illegal", x1=0, x2=width, y1=edge, y2=edge),

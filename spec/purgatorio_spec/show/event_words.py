@@ -80,3 +80,8 @@ def fields_of(event: ShownEvent) -> list[tuple[str, str]]:
         ("watched", event.watched), ("delayed", event.delayed),
     ]  # fmt: skip
     return [(name, visible(str(value), 120)) for name, value in values if value is not None]
+
+
+def broken_here(clause: str) -> str:
+    """What stands at the event that breaks a clause, in every form of a report."""
+    return f"{clause} is broken here"

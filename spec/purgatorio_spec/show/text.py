@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
-from purgatorio_spec.show.event_words import line_of, milliseconds
+from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
 from purgatorio_spec.show.selection import kind_of, noun
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 
@@ -105,7 +105,7 @@ def _table(example: Counterexample, width: int) -> Iterator[Line]:
             yield Line((left + part).rstrip(), role)
             left = " " * len(left)
         if at == illegal:
-            said = f"^ {example.violation.clause} is broken here"
+            said = f"^ {broken_here(example.violation.clause)}"
             yield Line(left + lanes.indent(row, len(said)) + said, role)
     yield from _legend(example, width)
 
