@@ -174,7 +174,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
 """The classes of bugs that are looked for with gates, by part."""
 
 _VOLLEYS: Final = 100
-_BEFORE_MOST: Final = 40
+_BEFORE_MOST: Final = 8
 """A program that is played once for each step has no more calls before."""
 _GARBAGE_MOST: Final = 120
 
