@@ -61,9 +61,11 @@ SHAPES: Final = tuple(
     {
         (one.clauses, one.claimed_on_return, one.cancel_is_barrier, one.counts_cancelled): name
         for name, one in sorted(PROFILES.items(), reverse=True)
+        if name != "wire-waits"
     }.values()
 )
-"""One profile of each kind: what is judged and how depends on nothing else of it."""
+"""One profile of each kind: what is judged and how depends on nothing else of it. A projection of the wire has clauses
+that others have too, and is left out: the seeds that are known to show rare things were drawn without it."""
 
 
 def sampled(seed: int, ending: str | None = None) -> Generated:
