@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
+from purgatorio_spec.trace.coded import values_of
+from purgatorio_spec.trace.columns import Column
 
 FOLLOWED: Final = (
     "check_and_complete", "try_complete_else_watch", "try_complete", "cancel_for_key", "cancelled",
@@ -54,7 +56,26 @@ def select(table: pa.Table, *functions: str) -> pa.Table:
 
 def _values(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     """The values of some columns, row by row."""
-    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
+    columns = ([value for chunk in table.column(name).chunks for value in _listed(chunk)] for name in names)
+    return zip(*columns, strict=True)
+
+
+def _listed(column: Column) -> list[Any]:
+    """What `to_pylist` gives, which makes an object of Arrow's for each value on the way."""
+    if isinstance(column, pa.DictionaryArray):
+        texts = np.array([*column.dictionary.to_pylist(), None], object)
+        found: list[Any] = texts[np.asarray(column.indices.fill_null(len(texts) - 1))].tolist()
+        return found
+    if isinstance(column, pa.ListArray):
+        values, ends = _listed(column.values), np.asarray(column.offsets).tolist()
+        found = [values[first:end] for first, end in pairwise(ends)]
+    elif pa.types.is_int64(column.type):
+        found = values_of(column).tolist()
+    else:
+        return _listed(column.dictionary_encode())
+    for at in np.flatnonzero(np.asarray(column.is_null())).tolist() if column.null_count else ():
+        found[at] = None
+    return found
 
 
 @dataclass(slots=True)
