@@ -68,6 +68,23 @@ def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytes
     assert "Please report it" in done.stderr
 
 
+def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's errors are none of the machine's: the JVM's text says what it was. In one line, without a traceback."""
+
+    @click.command()
+    def broken() -> None:
+        raise RuntimeError(
+            "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
+        )
+
+    monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
+    done = CliRunner().invoke(purgatorio, ["check"])
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "Error: No space left on device: Spark's tables, or its scratch folders"
+    ]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("option", ["--junit", "--report", "--sarif", "--markdown"])
 def test_a_full_disk_is_said_with_status_2(option: str) -> None:

@@ -49,23 +49,6 @@ class StressKill:
     seconds: float
     reason: str = ""
 
-    @property
-    def rate(self) -> float:
-        """Hits a round."""
-        return self.hits / self.rounds if self.rounds else 0.0
-
-    def as_json(self) -> dict[str, object]:
-        """The layer `stress` of `purgatorio mutants --json`."""
-        return {
-            "killed": self.killed,
-            "clause": self.clause,
-            "hits": self.hits,
-            "rounds": self.rounds,
-            "first": self.first,
-            "seconds": round(self.seconds, 3),
-            "reason": self.reason,
-        }
-
 
 def stress_hunt(
     mutant: Mutant, rounds: int, seed: int, *, yields: bool = False, to_first: bool = False
