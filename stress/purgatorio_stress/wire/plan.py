@@ -121,7 +121,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("acks", "produce", ("P1", "P2", "P3"), _FETCH.acks),
         SceneSpec("topics", "topics", ("A1", "A2"), _OTHER.topics),
         SceneSpec("partitions", "topics", ("A3", "E1", "L1"), _OTHER.partitions),
-        SceneSpec("delete-records", "topics", ("D1",), _OTHER.delete_records),
+        SceneSpec("delete-records", "topics", ("D1", "F1"), _OTHER.delete_records),
         SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
         SceneSpec("cut", "connections", ("C1",), _OTHER.cut),

@@ -233,10 +233,19 @@ async def long_heartbeats(play: Play) -> None:
 
 
 async def leave(play: Play) -> None:
-    """A member leaves a stable group, the follower and then the leader: the others are told at once."""
+    """A member leaves a rebalance that waits for it, then others a stable group: who stays is told at once."""
     group = await play.group()
     joined = await members(play, group, 3)
     await stable(joined)
+    for _ in range(2):
+        gone = joined.pop()
+        joined += await members(play, group, 1)
+        sent = [one.ask_join() for one in reversed(joined)]
+        await play.pause(300)
+        await play.leave(gone.conn, group, gone.id).within(8)
+        for one, asked in zip(reversed(joined), sent, strict=True):
+            one.took((await asked.within(JOIN_SECONDS)).body)
+        await synced(joined)
     for _ in range(2):
         follower = min(joined, key=lambda one: one.leads)
         joined.remove(follower)

@@ -120,7 +120,11 @@ async def delete_records(play: Play) -> None:
         await settle(play.send(await play.open("deleter"), "delete_records", asked), seconds=12)
 
     for low in (2, 4):
+        # Who waits for what is not there yet is not answered by it.
+        waits = play.fetch(await play.open("waiter"), [(topic, 0, 6)], max_wait_ms=play.wait_ms(1000))
+        await play.pause(100)
         await delete(low)
+        await settle(waits, seconds=10)
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
     await delete(1000)
