@@ -169,7 +169,8 @@ def _lock_order(done: Exploration) -> list[Found]:
 
 
 def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = False) -> Replay:
-    """Repeat the run of a token. BadToken where it names what is not there, or does not fit."""
+    """Repeat the run of a token; where nothing is broken, look for data races too, for a token does not say that they
+    were looked for. BadToken where it names what is not there, or does not fit."""
     try:
         scenario = scenario_named(token.scenario)
     except BadProgram as error:
@@ -180,6 +181,8 @@ def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = F
         raise BadToken(f"no scenario {token.scenario}/{token.dialect}")
     if token.mutant and token.mutant not in MUTANTS:
         raise BadToken(f"no mutant {token.mutant}")
-    program = ScenarioProgram(scenario, token.dialect, races=races)
     with MUTANTS[token.mutant].applied() if token.mutant else patched(patches):
-        return replay(program, token.schedule)
+        run = replay(ScenarioProgram(scenario, token.dialect, races=races), token.schedule)
+        if run.broken or races:
+            return run
+        return replay(ScenarioProgram(scenario, token.dialect, races=True), token.schedule)

@@ -112,11 +112,12 @@ def command(
             strategy=strategy, seed=seed, early=early, races_count=races, as_json=as_json,
         )  # fmt: skip
     bug = _bug(mutant)
+    options = f" --mutant {mutant}" if bug.patches else ""
     if token is not None:
         _replay(token, bug, races, chrome, as_json)
         return
     if drawn:
-        _draw(scenarios, seconds, seed, bug, as_json)
+        _draw(scenarios, seconds, seed, bug, races, options, as_json)
         return
     limits = Limits(schedules, seconds, preemptions)
     explored: list[Explored] = []
@@ -131,7 +132,7 @@ def command(
             explored.append(one)
             if not as_json:
                 with going.aside():
-                    _show(one)
+                    _show(one, options)
             if chrome is not None and one.run is not None:
                 chrome.write_text(json.dumps(chrome_trace(one.run)))
     verdict = worst(one.verdict for one in explored)
@@ -171,7 +172,9 @@ def _bug(text: str | None) -> Bug:
         raise click.UsageError(str(error)) from None
 
 
-def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, as_json: bool) -> None:
+def _draw(
+    subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, races: bool, options: str, as_json: bool
+) -> None:
     unknown = [name for name in subjects if name not in VOCABULARIES]
     if unknown:
         raise click.UsageError(f"no subject {unknown[0]!r} to draw for; there are {', '.join(VOCABULARIES)}")
@@ -181,7 +184,7 @@ def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, as_jso
         return time.process_time() - start_s, seconds
 
     with bug.applied(), progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
-        done = search_drawn(seconds, seed, subjects, mutant=bug.number, memory=bug.memory)
+        done = search_drawn(seconds, seed, subjects, mutant=bug.number, memory=bug.memory, races=races)
     if as_json:
         found = [] if done.found is None else [done.found.as_json()]
         _echo_json(done.verdict, found, drawn=done.as_json())
@@ -193,7 +196,11 @@ def _draw(subjects: tuple[str, ...], seconds: float, seed: int, bug: Bug, as_jso
             click.echo("")
             click.echo(
                 table(
-                    found_one.run, found_one.found.broken, str(found_one.token), found_one.found.preemptions
+                    found_one.run,
+                    found_one.found.broken,
+                    str(found_one.token),
+                    found_one.found.preemptions,
+                    options,
                 )
             )
     sys.exit(EXIT_STATUS[done.verdict])
@@ -218,7 +225,7 @@ def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
 _INDENT: Final = 10
 
 
-def _show(one: Explored) -> None:
+def _show(one: Explored, options: str) -> None:
     done = one.exploration
     counts = f"{done.schedules:,} schedules" + (f", {done.states:,} states" if done.states else "")
     if done.redundant:
@@ -234,7 +241,7 @@ def _show(one: Explored) -> None:
     found = one.counterexample
     if found is not None and one.run is not None:
         click.echo("")
-        click.echo(table(one.run, found.broken, str(one.token), found.preemptions))
+        click.echo(table(one.run, found.broken, str(one.token), found.preemptions, options))
         click.echo("")
     elif found is not None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)

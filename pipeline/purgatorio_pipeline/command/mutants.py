@@ -12,8 +12,15 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
-from purgatorio_stress.kill_matrix.by_machine import Fate, fate_of, sampled
-from purgatorio_stress.kill_matrix.layers import LAYERS, QUICK
+from purgatorio_stress.kill_matrix.by_machine import Fate, fates_of, sampled
+from purgatorio_stress.kill_matrix.layers import DRAWN, LAYERS, QUICK, Drawing
+from purgatorio_stress.kill_matrix.machine_page import (
+    EQUIVALENT,
+    machine_json,
+    machine_page,
+    summary,
+    survivors_of,
+)
 from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 
@@ -24,12 +31,14 @@ from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 @click.option(
     "--layer",
     "chosen",
-    type=click.Choice(LAYERS),
+    type=click.Choice((*LAYERS, DRAWN)),
     metavar="LAYER",
     multiple=True,
-    help=f"These layers only: {', '.join(LAYERS)}.",
+    help=f"These layers only: {', '.join((*LAYERS, DRAWN))}.",
 )
-@click.option("--all", "every", is_flag=True, help="Every layer: some minutes. Without: the quick ones.")
+@click.option(
+    "--all", "every", is_flag=True, help="Every layer but drawn: some minutes. Without: the quick ones."
+)
 @click.option(
     "--kept",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -42,15 +51,25 @@ from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 @click.option(
     "--machine",
     type=click.IntRange(1),
-    help="Instead of the known bugs: so many changes made by a program, hunted by drawn programs alone.",
+    help="So many changes that a program makes, instead of the known bugs, hunted by all scenarios, drawn programs and "
+    "the stateful machines.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="For --machine: which changes.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="For --machine: which changes; for drawn programs."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="For --machine: CPU seconds for each change.",
+    help="CPU seconds of drawn programs for each bug or change.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="For --machine and --layer drawn: so many at once.",
 )
 @click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
@@ -64,6 +83,7 @@ def command(
     machine: int | None,
     seed: int,
     seconds: float,
+    jobs: int,
     as_json_: bool,
 ) -> None:
     """Put every known bug into the reference, one after the other, and see which layer finds it.
@@ -72,6 +92,7 @@ def command(
     purgatorio mutants                 # all, in the quick layers
     purgatorio mutants 11 53 --all     # these, in every layer
     purgatorio mutants --layer stress --layer stateful
+    purgatorio mutants --layer drawn --seconds 60 --jobs 2
     purgatorio mutants --machine 100   # changes made by a program
     purgatorio explore two-events --mutant 11
     """
@@ -88,7 +109,7 @@ def command(
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
     if machine is not None:
-        _by_machine(machine, seed, seconds, as_json_)
+        _by_machine(machine, seed, seconds, jobs, kept, write, as_json_)
     start = time.perf_counter()
     if (write is not None or compare is not None) and (numbers or not every):
         raise click.UsageError("the page has all mutants in every layer: --all, and no number")
@@ -107,7 +128,7 @@ def command(
                 with going.aside():
                     _tell(row)
 
-        rows = matrix(asked, layers, tell, kept)
+        rows = matrix(asked, layers, tell, kept, Drawing(seconds, seed, jobs))
     if as_json_:
         click.echo(json.dumps(as_json(rows), ensure_ascii=False))
     else:
@@ -120,32 +141,30 @@ def command(
     sys.exit(1 if differs or survivors(rows) else 0)
 
 
-def _by_machine(count: int, seed: int, seconds: float, as_json_: bool) -> None:
-    fates: list[Fate] = []
+def _by_machine(
+    count: int, seed: int, seconds: float, jobs: int, kept: Path | None, write: Path | None, as_json_: bool
+) -> None:
+    done = 0
     with progress("hunting changes made by a program", count, "changes", quiet=as_json_) as going:
-        for change in sampled(count, seed):
-            fate = fate_of(change, seconds, seed)
-            fates.append(fate)
-            going.tell(len(fates))
+
+        def tell(fate: Fate) -> None:
+            nonlocal done
+            done += 1
+            going.tell(done)
             if not as_json_:
-                said = fate.clause or "alive"
                 with going.aside():
-                    echo_line(
-                        f"{said:6} {change.name} {change.function}, line {change.line}: {change.what}", 7
-                    )
-    alive = sum(not fate.clause for fate in fates)
+                    echo_line(f"{fate.clause or 'alive':6} {fate.layer:10} {fate.name}", 18)
+
+        fates = fates_of(sampled(count, seed), seconds, seed, jobs=jobs, kept=kept, tell=tell)
+    alive = survivors_of(fates)
+    if write is not None:
+        write.write_text(machine_page(fates, seed, seconds), encoding="utf-8")
     if as_json_:
-        shape = {
-            "kind": "mutants-machine",
-            "seed": seed,
-            "changes": len(fates),
-            "alive": alive,
-            "of": [one.as_json() for one in fates],
-        }
-        click.echo(json.dumps(shape, ensure_ascii=False))
+        click.echo(json.dumps(machine_json(fates, seed), ensure_ascii=False))
     else:
-        click.echo(f"{len(fates) - alive} of {len(fates)} changes killed, {alive} alive")
-    sys.exit(1 if alive else 0)
+        for line in summary(fates):
+            click.echo(line)
+    sys.exit(1 if any(one.kind != EQUIVALENT for one in alive.values()) else 0)
 
 
 def _tell(row: MatrixRow) -> None:
@@ -158,7 +177,7 @@ def _tell(row: MatrixRow) -> None:
 
 
 def _sum_up(rows: list[MatrixRow], seconds: float) -> None:
-    for layer in LAYERS:
+    for layer in (*LAYERS, DRAWN):
         of = [row.layers[layer] for row in rows if layer in row.layers]
         if of:
             told = (

@@ -66,16 +66,19 @@ _State = tuple[_Waiting, _Handed, frozenset[int], frozenset[int]]
 _START: Final[_State] = (None, (), frozenset(), frozenset())
 
 
-def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules) -> str:
+def judge_task(task: str, calls: tuple[Call, ...], rules: TimerRules, now_ms: int = 0) -> str:
     """Empty, or what cannot be: the clause, a colon, and the words. `calls`: all of the run; those that are about
-    another task do not count."""
+    another task do not count. `now_ms`: the time at the end, where it went on after the last call."""
     wrong, states = _followed(task, _about(task, calls), rules)
     if wrong:
         return wrong
     if all(handed for _, handed, _, _ in states):
         return f"T3: {task} was handed over, and did not run"
-    end_ms = max((call.end_ms for call in calls), default=0)
-    if rules.driven and all(waits is not None and waits[0] <= end_ms and not c for waits, _, c, _ in states):
+    end_ms = max(now_ms, *(call.end_ms for call in calls), 0)
+    if rules.driven and all(
+        handed or (waits is not None and waits[0] <= end_ms and not closed)
+        for waits, handed, closed, _ in states
+    ):
         return f"T2: {task} was due, and waits at {end_ms} ms"
     return ""
 

@@ -92,8 +92,8 @@ class Drawn:
                 subject,
                 tuple(int(one) for one in settings.split(".") if one),
                 tuple(tuple(map(int, thing.split("."))) for thing in things.split(",") if thing),
-                _acts(before),
-                tuple(_acts(thread) for thread in threads.split("+") if thread),
+                acts_of(before),
+                tuple(acts_of(thread) for thread in threads.split("+") if thread),
                 tuple(_callback(one) for one in callbacks.split(",") if one),
             )
         except ValueError as error:
@@ -126,7 +126,8 @@ class Drawn:
             yield f"{callback.slot} of {callback.thing}: {callback.act}"
 
 
-def _acts(text: str) -> tuple[Act, ...]:
+def acts_of(text: str) -> tuple[Act, ...]:
+    """Those of a text, with commas between; BadProgram where one is none."""
     return tuple(Act.parse(one) for one in text.split(",") if one)
 
 

@@ -1,21 +1,25 @@
 """Programs from a vocabulary: the small ones one after the other, the larger ones by dice.
 
-Enumerated are all programs of so many acts with the plainest settings, up to symmetry: things are numbered as they
-first appear, threads are not told apart. Drawn are programs of 1 to 3 threads; of a handful of them the one is taken in
-which the most pairs of acts meet that have not met yet.
+Enumerated are, up to symmetry, first the programs of plain acts, each act at most once in a thread, those of one
+thread and two acts also with a callback that raises; then all programs of so many acts, without callbacks and with
+the plainest settings. Things are numbered as they first appear, threads are not told apart. Drawn are programs of 1
+to 3 threads; of a handful of them the one is taken in which the most pairs of acts meet that have not met yet.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from typing import Final
 
-from purgatorio_stress.drawn.act import Act, Callback, Drawn
+from purgatorio_stress.drawn.act import Act, Callback, Drawn, acts_of
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Verb, Vocabulary
 
 _HANDFUL: Final = 6
+_PLAIN_START: Final = 0.5
+_ECHO: Final = 0.2
+"""How often what is done before is plain, and how often two threads do the same."""
 _SMALL: Final = 3
 """Values of a domain that the enumeration takes."""
 
@@ -55,7 +59,19 @@ def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:
         for _ in range(min(vocabulary.most_things, dice.choice((1, 1, 2, 2, 2, 3, 4, 5))))
     )
     lengths = {1: (3, 4, 5, 6, 8), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
-    before = 0 if threads == 1 else dice.choice((0, 1, 2, 2, 3, 4))
+    before = tuple(
+        _act(vocabulary, BEFORE, len(things), dice)
+        for _ in range(0 if threads == 1 else dice.choice((0, 1, 2, 2, 3, 4)))
+    )
+    plain = vocabulary.plain
+    if plain is not None and dice.random() < _PLAIN_START and len(things) >= len(plain.things):
+        before = (*acts_of(plain.before), *before[:1])
+    bodies = [
+        tuple(_act(vocabulary, THREAD, len(things), dice) for _ in range(dice.choice(lengths)))
+        for _ in range(threads)
+    ]
+    if threads > 1 and dice.random() < _ECHO:
+        bodies[1] = bodies[0]
     callbacks = []
     if vocabulary.slots:
         for _ in range(dice.choice((0, 0, 1, 1, 2))):
@@ -65,11 +81,8 @@ def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:
         vocabulary.name,
         tuple(dice.choice(choices) for choices in vocabulary.settings),
         things,
-        tuple(_act(vocabulary, BEFORE, len(things), dice) for _ in range(before)),
-        tuple(
-            tuple(_act(vocabulary, THREAD, len(things), dice) for _ in range(dice.choice(lengths)))
-            for _ in range(threads)
-        ),
+        before,
+        tuple(bodies),
         tuple(callbacks),
     )
 
@@ -82,6 +95,26 @@ def _act(vocabulary: Vocabulary, where: str, things: int, dice: random.Random) -
 
 def _number(vocabulary: Vocabulary, domain: str, things: int, dice: random.Random) -> int:
     return dice.randrange(things) if domain == "thing" else dice.choice(vocabulary.domains[domain])
+
+
+def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...]) -> Iterator[Drawn]:
+    """All programs of plain acts with threads of these lengths, the longer ones first."""
+    plain = vocabulary.plain
+    if plain is None:
+        return
+    acts = acts_of(plain.acts)
+    settings = plain.settings or tuple(choices[0] for choices in vocabulary.settings)
+    raising = [
+        (Callback(slot, thing, Act("raise")),)
+        for slot in dict.fromkeys(vocabulary.slots)
+        for thing in range(len(plain.things))
+        if vocabulary.verb("raise") is not None and lengths == (2,)
+    ]
+    for threads in product(*(permutations(acts, length) for length in lengths)):
+        for callbacks in ((), *raising):
+            drawn = Drawn(vocabulary.name, settings, plain.things, acts_of(plain.before), threads, callbacks)
+            if canonical(drawn) and vocabulary.legal(drawn, dialect):
+                yield drawn
 
 
 def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:
@@ -113,9 +146,8 @@ def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Draw
 
 def canonical(drawn: Drawn) -> bool:
     """Whether this one stands for all that differ from it in the order of threads only."""
-    lengths = [len(acts) for acts in drawn.threads]
-    texts = [[str(act) for act in acts] for acts in drawn.threads]
-    return len(texts) < 2 or lengths[0] != lengths[1] or texts[0] <= texts[1]
+    keys = [(-len(acts), [str(act) for act in acts]) for acts in drawn.threads]
+    return keys == sorted(keys)
 
 
 def _all_acts(vocabulary: Vocabulary, where: str, size: int) -> Iterator[tuple[Verb, Act]]:

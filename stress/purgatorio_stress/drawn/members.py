@@ -17,7 +17,7 @@ from purgatorio_broker.group import GroupState, JoinResult
 from purgatorio_broker.group_coordinator import NEW_MEMBER_TIMEOUT_MS, GroupCoordinator
 from purgatorio_broker.key import GroupJoinKey, GroupSyncKey
 from purgatorio_stress.drawn.act import Drawn
-from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Player, Verb, Vocabulary
+from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Plain, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_group import (
     INITIAL_MS,
@@ -188,5 +188,6 @@ MEMBERS: Final = Vocabulary(
     ("answer",),
     dialects=("locked",),
     most_things=3,
+    plain=Plain(((0,), (0,)), "join.0", "join.1,sync.0,leave.0,pass.3,beat.0"),
 )
 """Of one group. Its operations are always of the dialect `locked`."""

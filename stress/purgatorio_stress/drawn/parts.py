@@ -13,7 +13,7 @@ from purgatorio import TimerTask
 from purgatorio.timer.bucket import NOT_QUEUED_MS, TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.drawn.act import Drawn
-from purgatorio_stress.drawn.player import BEFORE, THREAD, Player, Verb, Vocabulary
+from purgatorio_stress.drawn.player import BEFORE, THREAD, Plain, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import World
 
@@ -215,6 +215,7 @@ PARTS: Final = (
         BucketPlayer,
         (TimerTaskList,),
         {"bucket": (0, 1)},
+        plain=Plain(((1,), (2,)), "add.0.1", "add.0.0,add.1.1,flush.1,flush.0,remove.0"),
         stepping=frozenset({"link.next", "link.previous"}),
         apart={"TimerTaskList.check": "at the end"},
     ),
@@ -233,6 +234,7 @@ PARTS: Final = (
         QueuePlayer,
         (DelayQueue,),
         {"wait": (0, 2, 5, 9, 12), "pass": (1, 3)},
+        plain=Plain(((5,), (2,)), "", "offer.0,offer.1,wait.9,poll,remove.0"),
         legal=_sleeps_undisturbed,
     ),
 )

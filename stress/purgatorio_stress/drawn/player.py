@@ -93,6 +93,28 @@ class Verb:
     weight: int = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Of what most programs of a subject are made: things, what is done before, acts (texts, as in a program's name).
+    `settings`: where they are not the first of each. `shapes`: how many acts each thread has, in this order."""
+
+    things: tuple[tuple[int, ...], ...]
+    before: str
+    acts: str
+    settings: tuple[int, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = (
+        (1,),
+        (2,),
+        (1, 1),
+        (1, 1, 1),
+        (3,),
+        (2, 1),
+        (4,),
+        (2, 2),
+        (2, 1, 1),
+    )
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """All that can be asked of a subject. `settings`, `thing`: the choices for each number. `slots`: where things call
@@ -115,6 +137,7 @@ class Vocabulary:
     weight: int = 1
     """How many times the CPU seconds of the others each of its dialects gets."""
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True
+    plain: Plain | None = None
     apart: Mapping[str, str] = field(default_factory=dict)
     tick_ms: Callable[[Drawn], int] = lambda drawn: 1
     purge_interval: Callable[[Drawn], int] = lambda drawn: 1000

@@ -9,6 +9,7 @@ locks. Under a group's lock nobody checks a key. `pending-flag` demands that an 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
@@ -16,7 +17,7 @@ from purgatorio.sync import Executor, ExecutorClosed
 from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.interface import Timer, TimerClosed
 from purgatorio_stress.drawn.act import Drawn
-from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
+from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Plain, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
 
@@ -182,7 +183,10 @@ class PurgatoryPlayer(Player):
 
     def do_purge(self) -> None:
         """`purge_if_needed`."""
-        self.purgatory.inner.purge_if_needed()
+        before = self.purgatory.inner.watched()
+        purged = self.purgatory.inner.purge_if_needed()
+        if self.alone and purged != before - self.purgatory.inner.watched():
+            self.broken.append(Broken("P2", "purgatory", f"purged {purged} of {before}"))
 
     def do_gauges(self) -> None:
         """All of them; and what each operation says of its timer."""
@@ -281,6 +285,7 @@ class PurgatoryPlayer(Player):
                 yield Broken(
                     "P2", "purgatory", f"{estimate} are thought to be done with, right after the purge"
                 )
+        yield from self._left_open()
         yield from self._in_limbo()
         yield from self._stranded()
         yield from self.uncontained()
@@ -311,6 +316,13 @@ class PurgatoryPlayer(Player):
             while self.world.run.now_ms < until_ms:
                 self.world.virtual.advance(1)
                 self.do_turn()
+
+    def _left_open(self) -> Iterator[Broken]:
+        """A purgatory that is shut down leaves no thread behind."""
+        if self.timed and self.executor is not None and self.shut == [True]:
+            with suppress(ExecutorClosed):
+                self.executor.submit(self.do_raise)
+                yield Broken("CHECK", "timer", "the purgatory is shut down, and its timer goes on")
 
     def _in_limbo(self) -> Iterator[Broken]:
         for number in self.registered:
@@ -401,6 +413,12 @@ PURGATORIES: Final = (
         most_things=2,
         weight=8,
         legal=_legal,
+        plain=Plain(
+            ((_FOREVER, 0, _OWN), (_FOREVER, 0, _OWN)),
+            "register.0",
+            "event.0,retry.0,check.0,force.0,register.1,event.1",
+            shapes=((1,), (2,), (1, 1, 1), (1, 1), (3,), (2, 1), (4,), (2, 2)),
+        ),
         apart={"DelayedOperation.on_expiration": "the recorded operation has one of its own"},
         purge_interval=lambda drawn: drawn.settings[1],
     ),

@@ -19,7 +19,7 @@ from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_stress.drawn.act import Drawn
-from purgatorio_stress.drawn.player import BEFORE, THREAD, Player, Verb, Vocabulary
+from purgatorio_stress.drawn.player import BEFORE, THREAD, Plain, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_world import (
     P0,
@@ -260,6 +260,9 @@ _VERBS: Final = (
     Verb("shutdown", (), THREAD, weight=1),
 )
 
+_SHAPES: Final = ((1,), (2,), (3,), (4,), (1, 1), (1, 1, 1), (2, 1), (2, 2))
+"""With one thread a request is asked again at once, so these come first."""
+
 REPLICAS: Final = Vocabulary(
     "replicas",
     _VERBS,
@@ -275,6 +278,7 @@ REPLICAS: Final = Vocabulary(
     },
     dialects=("pending-flag", "locked"),
     most_things=2,
+    plain=Plain(((-1, 0, 1, 1),), "", "fetch.0,append.0.0,append.0.1,follow.0.0,produce.0", shapes=_SHAPES),
     apart={
         "ReplicaManager.also_check": "for share groups; the subject `share` does",
         "ReplicaManager.is_throttled": "for delayed fetches",

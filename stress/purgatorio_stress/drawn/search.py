@@ -1,9 +1,10 @@
 """Searching drawn programs until the time is over: what is enumerated, what is drawn, how each is explored.
 
-Small programs come first, size after size, each searched by DPOR; between them larger ones are drawn. A program that is
-too large for DPOR within `SCHEDULES` is searched by PCT for as many runs more, and counts as sampled. What is found is
-shrunk: acts, threads, things and callbacks are left out as long as the same clause is still broken, and then the
-schedule is made small.
+Half of the time goes to small programs, stage after stage, the other half to larger ones that are drawn. Each is
+searched by DPOR; one that is too large for it within `SCHEDULES` (plain ones: four times as many) is searched by PCT
+too, for half of `SCHEDULES`, and counts as sampled. What is found is made small: acts, threads, things, callbacks and
+settings are left out or made plainer as long as the same clause is still broken and nothing becomes longer, the run
+neither; then the schedule is.
 
 Time is CPU time of this process, so that a busy machine does not change what is found.
 """
@@ -18,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.drawn.act import Act, Drawn
-from purgatorio_stress.drawn.draw import draw, enumerated, pairs_of
+from purgatorio_stress.drawn.act import Act, Callback, Drawn, acts_of
+from purgatorio_stress.drawn.draw import draw, enumerated, pairs_of, plain_programs
 from purgatorio_stress.drawn.player import AT, Vocabulary
 from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_of
 from purgatorio_stress.explorer.dpor import explore_dpor
@@ -42,6 +43,8 @@ _SECONDS: Final = 2.0
 _NO_END_S: Final = 4.0
 _SHRINKING_S: Final = 6.0
 _LARGEST: Final = 6
+_PLAIN: Final = 4
+"""How many times the schedules of others a plain program is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,9 @@ class DrawnFound:
 
 @dataclass
 class DrawnSearch:
-    """What a search came to. `sizes`: for each subject and dialect the size up to which all programs were searched, and
-    how many of the next one. `met`: for each subject which acts have met at which
-    places, and in how many runs: one was before a place (a shared object) when the other began."""
+    """What a search came to. `stages`: for each subject and dialect the stages of the enumeration that are done, the
+    one that it is in, and how many of that were searched. `met`: for each subject which acts have met at which places,
+    and in how many runs: one was before a place (a shared object) when the other began."""
 
     seed: int
     programs: int = 0
@@ -101,7 +104,7 @@ class DrawnSearch:
     schedules: int = 0
     cpu_seconds: float = 0.0
     found: DrawnFound | None = None
-    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    stages: dict[str, tuple[tuple[str, ...], str, int]] = field(default_factory=dict)
     met: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
@@ -119,8 +122,9 @@ class DrawnSearch:
             "sampled": self.sampled,
             "schedules": self.schedules,
             "cpu_seconds": round(self.cpu_seconds, 3),
-            "sizes": {
-                name: {"complete": size, "of_the_next": more} for name, (size, more) in self.sizes.items()
+            "enumeration": {
+                name: {"complete": list(complete), "next": stage, "of_the_next": more}
+                for name, (complete, stage, more) in self.stages.items()
             },
             "met": {name: dict(met.most_common()) for name, met in self.met.items()},
         }
@@ -133,9 +137,9 @@ class DrawnSearch:
             f"{self.schedules:,} schedules in {self.cpu_seconds:.1f} s of CPU"
         )
         for name, met in self.met.items():
-            size, more = self.sizes.get(name, (0, 0))
+            complete, stage, more = self.stages.get(name, ((), "", 0))
             yield (
-                f"          {name}: all programs of up to {size} acts, {more:,} of {size + 1}; "
+                f"          {name}: all programs of {', '.join(complete) or 'none'}; {more:,} of {stage or 'none'}; "
                 f"{len(set(map(_pair_of, met))):,} pairs of acts met at {len(met):,} places"
             )
         if self.found is not None:
@@ -154,10 +158,13 @@ def search_drawn(
     mutant: int = 0,
     memory: tuple[object, ...] = (),
     shrink: bool = True,
+    races: bool = False,
 ) -> DrawnSearch:
     """Search until something is broken, or so many CPU seconds are over. KeyError for an unknown subject.
 
-    `memory`: containers outside of the programs that the code under test uses (see `ScenarioProgram`)."""
+    `memory`: containers outside of the programs that the code under test uses; `races`: data races count (see
+    `ScenarioProgram` for both)."""
+    of = _Asked(seed, mutant, memory, races)
     chosen = [VOCABULARIES[name] for name in subjects] or list(VOCABULARIES.values())
     result = DrawnSearch(seed)
     start = time.process_time()
@@ -168,9 +175,9 @@ def search_drawn(
     while time.process_time() - start < seconds and result.found is None:
         source = min(sources, key=lambda one: one.share)
         turn += 1
-        drawn = source.next()
         begun = time.process_time()
-        done = explore_program(drawn, source.dialect, seed + turn, memory)
+        drawn, schedules = source.next()
+        done = of.explore(drawn, source.dialect, schedules, seed + turn)
         source.spend(time.process_time() - begun, done.marks)
         result.programs += 1
         result.schedules += done.schedules
@@ -179,7 +186,7 @@ def search_drawn(
         if done.found:
             found_s = time.process_time() - start
             result.found = (
-                _shrunk(drawn, source.dialect, done.found[0], turn, found_s, seed, mutant, memory)
+                _shrunk(drawn, source.dialect, done.found[0], turn, found_s, of)
                 if shrink
                 else DrawnFound(drawn, source.dialect, done.found[0], turn, found_s, drawn, None, mutant)
             )
@@ -193,7 +200,7 @@ def _pair_of(mark: str) -> tuple[str, str]:
 
 
 class _Source:
-    """The programs of one subject and dialect: two drawn for each enumerated one.
+    """The programs of one subject and dialect: half of the time is for those that are enumerated.
 
     `share`: the seconds that it has had, by its weight; whoever has had least is next."""
 
@@ -204,7 +211,9 @@ class _Source:
         self._dice = random.Random(f"{seed} {self._name}")
         self._result = result
         self._small = self._all_small()
-        self._turn = 0
+        self._was_small = False
+        self._ahead = 0.0
+        """CPU seconds that the enumerated programs have had more than those that are drawn."""
         self.share = 0.0
         self._met = result.met.setdefault(self._name, Counter())
         self._known: Counter[tuple[str, str]] = Counter()
@@ -212,42 +221,55 @@ class _Source:
     def spend(self, seconds: float, met: Counter[str]) -> None:
         """A program of it has taken so long, and its acts have met so."""
         self.share += seconds / self._vocabulary.weight
+        self._ahead += seconds if self._was_small else -seconds
         self._known.update(_pair_of(mark) for mark in met if mark not in self._met)
         self._met.update(met)
 
-    def next(self) -> Drawn:
-        """One more."""
-        self._turn += 1
-        drawn = next(self._small, None) if self._turn % 3 == 0 else None
-        if drawn is None:
-            drawn = draw(self._vocabulary, self.dialect, self._dice, self._worth)
-        else:
-            self._result.enumerated += 1
+    def next(self) -> tuple[Drawn, int]:
+        """One more, and the schedules that it is worth."""
+        small = next(self._small, None) if self._ahead <= 0 else None
+        self._was_small = small is not None
+        drawn, schedules = small or (draw(self._vocabulary, self.dialect, self._dice, self._worth), SCHEDULES)
+        self._result.enumerated += self._was_small
         self._known.update(pairs_of(drawn))
-        return drawn
+        return drawn, schedules
 
     def _worth(self, pair: tuple[str, str]) -> float:
         """What has never met first, then what has met at few places, or was seldom tried."""
         return 1 / (1 + self._known[pair])
 
-    def _all_small(self) -> Iterator[Drawn]:
-        for size in range(1, _LARGEST):
-            for done, drawn in enumerate(enumerated(self._vocabulary, self.dialect, size), 1):
-                self._result.sizes[self._name] = (size - 1, done)
-                yield drawn
-            self._result.sizes[self._name] = (size, 0)
+    def _all_small(self) -> Iterator[tuple[Drawn, int]]:
+        of = self._vocabulary, self.dialect
+        shapes = () if self._vocabulary.plain is None else self._vocabulary.plain.shapes
+        plain = [
+            (f"{'+'.join(map(str, lengths))} plain", plain_programs(*of, lengths), _PLAIN * SCHEDULES)
+            for lengths in shapes
+        ]
+        every = [(f"{size} acts", enumerated(*of, size), SCHEDULES) for size in range(1, _LARGEST)]
+        complete: tuple[str, ...] = ()
+        for stage, programs, schedules in (*plain, *every):
+            for done, drawn in enumerate(programs):
+                self._result.stages[self._name] = (complete, stage, done)
+                yield drawn, schedules
+            complete = (*complete, stage)
+        self._result.stages[self._name] = (complete, "", 0)
 
 
 def explore_program(
-    drawn: Drawn, dialect: str, seed: int = 0, memory: tuple[object, ...] = (), schedules: int = SCHEDULES
+    drawn: Drawn,
+    dialect: str,
+    seed: int = 0,
+    memory: tuple[object, ...] = (),
+    schedules: int = SCHEDULES,
+    races: bool = False,
 ) -> Exploration:
     """One program: by DPOR, and by PCT where that does not come to its end. Code that turns for ever is P3."""
-    program = ScenarioProgram(scenario_of(drawn), dialect, memory=memory)
+    program = ScenarioProgram(scenario_of(drawn), dialect, memory=memory, races=races)
     try:
         with bounded_cpu(_NO_END_S):
             done = explore_dpor(program, Limits(schedules, _SECONDS))
             if not done.complete and not done.found:
-                more = explore_pct(program, Limits(schedules // 2, _SECONDS), seed)
+                more = explore_pct(program, Limits(SCHEDULES // 2, _SECONDS), seed)
                 done.schedules += more.schedules
                 done.found += more.found
             done.marks = Counter({mark: runs for mark, runs in program.marks.items() if AT in mark})
@@ -263,47 +285,56 @@ def _found_outside(broken: Broken) -> Exploration:
     return Exploration("dpor", "", schedules=1, found=[Found((broken,), (), 0, 1)])
 
 
-def _shrunk(
-    drawn: Drawn,
-    dialect: str,
-    found: Found,
-    at: int,
-    seconds: float,
-    seed: int,
-    mutant: int,
-    memory: tuple[object, ...],
-) -> DrawnFound:
-    """The smallest program that still breaks the clause, as far as leaving out one thing after the other leads."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What holds of all programs of a search."""
+
+    seed: int
+    mutant: int
+    memory: tuple[object, ...]
+    races: bool
+
+    def explore(self, drawn: Drawn, dialect: str, schedules: int = SCHEDULES, seed: int = 0) -> Exploration:
+        """See `explore_program`."""
+        return explore_program(drawn, dialect, seed or self.seed, self.memory, schedules, self.races)
+
+
+def _shrunk(drawn: Drawn, dialect: str, found: Found, at: int, seconds: float, of: _Asked) -> DrawnFound:
+    """The smallest program that still breaks the clause, as far as one change after the other leads; a change that
+    leaves the program as large as it was must make the run shorter."""
     start = time.process_time()
     small, best = drawn, found
     progress = True
     while progress and time.process_time() - start < _SHRINKING_S:
         progress = False
         for candidate in _smaller(small):
-            vocabulary = VOCABULARIES[candidate.subject]
-            if not vocabulary.legal(candidate, dialect):
+            if not VOCABULARIES[candidate.subject].legal(candidate, dialect):
                 continue
-            done = explore_program(candidate, dialect, seed, memory)
+            done = of.explore(candidate, dialect, _PLAIN * SCHEDULES)
             same = [one for one in done.found if one.clause == found.clause]
-            if same:
+            if same and _measure(candidate, same[0]) < _measure(small, best):
                 small, best, progress = candidate, same[0], True
                 break
             if time.process_time() - start > _SHRINKING_S:
                 break
     run = None
     if best.schedule:
-        program = ScenarioProgram(scenario_of(small), dialect, memory=memory)
+        program = ScenarioProgram(scenario_of(small), dialect, memory=of.memory, races=of.races)
         try:
             with bounded_cpu(_NO_END_S):
                 best = minimise(program, best)
                 run = replay(program, best.schedule)
         except (BadToken, NoEnd):
             run = None
-    return DrawnFound(small, dialect, best, at, seconds, drawn, run, mutant)
+    return DrawnFound(small, dialect, best, at, seconds, drawn, run, of.mutant)
+
+
+def _measure(drawn: Drawn, found: Found) -> tuple[int, int, int]:
+    return drawn.size(), len(drawn.things), len(found.schedule)
 
 
 def _smaller(drawn: Drawn) -> Iterator[Drawn]:
-    """Each with one thing less."""
+    """Each with one thing less, then each with one thing plainer."""
     for at in range(len(drawn.threads)):
         if len(drawn.threads) > 1:
             yield replace(drawn, threads=_without(drawn.threads, at))
@@ -317,17 +348,55 @@ def _smaller(drawn: Drawn) -> Iterator[Drawn]:
             threads = (*drawn.threads[:number], *([rest] if rest else []), *drawn.threads[number + 1 :])
             if threads:
                 yield replace(drawn, threads=threads)
-    last = len(drawn.things) - 1
     vocabulary = VOCABULARIES[drawn.subject]
-    if last > 0 and not any(last in _things_of(vocabulary, act) for act in drawn.acts()):
-        yield replace(
-            drawn,
-            things=drawn.things[:last],
-            callbacks=tuple(one for one in drawn.callbacks if one.thing != last),
-        )
+    used = {thing for act in drawn.acts() for thing in _things_of(vocabulary, act)}
+    for thing in range(len(drawn.things)):
+        if thing not in used and len(drawn.things) > 1:
+            yield _without_thing(drawn, thing, vocabulary)
+    plain = [] if vocabulary.plain is None else acts_of(vocabulary.plain.acts + "," + vocabulary.plain.before)
+    for number, acts in enumerate(drawn.threads):
+        for at, act in enumerate(acts):
+            for other in plain:
+                if _things_of(vocabulary, other) == _things_of(vocabulary, act) and other != act:
+                    changed = (*acts[:at], other, *acts[at + 1 :])
+                    yield replace(
+                        drawn, threads=(*drawn.threads[:number], changed, *drawn.threads[number + 1 :])
+                    )
     for at, choices in enumerate(vocabulary.settings):
-        if drawn.settings[at] != choices[0]:
-            yield replace(drawn, settings=(*drawn.settings[:at], choices[0], *drawn.settings[at + 1 :]))
+        for choice in dict.fromkeys(choices):
+            if drawn.settings[at] != choice:
+                yield replace(drawn, settings=(*drawn.settings[:at], choice, *drawn.settings[at + 1 :]))
+    for thing, numbers in enumerate(drawn.things):
+        for at, choices in enumerate(vocabulary.thing):
+            if numbers[at] != choices[0]:
+                changed_thing = (*numbers[:at], choices[0], *numbers[at + 1 :])
+                yield replace(
+                    drawn, things=(*drawn.things[:thing], changed_thing, *drawn.things[thing + 1 :])
+                )
+
+
+def _without_thing(drawn: Drawn, thing: int, vocabulary: Vocabulary) -> Drawn:
+    """Without a thing that no act uses; those behind it move up."""
+
+    def moved(act: Act) -> Act:
+        verb = vocabulary.verb(act.do)
+        domains = () if verb is None else verb.args
+        return Act(
+            act.do,
+            tuple(n - (domain == "thing" and n > thing) for domain, n in zip(domains, act.args, strict=True)),
+        )
+
+    return replace(
+        drawn,
+        things=_without(drawn.things, thing),
+        before=tuple(map(moved, drawn.before)),
+        threads=tuple(tuple(map(moved, acts)) for acts in drawn.threads),
+        callbacks=tuple(
+            Callback(one.slot, one.thing - (one.thing > thing), moved(one.act))
+            for one in drawn.callbacks
+            if one.thing != thing
+        ),
+    )
 
 
 def _things_of(vocabulary: Vocabulary, act: Act) -> list[int]:

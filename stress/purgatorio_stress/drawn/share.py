@@ -19,7 +19,7 @@ from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 from purgatorio_stress.drawn.act import Drawn
-from purgatorio_stress.drawn.player import BEFORE, THREAD, Planned, Player, Verb, Vocabulary
+from purgatorio_stress.drawn.player import BEFORE, THREAD, Plain, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_share import RECORD, ShareGroup
 from purgatorio_stress.scenario.broker_world import P0, answered_once
@@ -187,5 +187,6 @@ SHARE: Final = Vocabulary(
     {"how": tuple(range(len(_HOW))), "pass": (11, 21, ShareLimits().lock_ms + 1)},
     dialects=("pending-flag", "locked"),
     most_things=2,
+    plain=Plain(((-1, 1),), "fetch.0", "append,moved,force.0,read,leave.0"),
 )
 """Of one group and one partition."""

@@ -28,7 +28,7 @@ from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
 from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.drawn.act import Drawn
-from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Planned, Player, Verb, Vocabulary
+from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Plain, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.world import World
 
@@ -41,6 +41,7 @@ _INLINE: Final = 2
 _LONGEST_MS: Final = 200
 """By then a callback that waits on an executor's thread is done."""
 
+_ENDED: Final = frozenset({"close", "stop"})
 _ENDS: Final = frozenset({"close", "stop", "finish", "refuse"})
 
 
@@ -79,6 +80,7 @@ class FiringExecutor:
         self.inner = inner
         self.refuse_next = [0]
         self.refused = [0]
+        self.shut = [False]
 
     def submit(self, action: Callable[[], None], /) -> None:
         if self.refuse_next[0] > 0:
@@ -88,9 +90,11 @@ class FiringExecutor:
         self.inner.submit(action)
 
     def shutdown(self) -> None:
+        self.shut[0] = True
         self.inner.shutdown()
 
     def shutdown_now(self) -> int:
+        self.shut[0] = True
         return self.inner.shutdown_now()
 
     def await_termination(self, timeout_ms: int) -> bool:
@@ -265,7 +269,7 @@ class TimerPlayer(Player):
     def do_call_every(self, number: int) -> None:
         """`call_every`, with the delay as the period; runs are at least a period apart, up to the tick."""
         # (A period below a tick is due at once, again and again.)
-        period_ms = max(self.drawn.things[number][0], self.tick_ms)
+        period_ms = min(max(self.drawn.things[number][0], self.tick_ms), _LONGEST_MS)
         ran_ms: list[int] = []
 
         def run() -> None:
@@ -369,8 +373,19 @@ class TimerPlayer(Player):
             timeout_ms = 0
         at = self.line.begin("drain", timer=timer)
         refused = self.executor.refused[0]
-        error = self._failing(lambda: self.timers[timer].advance_clock(timeout_ms))
-        self.line.end(at, error=error, refused=self.executor.refused[0] != refused)
+        told: list[bool] = []
+        error = self._failing(lambda: told.append(self.timers[timer].advance_clock(timeout_ms)))
+        refuses = self.executor.refused[0] != refused
+        self.line.end(at, error=error, refused=refuses)
+        alone = len(self.drawn.threads) == 1 and not self.drawn.callbacks
+        if refuses and not error and alone:
+            self.broken.append(Broken("CHECK", "timer", "its executor refused a task, and nobody was told"))
+        waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
+        closed = any(call.do in _ENDS for _, call in self.line.rows)
+        if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
+            self.broken.append(
+                Broken("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
+            )
 
     def do_run(self) -> None:
         """Run what was handed over, where the executor has no thread."""
@@ -389,6 +404,16 @@ class TimerPlayer(Player):
         for timer in range(len(self.timers)):
             self.do_drain(0, timer)
         self.do_run()
+
+    def do_walk(self, turns: int) -> None:
+        """So many turns of a drainer, tick after tick; before each a task comes for every end of a level."""
+        for _ in range(turns):
+            for delay_ms in _DELAYS[2:-1]:
+                number = len(self.tasks)
+                self.tasks.append(_PlayedTask(self, number, delay_ms))
+                self.names.append(f"task-{number}")
+                self.do_add(number)
+            self.do_step(self.tick_ms)
 
     def do_sleep(self, for_ms: int) -> None:
         """This thread waits so long."""
@@ -458,6 +483,9 @@ class TimerPlayer(Player):
         self.broken.clear()
         yield from self.uncontained()
         self.executor.refuse_next[0] = 0
+        ended_timer = any(call.do in _ENDED and not call.error for call in self._calls())
+        if ended_timer and not self.executor.shut[0] and not self.kind.moves_clock:
+            yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
@@ -477,7 +505,7 @@ class TimerPlayer(Player):
         yield from self.broken
         calls = self._calls()
         for name in dict.fromkeys(self.names):
-            wrong = judge_task(name, calls, rules)
+            wrong = judge_task(name, calls, rules, self.line.now_ms())
             if wrong:
                 clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
@@ -487,18 +515,20 @@ class TimerPlayer(Player):
 
     def _let_all_fire(self) -> None:
         self.do_run()
-        dues = {call.due_ms for _, call in self.line.rows if call.do == "add"}
+        dues = self._dues()
         self.order.clear()
         if self.leap:
             self._until(max([*dues, self.line.now_ms()]) + 1)
             self.broken += self._out_of_order()
         for _ in range(3):
-            dues = {call.due_ms for _, call in self.line.rows if call.do == "add"}
-            for due_ms in sorted(due for due in dues if due > self.line.now_ms())[:12]:
+            for due_ms in sorted(due for due in self._dues() if due > self.line.now_ms())[:12]:
                 self._until(due_ms - 1)
                 self._until(due_ms)
             # What fell due already, or was added by a callback.
             self._until(self.line.now_ms())
+
+    def _dues(self) -> set[int]:
+        return {call.due_ms for _, call in self.line.rows if call.do == "add" and call.due_ms < _FAR_MS // 2}
 
     def _until(self, until_ms: int) -> None:
         by_ms = until_ms - self.line.now_ms()
@@ -651,8 +681,11 @@ def _driven(make: Callable[[TimerPlayer, int, int], Timer]) -> Callable[[TimerPl
     return made
 
 
-_DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26)
-"""On wheels of two and three buckets: this level and the next two, their ends, and what is due already."""
+_FAR_MS: Final = 2**63 - 1
+"""Nobody waits for what is so far away; a sum of 64 bits with it wraps."""
+
+_DELAYS: Final = (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 26, _FAR_MS)
+"""On wheels of two and three buckets: this level and the next two, their ends, what is due already, and never."""
 
 _DOMAINS: Final = {
     "step": (1, 2, 3, 4, 8, 9),
@@ -660,6 +693,7 @@ _DOMAINS: Final = {
     "sleep": (1, 2, 3, 5),
     "wait": (0, 0, 0, 2),
     "times": (1, 1, 2),
+    "turns": (5, 3),
     "timer": (0, 1),
     "first": (0,),
     "end": (0, 3),
@@ -680,6 +714,7 @@ _DRAINED: Final = (
     Verb("run", where=BEFORE + THREAD, weight=2),
     Verb("pass", ("pass",), BEFORE + THREAD, weight=4),
     Verb("refuse", ("times",), weight=1),
+    Verb("walk", ("turns",), THREAD, weight=1),
 )
 _STOPS: Final = (Verb("stop", where=THREAD + CALLBACK, weight=1), Verb("finish", ("end",), THREAD, weight=1))
 _SLEEP: Final = (Verb("sleep", ("sleep",), THREAD, weight=3),)
@@ -720,8 +755,23 @@ def _raises_at_most(drawn: Drawn, dialect: str) -> bool:
     return drawn.settings[2] != _INLINE or all(one.act.do == "raise" for one in drawn.callbacks)
 
 
+def _walks_alone(drawn: Drawn) -> bool:
+    """A walk is long."""
+    return len(drawn.threads) == 1 or all(act.do != "walk" for thread in drawn.threads for act in thread)
+
+
 def _one_thread(drawn: Drawn, dialect: str) -> bool:
     return len(drawn.threads) == 1
+
+
+_PLAIN: Final = Plain(((1,), (3,)), "add.0", "add.1,refuse.1,step.3,drain.2,cancel.0,close,walk.5")
+_PLAIN_FUNCTIONS: Final = Plain(
+    ((1,), (3,)), "call_later.0", "call_later.1,refuse.1,step.3,drain.2,uncall.0,close,walk.5"
+)
+_PLAIN_SECOND: Final = Plain(((1,), (3,)), "add.0.0", "add.0.1,add.1.1,forget.0.0,drain.0.0,step.3,walk.5")
+_PLAIN_REAPED: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close", (1, 2, _INLINE, 0))
+_PLAIN_MOCK: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,drain.3,close")
+_PLAIN_WORKER: Final = Plain(((1,), (3,)), "add.0", "add.1,cancel.0,sleep.5,close,finish.3,stop")
 
 
 def _vocabulary(
@@ -731,6 +781,7 @@ def _vocabulary(
     *classes: type,
     horizon_ms: int = _LONGEST_MS,
     settings: tuple[tuple[int, ...], ...] = _SETTINGS,
+    plain: Plain = _PLAIN,
     legal: Callable[[Drawn, str], bool] = lambda drawn, dialect: True,
 ) -> Vocabulary:
     return Vocabulary(
@@ -744,7 +795,8 @@ def _vocabulary(
         ("run",),
         horizon_ms=horizon_ms,
         tick_ms=lambda drawn: drawn.settings[0],
-        legal=legal,
+        legal=lambda drawn, dialect: legal(drawn, dialect) and _walks_alone(drawn),
+        plain=plain,
         apart={
             "TimerTask.entry": "for timers",
             "TimerTask.set_entry": "for timers",
@@ -777,23 +829,27 @@ TIMERS: Final = (
         _Kind(_intrusive, _STRICT),
         (*_COMMON, *_DRAINED, *_FUNCTIONS),
         IntrusiveTimer,
+        plain=_PLAIN_FUNCTIONS,
     ),
     _vocabulary(
         "intrusive-integers",
         _Kind(partial(_intrusive, integer_handles=True), _STRICT),
         (*_COMMON, *_DRAINED, *_FUNCTIONS),
         IntrusiveTimer,
+        plain=_PLAIN_FUNCTIONS,
     ),
     _vocabulary(
         "two-timers",
         _Kind(_intrusive, _STRICT, timers=2),
         (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND),
+        plain=_PLAIN_SECOND,
         legal=_known_before,
     ),
     _vocabulary(
         "mixed-timers",
         _Kind(_mixed, _LOOSE, timers=2, lags=True),
         (*_without(_COMMON, "add", "forget", "size", "close"), *_without(_DRAINED, "drain"), *_SECOND),
+        plain=_PLAIN_SECOND,
         legal=_one_thread,
     ),
     _vocabulary(
@@ -801,6 +857,7 @@ TIMERS: Final = (
         _Kind(_mock, _LOOSE, moves_clock=True),
         (*_COMMON, *_CALLS, Verb("drain", ("pass",), weight=5)),
         MockTimer,
+        plain=_PLAIN_MOCK,
         legal=_one_thread,
     ),
     _vocabulary(
@@ -810,6 +867,7 @@ TIMERS: Final = (
         ReaperTimer,
         horizon_ms=HORIZON_MS,
         settings=_REAPED_SETTINGS,
+        plain=_PLAIN_REAPED,
         legal=_raises_at_most,
     ),
     _vocabulary(
@@ -819,6 +877,7 @@ TIMERS: Final = (
         ReaperTimer,
         horizon_ms=HORIZON_MS,
         settings=_REAPED_SETTINGS,
+        plain=_PLAIN_REAPED,
         legal=_raises_at_most,
     ),
     _vocabulary(
@@ -828,6 +887,7 @@ TIMERS: Final = (
         ReaperTimer,
         horizon_ms=HORIZON_MS,
         settings=_REAPED_SETTINGS,
+        plain=_PLAIN_REAPED,
         legal=_raises_at_most,
     ),
     _vocabulary(
@@ -835,6 +895,7 @@ TIMERS: Final = (
         _Kind(partial(_hashed, own_worker=True), TimerRules(strict=True, driven=True)),
         (*_COMMON, *_CALLS, *_STOPS, *_SLEEP),
         HashedWheel,
+        plain=_PLAIN_WORKER,
         horizon_ms=HORIZON_MS,
     ),
 )

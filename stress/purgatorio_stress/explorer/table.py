@@ -10,8 +10,8 @@ _WIDTH: Final = 46
 _STEP_US: Final = 10
 
 
-def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int) -> str:
-    """The text of a counterexample."""
+def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int, options: str = "") -> str:
+    """The text of a counterexample. `options`: of the command that repeats it, what no token says."""
     lines = [f"{one.clause} broken: {one.subject}: {one.seen}" for one in broken]
     tasks = [task for task in replay.tasks if any(place.task == task for place in replay.places)]
     number = len(str(len(replay.places)))
@@ -25,7 +25,7 @@ def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int
         lines.append(f"{at:>{number}}  {' ' * (_WIDTH * tasks.index(place.task))}{text}")
     lines.append("")
     lines.append(f"{len(replay.places)} steps, {preemptions} preemptions. Replay it, in a debugger too:")
-    lines.append(f"  purgatorio explore --replay {token}")
+    lines.append(f"  purgatorio explore --replay {token}{options}")
     return "\n".join(lines)
 
 

@@ -5,22 +5,51 @@ module, compiled, and the code of the one function that it is in is exchanged fo
 is imported twice and every reference to the function has the change.
 
 Left out: docstrings, the methods that check invariants and those that only show, and what does not compile.
+
+A change is hunted in a process of its own, with a bound on CPU time and memory, by the written scenarios, by drawn
+programs and by the stateful machines, until one of them kills it. What lives is said of in `machine_survivors.toml`.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import hashlib
 import importlib
-import random
+import logging
+import multiprocessing
+import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import CodeType, FunctionType
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
 from typing import Final
 
+import msgspec
+
 from purgatorio_stress.drawn.search import search_drawn
+from purgatorio_stress.explorer.dpor import explore_dpor
+from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
+from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.stateful.registry import searches_of_module
+
+LAYERS: Final = ("scenarios", "drawn", "stateful")
+"""The cheapest first: all scenarios together take two seconds."""
+
+_SCENARIO: Final = Limits(schedules=300, seconds=4.0)
+_NO_END_S: Final = 10.0
+"""So much CPU time no scenario takes."""
+_MACHINE_S: Final = 60.0
+_STILL_S: Final = 30.0
+"""Who uses no CPU for so long waits for nobody."""
+_MEMORY: Final = 4 << 30
 
 _OF_SYSTEM: Final = ("system", "mixed-timers", "reaper-system", "purgatory")
 _OF_INTRUSIVE: Final = ("intrusive", "intrusive-integers", "two-timers", "reaper-intrusive", "purgatory")
@@ -29,8 +58,8 @@ _DRIVEN: Final = ("reaper-system", "reaper-intrusive", "reaper-heap", "purgatory
 _EVERY: Final = ("system", "hashed", "heap", "intrusive", "two-timers", "mixed-timers", "purgatory")
 
 HOT: Final[dict[str, tuple[str, ...]]] = {
-    "purgatorio.timer.bucket": _OF_SYSTEM,
-    "purgatorio.timer.delay_queue": ("heap", *_OF_SYSTEM),
+    "purgatorio.timer.bucket": ("buckets", *_OF_SYSTEM),
+    "purgatorio.timer.delay_queue": ("queue", "heap", *_OF_SYSTEM),
     "purgatorio.timer.hashed_wheel": _OF_HASHED,
     "purgatorio.timer.hand_over": _EVERY,
     "purgatorio.timer.heap_timer": ("heap", "reaper-heap"),
@@ -66,20 +95,20 @@ _EDGES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`what`: in words. `number`: among all of its module; with the module it names the change, as long as the module
-    is the same."""
+    """`what`: in words. `turn`: which of those with the same words in this function, from 1."""
 
     module: str
     function: str
     line: int
     what: str
-    number: int
+    turn: int
     code: CodeType
 
     @property
     def name(self) -> str:
-        """`module:number`."""
-        return f"{self.module}:{self.number}"
+        """The same as long as its function is."""
+        again = f" ({self.turn})" if self.turn > 1 else ""
+        return f"{self.module}.{self.function}: {self.what}{again}"
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -95,41 +124,148 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a change: the clause that killed it, or nothing, and the CPU seconds."""
+    """What became of a change: the layer that killed it, the clause, and the scenario, program or machine; or nothing.
+    And the CPU seconds."""
 
-    change: Change
+    module: str
+    name: str
+    layer: str
     clause: str
-    program: str
+    by: str
     cpu_seconds: float
 
     def as_json(self) -> dict[str, object]:
         """An element of `purgatorio mutants --machine --json`."""
-        return {
-            "name": self.change.name,
-            "function": self.change.function,
-            "line": self.change.line,
-            "what": self.change.what,
-            "killed": bool(self.clause),
-            "clause": self.clause,
-            "program": self.program,
-            "cpu_seconds": round(self.cpu_seconds, 3),
-        }
+        return {"kind": "change", **asdict(self)}
+
+
+def fates_of(
+    chosen: Sequence[Change],
+    seconds: float,
+    seed: int,
+    *,
+    jobs: int = 1,
+    kept: Path | None = None,
+    tell: Callable[[Fate], None] = lambda fate: None,
+) -> list[Fate]:
+    """Hunt each in a process of its own, so many at once; a process that hangs or dies takes nobody along.
+
+    `kept`: rows go there as they are done, a line each, and those that are there already are not run again."""
+    done = {} if kept is None else _kept(kept)
+
+    def one(change: Change) -> Fate:
+        if change.name not in done:
+            fate = done[change.name] = _apart(change, seconds, seed)
+            if kept is not None:
+                with kept.open("a", encoding="utf-8") as file:
+                    file.write(msgspec.json.encode(fate).decode() + "\n")
+        tell(done[change.name])
+        return done[change.name]
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, chosen))
+
+
+def _kept(path: Path) -> dict[str, Fate]:
+    if not path.exists():
+        return {}
+    rows = [msgspec.json.decode(line, type=Fate) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {row.name: row for row in rows}
+
+
+def _apart(change: Change, seconds: float, seed: int) -> Fate:
+    # (Not forked from here: there are threads.)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_hunted, args=(there, change.module, change.name, seconds, seed))
+    process.start()
+    there.close()
+    try:
+        fate: Fate = here.recv()
+    except EOFError:
+        fate = Fate(change.module, change.name, "process", "P3", "the process died of it", 0.0)
+    process.join()
+    return fate
+
+
+def _hunted(there: Connection, module: str, name: str, seconds: float, seed: int) -> None:
+    """In the process of its own: says what became of the change of this name."""
+    # (There is none on Windows.)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    logging.getLogger("purgatorio").disabled = True
+    change = next(one for one in changes(module) if one.name == name)
+    used_s = time.process_time()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        nonlocal used_s
+        before, used_s = used_s, time.process_time()
+        if used_s - before < _STILL_S / 100:
+            raise NoEnd(f"nothing went on for {_STILL_S:g} s")
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _STILL_S, _STILL_S)
+    there.send(fate_of(change, seconds, seed))
 
 
 def fate_of(change: Change, seconds: float, seed: int) -> Fate:
-    """Hunt it by drawn programs alone, for so many CPU seconds at most."""
+    """Hunt it in this process: by all scenarios, by drawn programs for so many CPU seconds, by the machines."""
     start = time.process_time()
     with change.applied():
-        done = search_drawn(seconds, seed, HOT[change.module], shrink=False)
-    found = done.found
-    clause, program = ("", "") if found is None else (found.found.clause, str(found.program))
-    return Fate(change, clause, program, time.process_time() - start)
+        hunts = (_by_scenarios(), _by_drawn(change.module, seconds, seed), _by_machines(change.module))
+        killed = ((layer, *found) for layer, hunt in zip(LAYERS, hunts, strict=True) for found in hunt)
+        layer, clause, by = next(killed, ("", "", ""))
+    return Fate(change.module, change.name, layer, clause, by, time.process_time() - start)
+
+
+def _by_scenarios() -> Iterator[tuple[str, str]]:
+    for scenario in SCENARIOS.values():
+        for dialect in scenario.dialects:
+            program = ScenarioProgram(scenario, dialect, races=True)
+            try:
+                with bounded_cpu(_NO_END_S):
+                    found = explore_dpor(program, _SCENARIO).found
+            except NoEnd:
+                yield "P3", program.name
+            except Exception:
+                # Its set-up, or the look at the end.
+                yield "O8", program.name
+            else:
+                yield from ((one.clause, program.name) for one in found)
+
+
+def _by_drawn(module: str, seconds: float, seed: int) -> Iterator[tuple[str, str]]:
+    found = search_drawn(seconds, seed, HOT[module], shrink=False, races=True).found
+    if found is not None:
+        yield found.found.clause, str(found.program)
+
+
+def _by_machines(module: str) -> Iterator[tuple[str, str]]:
+    for search in searches_of_module(module):
+        try:
+            with bounded_cpu(_MACHINE_S):
+                found = search.hunt()
+        except NoEnd:
+            yield "P3", search.name
+        else:
+            if found is not None:
+                yield found.clause, search.name
 
 
 def sampled(count: int, seed: int, modules: Sequence[str] = tuple(HOT)) -> list[Change]:
-    """So many of all changes of these modules, by dice."""
-    every = [change for module in modules for change in changes(module)]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    """So many of all changes of these modules, of each module one first, then in proportion; which, the seed and their
+    names say, so that a sample stays as it is where the code does. A smaller sample of a seed begins a larger one."""
+
+    def lot(change: Change) -> bytes:
+        return hashlib.sha256(f"{seed} {change.name}".encode()).digest()
+
+    ranked: list[tuple[float, bytes, Change]] = []
+    for module in modules:
+        every = sorted(changes(module), key=lot)
+        ranked += [(at / len(every), lot(change), change) for at, change in enumerate(every)]
+    return [change for _, _, change in sorted(ranked, key=lambda one: one[:2])[:count]]
 
 
 def changes(module: str) -> list[Change]:
@@ -139,16 +275,21 @@ def changes(module: str) -> list[Change]:
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read())
     found: list[Change] = []
+    turns: Counter[tuple[str, str]] = Counter()
     for qualified, function in _functions(tree):
         if function.name in _NOT_CODE_UNDER_TEST:
             continue
         for what, line, change in _edits(function):
             changed = _compiled(tree, function, change, path, qualified)
+            before = _function(module, qualified).__code__
             if (
                 changed is not None
-                and changed.co_freevars == _function(module, qualified).__code__.co_freevars
+                and changed.co_freevars == before.co_freevars
+                and (changed.co_code, changed.co_consts, changed.co_names)
+                != (before.co_code, before.co_consts, before.co_names)
             ):
-                found.append(Change(module, qualified, line, what, len(found), changed))
+                turns[qualified, what] += 1
+                found.append(Change(module, qualified, line, what, turns[qualified, what], changed))
     return found
 
 

@@ -9,11 +9,17 @@
 * `stateful`: the Hypothesis machines; `stress`: threads (`tested_layers`).
 * `trace`: the history of the explorer's counterexample, written as a trace is and judged by the engine that judges
   traces. Bugs that show in a structure, or as a deadlock, leave no trace of a broken clause.
+* `drawn`: drawn programs over all subjects, none of which knows the bug, in processes of their own. Asked only where it
+  is named: the longest.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import logging
+import multiprocessing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import pyarrow as pa
@@ -21,6 +27,7 @@ import pyarrow as pa
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
@@ -31,6 +38,7 @@ from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.tested_layers import stateful_kill, stress_kill
 from purgatorio_stress.kill_matrix.type_layer import type_kills
+from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -45,6 +53,18 @@ LAYERS: Final = (
 QUICK: Final = ("proof", "model", *EXPLORED)
 """Seconds for all mutants; the others take minutes."""
 
+DRAWN: Final = "drawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How `drawn` looks: CPU seconds for each mutant, the seed, how many mutants at once."""
+
+    seconds: float = 60.0
+    seed: int = 1
+    jobs: int = 1
+
+
 _SAMPLE: Final = Limits(schedules=500, seconds=60.0)
 _SEED: Final = 1
 
@@ -53,19 +73,39 @@ def kills_of_all(
     mutants: Iterable[Mutant],
     layers: Collection[str] = LAYERS,
     tell: Callable[[Mutant, Mapping[str, Kill]], None] | None = None,
+    drawing: Drawing | None = None,
 ) -> dict[int, dict[str, Kill]]:
     """Each mutant against these layers, by number and layer; `tell` is called with each that is done."""
     asked = tuple(mutants)
+    drawn = _drawn_kills(asked, drawing or Drawing()) if DRAWN in layers else iter(())
     typed = type_kills(asked) if "types" in layers else {}
     by_number: dict[int, dict[str, Kill]] = {}
     for mutant in asked:
         by = _kills_of(mutant, layers)
         if mutant.number in typed:
             by["types"] = typed[mutant.number]
-        by_number[mutant.number] = {layer: by[layer] for layer in LAYERS if layer in by}
+        if DRAWN in layers:
+            by[DRAWN] = next(drawn)
+        by_number[mutant.number] = {layer: by[layer] for layer in (*LAYERS, DRAWN) if layer in by}
         if tell is not None:
             tell(mutant, by_number[mutant.number])
     return by_number
+
+
+def _drawn_kills(mutants: Sequence[Mutant], drawing: Drawing) -> Iterator[Kill]:
+    with ProcessPoolExecutor(drawing.jobs, multiprocessing.get_context("forkserver")) as pool:
+        yield from pool.map(
+            partial(_drawn_kill, drawing.seconds, drawing.seed), (one.number for one in mutants)
+        )
+
+
+def _drawn_kill(seconds: float, seed: int, number: int) -> Kill:
+    logging.getLogger("purgatorio").disabled = True
+    mutant = MUTANTS[number]
+    with mutant.applied():
+        done = search_drawn(seconds, seed, mutant=number, memory=mutant.memory, shrink=False)
+    clause = "" if done.found is None else done.found.found.clause
+    return Kill(bool(clause), clause, done.programs, "programs", done.cpu_seconds)
 
 
 def _kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:

@@ -10,7 +10,7 @@ import msgspec
 
 from purgatorio_stress.kill_matrix.hunt import HUNT
 from purgatorio_stress.kill_matrix.kill import Kill
-from purgatorio_stress.kill_matrix.layers import LAYERS, kills_of_all
+from purgatorio_stress.kill_matrix.layers import LAYERS, Drawing, kills_of_all
 from purgatorio_stress.kill_matrix.tested_layers import STRESS_ROUNDS
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.patch import Mutant
@@ -68,6 +68,7 @@ def matrix(
     layers: Collection[str] = LAYERS,
     tell: Callable[[MatrixRow], None] | None = None,
     kept: Path | None = None,
+    drawing: Drawing | None = None,
 ) -> list[MatrixRow]:
     """Run these mutants (KeyError for an unknown number) against these layers.
 
@@ -84,7 +85,7 @@ def matrix(
         if tell is not None:
             tell(row)
 
-    kills_of_all([mutant for mutant in asked if mutant.number not in done], layers, one_more)
+    kills_of_all([mutant for mutant in asked if mutant.number not in done], layers, one_more, drawing)
     return [done[mutant.number] for mutant in asked]
 
 

@@ -7,12 +7,8 @@ from functools import partial
 from types import ModuleType
 from typing import Final
 
-from purgatorio.delayed.action_queue import ActionQueue
-from purgatorio.reaper import Reaper
-from purgatorio.timer import hashed_wheel, heap_timer
-from purgatorio.timer.hashed_wheel import HashedWheel
-from purgatorio.timer.heap_timer import HeapTimer
 from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.scenario.contract import BOTH
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
@@ -83,27 +79,53 @@ timer has none. The clauses do not judge the purgatories' traces here: the model
 
 def searches_for(mutant: Mutant) -> tuple[Search, ...]:
     """The searches that run the patched code, the likeliest first; none for the broker's, which has its own tests."""
-    names = dict.fromkeys(name for patch in mutant.patches for name in _names(patch.owner, mutant.dialect))
+    names = dict.fromkeys(
+        name for patch in mutant.patches for name in _names(_module_of(patch.owner), mutant.dialect)
+    )
     if mutant.interleaving and names:
         of_timer = any(name in names for name in ("system-timer", "hashed-wheel", "heap-timer"))
         names = {"scheduled-timer" if of_timer else f"scheduled-{mutant.dialect}": None, **names}
     return tuple(SEARCHES[name] for name in names)
 
 
-def _names(owner: object, dialect: str) -> tuple[str, ...]:
-    if owner is ActionQueue:
-        return ("action-queue",)
-    if owner is Reaper:
-        return ("reaper",)
-    if owner in (HashedWheel, hashed_wheel):
-        return ("hashed-wheel",)
-    if owner in (HeapTimer, heap_timer):
-        return ("heap-timer",)
-    module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
+def searches_of_module(module: str) -> tuple[Search, ...]:
+    """All searches that run code of a module of the reference, those of one thread first."""
+    names = dict.fromkeys(name for dialect in BOTH for name in _names(module, dialect))
+    if module in _OF_EVERY_TIMER:
+        names |= dict.fromkeys(name for one in _BY_MODULE.values() for name in one)
+    if "system-timer" in names:
+        names |= {"scheduled-timer": None}
+    names |= {f"scheduled-{dialect}": None for dialect in BOTH if f"purgatory-{dialect}" in names}
+    return tuple(SEARCHES[name] for name in names)
+
+
+def _module_of(owner: object) -> str:
+    return owner.__name__ if isinstance(owner, ModuleType) else str(getattr(owner, "__module__", ""))
+
+
+_BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
+    "purgatorio.delayed.action_queue": ("action-queue",),
+    "purgatorio.reaper": ("reaper",),
+    "purgatorio.timer.hashed_wheel": ("hashed-wheel",),
+    "purgatorio.timer.heap_timer": ("heap-timer",),
+    "purgatorio.timer.intrusive": ("intrusive-timer", "intrusive-calls"),
+    "purgatorio.timer": ("system-timer", "aligned-programs", "reaper"),
+}
+"""By what the module's name begins with, the narrower first."""
+_OF_EVERY_TIMER: Final = (
+    *("purgatorio.timer.hand_over", "purgatorio.timer.task", "purgatorio.timer.calls"),
+    "purgatorio.timer.delay_queue",
+)
+_OF_ONE_DIALECT: Final = {
+    "purgatorio.delayed.locked": "locked",
+    "purgatorio.delayed.pending_flag": "pending-flag",
+}
+
+
+def _names(module: str, dialect: str) -> tuple[str, ...]:
     if module.startswith("purgatorio_broker"):
         return ()
-    if module.startswith("purgatorio.timer.intrusive"):
-        return ("intrusive-timer", "intrusive-calls")
-    if module.startswith("purgatorio.timer"):
-        return ("system-timer", "aligned-programs", "reaper")
-    return (f"purgatory-{dialect}",)
+    for start, names in _BY_MODULE.items():
+        if module.startswith(start):
+            return names
+    return (f"purgatory-{_OF_ONE_DIALECT.get(module, dialect)}",)
