@@ -312,7 +312,7 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         GateProgram("cancels-beside", _TIMER, ((Cancel("t"),), (Cancel("u"),), (Add("v", delays.far_ns),)), (),
-                    (Add("t", far_ns), Add("u", far_ns))),
+                    (Add("t", far_ns), Add("u", far_ns)), (Cancel("v"),)),
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),
