@@ -6,22 +6,20 @@ Traces are judged here, in this process; everything else was judged by the comma
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
 from purgatorio_pipeline.campaign import run as campaign
-from purgatorio_pipeline.campaign.outcome import Outcome
 from purgatorio_pipeline.documents import Unreadable, decoded
+from purgatorio_pipeline.finding import Finding, verdict_of
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.incremental import check
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.lake import MARK, Lake
-from purgatorio_pipeline.results.kills import KillMatrix, joined
-from purgatorio_pipeline.results.outcomes import OutcomeTables, ScenarioOutcomes, merged
-from purgatorio_pipeline.results.printed import Check, Explore, Printed, Stress
-from purgatorio_pipeline.results.total import verdict_of
+from purgatorio_pipeline.printed import Check, Explore, Mutant, Printed, Stress, known_bugs
+from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
@@ -40,42 +38,31 @@ _KNOWN: Final = (
 
 @dataclass(slots=True)
 class Gathered:
-    """All that was named. What nobody named is empty."""
+    """All that was named: what is judged of traces, and what other commands found, the worst first."""
 
     judged: Judged
-    outcomes: OutcomeTables
-    kills: KillMatrix | None
+    findings: list[Finding]
 
     @property
     def verdict(self) -> Verdict:
         """The worst of all."""
-        return verdict_of(self.judged.result, self.outcomes, self.kills)
+        return verdict_of(self.judged.result, self.findings)
 
     def as_json(self) -> dict[str, object]:
-        """For `purgatorio report --json`; of the matrix the sums alone, its rows are in what `mutants` printed."""
+        """For `purgatorio report --json`."""
         checked = self.judged.result.as_json() if self.judged.result.runs else {}
-        bugs: dict[str, object] = {}
-        if self.kills is not None:
-            bugs = {"asked": len(self.kills.rows), "survive": [row.number for row in self.kills.survivors]}
-        return {
-            **checked,
-            "kind": "report",
-            "verdict": str(self.verdict),
-            "scenarios": [asdict(one) for one in self.outcomes.scenarios],
-            "unfinished": list(self.outcomes.unfinished),
-            "bugs": bugs,
-        }
+        findings = [asdict(one) for one in self.findings]
+        return {**checked, "kind": "report", "verdict": str(self.verdict), "findings": findings}
 
 
 @dataclass(slots=True)
-class _Found:
+class _Named:
     """What the sources gave so far."""
 
     traces: list[str] = field(default_factory=list)
     checks: list[Judged] = field(default_factory=list)
-    tables: list[ScenarioOutcomes] = field(default_factory=list)
-    unfinished: list[str] = field(default_factory=list)
-    matrices: list[KillMatrix] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    bugs: list[Mutant] = field(default_factory=list)
 
     def add(self, argument: str) -> None:
         place = Path(argument)
@@ -102,9 +89,7 @@ class _Found:
         if kind == check.KIND:
             self.checks.append(check.last_check(Lake(place)))
         elif kind == campaign.KIND:
-            outcomes, left = campaign.kept_of(place)
-            self.tables += [table for one in outcomes for table in _tables_of(one)]
-            self.unfinished += [left] if left else []
+            self.findings += campaign.findings_of(place)
         else:
             raise Unreadable(f"{place}: the folder of `purgatorio {visible(kind, 60)}`: known are {_KNOWN}")
 
@@ -120,17 +105,17 @@ class _Found:
             if isinstance(found, Check):
                 self.checks.append(Judged(found.result(), {}, []))
             elif isinstance(found, Stress | Explore):
-                self.tables += found.outcomes()
+                self.findings += found.findings()
             else:
-                self.matrices.append(found.matrix())
+                self.bugs += found.mutants
 
 
 def gather(arguments: Iterable[str]) -> Gathered:
     """Read and, for traces, judge all that is named. Raises `Unreadable`, `NoTraces`, OSError."""
-    found = _Found()
+    named = _Named()
     for argument in arguments:
-        found.add(argument)
-    whole = [judge_in_process(find_traces(found.traces) if found.traces else ()), *found.checks]
+        named.add(argument)
+    whole = [judge_in_process(find_traces(named.traces) if named.traces else ()), *named.checks]
     shown = Judged(
         CheckResult(
             tuple(run for one in whole for run in one.result.runs),
@@ -141,9 +126,7 @@ def gather(arguments: Iterable[str]) -> Gathered:
         [late for one in whole for late in one.lateness],
         [gauges for one in whole for gauges in one.gauges],
     )
-    return Gathered(
-        shown, OutcomeTables(tuple(merged(found.tables)), tuple(found.unfinished)), joined(found.matrices)
-    )
+    return Gathered(shown, worst_first([*named.findings, *known_bugs(named.bugs)]))
 
 
 def _is_trace(file: Path) -> bool:
@@ -154,13 +137,3 @@ def _is_trace(file: Path) -> bool:
         return file.suffix != ".json"
     first = head.split(b"\n", 1)[0][:200]
     return all(word in first for word in _HEADERS)
-
-
-def _tables_of(outcome: Outcome) -> Iterator[ScenarioOutcomes]:
-    """The tables of a job; of one that failed, what its row says."""
-    job = outcome.job
-    how = job.kind if job.kind == "stress" else f"{job.kind} {job.strategy}"
-    yield from outcome.tables
-    if not outcome.tables:
-        notes = (f"a job failed: {outcome.failure}",) if outcome.failure else ()
-        yield ScenarioOutcomes(job.scenario, how, outcome.verdict, outcome.runs, (), job.mutant, notes=notes)

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from purgatorio_pipeline.documents import decoded
-from purgatorio_pipeline.results.kills import KillMatrix
-from purgatorio_pipeline.results.outcomes import ScenarioOutcomes
-from purgatorio_pipeline.results.printed import Explore, Mutant, Mutants, Printed, Stress
+from purgatorio_pipeline.finding import Finding
+from purgatorio_pipeline.printed import Explore, Mutant, Mutants, Printed, Stress, known_bugs
 
 AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant 11"
 
@@ -89,15 +88,8 @@ def read_back(shape: object) -> Printed:
     return found
 
 
-def outcomes_of(shape: object) -> list[ScenarioOutcomes]:
-    """Of threads or of the explorer."""
-    found = read_back(shape)
-    assert isinstance(found, Stress | Explore)
-    return found.outcomes()
-
-
-def matrix_of(shape: object) -> KillMatrix:
-    """Of all mutants or of one."""
-    found = read_back(shape)
-    assert isinstance(found, Mutant | Mutants)
-    return found.matrix()
+def findings_of(*shapes: object) -> list[Finding]:
+    """What is shown of them."""
+    read = [read_back(shape) for shape in shapes]
+    told = [row for one in read if isinstance(one, Stress | Explore) for row in one.findings()]
+    return told + known_bugs(bug for one in read if isinstance(one, Mutant | Mutants) for bug in one.mutants)

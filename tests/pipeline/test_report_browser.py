@@ -16,11 +16,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.hostile import HOSTILE, hostile_check
-from pipeline.made_results import LONG_COMMAND, outcomes_of, raced, stress_of
-from pipeline.test_report_results import MATRIX, hostile_results
+from pipeline.made_results import LONG_COMMAND
+from pipeline.test_report_results import hostile_findings
 from purgatorio_pipeline.report.page import page
-from purgatorio_pipeline.results.outcomes import OutcomeTables
-from purgatorio_spec.judge.result import CheckResult
 from spec.shown_trace import fired_after_completion, lost_with_a_flag
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -51,12 +49,6 @@ KEYS = """<script>addEventListener('load', () => {
 })</script>"""
 
 
-FOLDS = """<script>addEventListener('load', () => {
-  const tables = [...document.querySelectorAll('table.outcomes')];
-  document.title = JSON.stringify(tables.map((one) => one.checkVisibility()));
-})</script>"""
-
-
 def dom(text: str, folder: Path, width: int, *, policy: bool = False) -> str:
     """The page as the browser has it after loading, with its content policy or without."""
     source = folder / "page.html"
@@ -73,7 +65,7 @@ def dom(text: str, folder: Path, width: int, *, policy: bool = False) -> str:
 
 def test_nothing_of_a_trace_runs(tmp_path: Path) -> None:
     """Every payload at once; each would change the title."""
-    text = "".join(page(*hostile_check(hostile), (), *hostile_results(hostile)) for hostile in HOSTILE)
+    text = "".join(page(*hostile_check(hostile), (), hostile_findings(hostile)) for hostile in HOSTILE)
     seen = dom(text, tmp_path, 1280)
     title = re.search(r"<title>(.*?)</title>", seen)
     assert title is not None
@@ -118,21 +110,12 @@ def test_a_phone_need_not_scroll_sideways(tmp_path: Path) -> None:
     examples = {**made.examples(), **fired_after_completion().examples()}
     result, _, late = hostile_check("x" * 300)
     result = type(result)((*result.runs, *made.result().runs), 1, result.broken)
-    outcomes, _ = hostile_results("x" * 300)
-    assert any(line.again == LONG_COMMAND for one in outcomes.scenarios for line in one.lines)
-    seen = dom(page(result, examples, late, (), outcomes, MATRIX) + MEASURE, tmp_path, 400)
+    found = hostile_findings("x" * 300)
+    assert any(one.again == LONG_COMMAND for one in found)
+    seen = dom(page(result, examples, late, (), found) + MEASURE, tmp_path, 400)
     measured = re.search(r"measured (\d+) (\d+) (\d+)", seen)
     assert measured is not None
     inner, scroll, drawings = map(int, measured.groups())
     assert inner <= 500, "the window is not narrow, so this would show nothing"
     assert scroll <= inner
     assert drawings == 2
-
-
-def test_folds_are_open_where_something_is_forbidden(tmp_path: Path) -> None:
-    """The browser shows the table of what is broken, and hides that of what is not until it is asked for."""
-    outcomes = OutcomeTables(tuple(outcomes_of(stress_of(raced(), raced("other/locked", "PASS")))))
-    seen = dom(page(CheckResult(()), {}, [], (), outcomes, MATRIX) + FOLDS, tmp_path, 400)
-    title = re.search(r"<title>(\[.*?\])</title>", seen)
-    assert title is not None
-    assert json.loads(html.unescape(title[1])) == [True, False]

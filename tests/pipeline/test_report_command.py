@@ -22,7 +22,7 @@ from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.results.printed import Check
+from purgatorio_pipeline.printed import Check
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import broken_here
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
@@ -61,22 +61,22 @@ def test_one_page_of_everything(tmp_path: Path) -> None:
     options = [word for name, file in names.items() for word in (name, str(tmp_path / "ci" / file))]
     done = report(trace, stress, one, several, matrix, kept, *options)
     assert done.exit_code == 1, done.output
-    assert "VIOLATED  two-events/locked, stress: 1,000 rounds, 10 forbidden" in done.stdout
-    assert "2 of 2 were found by a layer." in done.stdout
+    assert "VIOLATED  two-events/locked, stress: 10 times O4: left at the end" in done.stdout
+    assert "2 of 2 were found by a layer" in done.stdout
     text = (tmp_path / "ci/p.html").read_text()
     alone(text)
     assert broken_here("T1") in text, "a trace is judged, and drawn"
-    assert "100 schedules" in text
-    assert ">Known bugs by layer<" in text
-    assert "### Outcomes" in (tmp_path / "ci/m.md").read_text()
+    assert "50 schedules" in text
+    assert "2 of 2 were found by a layer" in (tmp_path / "ci/m.md").read_text()
     assert suites((tmp_path / "ci/j.xml").read_text())[0].get("failures") == "1"
     assert len(parsed((tmp_path / "ci/s.sarif").read_text())["results"]) == 1
     said: dict[str, Any] = json.loads(report(stress, one, matrix, "--json").stdout)
     assert said["verdict"] == "VIOLATED"
-    assert [(row["name"], row["how"], row["runs"]) for row in said["scenarios"]] == [
-        ("two-events/locked", "stress", 1_000), ("two-events/locked", "explore random", 50),
-    ]  # fmt: skip
-    assert said["bugs"] == {"asked": 1, "survive": []}
+    assert [(row["what"], row["verdict"]) for row in said["findings"]] == [
+        ("two-events/locked, stress", "VIOLATED"),
+        ("two-events/locked, explore random", "UNKNOWN"),
+        ("known bugs put into the reference", "PASS"),
+    ]
 
 
 def test_a_form_of_runs_is_not_made_of_none(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
 
 
 def test_a_campaign_is_put_together(tmp_path: Path) -> None:
-    """Jobs of one scenario are one table, a failed job is a note; jobs that are left make it UNKNOWN."""
+    """Its causes, its failed jobs, and the whole; jobs that are left make it UNKNOWN."""
     out = tmp_path / "nightly"
     with Lake(out).owned("campaign"):
         pass
@@ -145,24 +145,21 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
     for job in jobs[:2]:
         row = outcome_of(job, json.dumps(good).encode(), b"", 0, 1.0)
         Lake(out).write_bytes(f"verdicts/{job.id}.json", encoded(row))
-    (table,) = gather([str(out)]).outcomes.scenarios
-    assert (table.runs, str(table.verdict), [line.count for line in table.lines]) == (
-        2_000,
-        "PASS",
-        [1_998, 2],
-    )
+    (whole,) = gather([str(out)]).findings
+    assert (str(whole.verdict), whole.said) == ("PASS", "2 jobs, 2 schedules and rounds")
     assert report(out).exit_code == 0
     write_state(out, 5, "the budget of 1 minutes is spent")
     left = report(out)
     assert left.exit_code == 3
-    assert "5 jobs of the campaign" in left.stdout
+    assert "5 jobs are left: the budget" in left.stdout
     for manifest in (out / "manifest").iterdir():
         manifest.unlink()
     assert report(out).exit_code == 3, "nobody knows whether it came to its end"
     write_state(out, 0, "")
     Lake(out).write_bytes("verdicts/2.json", encoded(outcome_of(jobs[2], b"", b"", -11, 1.0)))
-    (table,) = gather([str(out)]).outcomes.scenarios
-    assert table.notes == ("a job failed: killed by signal 11 without a result",)
+    failed, whole = gather([str(out)]).findings
+    assert failed.said == "a job failed: killed by signal 11 without a result"
+    assert whole.said == "3 jobs, 2 schedules and rounds"
     assert report(out).exit_code == 3
     written(out / "verdicts" / "3.json", {"job": {}})
     assert "no row of a campaign" in " ".join(report(out).output.split())
@@ -217,7 +214,7 @@ def test_a_glob_of_results(tmp_path: Path) -> None:
     """Where the shell does not make one of it."""
     for at in range(2):
         written(tmp_path / f"{at}.json", stress_of(raced(verdict="PASS")))
-    assert gather([str(tmp_path / "*.json")]).outcomes.scenarios[0].runs == 2_000
+    assert len(gather([str(tmp_path / "*.json")]).findings) == 2
 
 
 def test_what_is_left_out_names_an_option_that_the_command_has() -> None:

@@ -1,9 +1,8 @@
-"""Outcomes of scenarios and the kill matrix, on the page and in Markdown: right numbers, only text, bounded."""
+"""What other commands found, on the page and in Markdown: the right words, only text, bounded."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -14,219 +13,121 @@ from pipeline.made_results import (
     bug,
     explore_of,
     explored,
+    findings_of,
     kill,
-    matrix_of,
     mutants_of,
     outcome,
-    outcomes_of,
     raced,
     stress_of,
 )
 from pipeline.test_report_files import Tags
 from pipeline.test_report_page import alone
 from purgatorio_pipeline.documents import Unreadable
+from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.report.markdown import markdown
-from purgatorio_pipeline.report.outcome_section import share
 from purgatorio_pipeline.report.page import page
-from purgatorio_pipeline.results.kills import KillMatrix, joined
-from purgatorio_pipeline.results.outcomes import (
-    LINES_KEPT,
-    OutcomeTables,
-    ScenarioOutcomes,
-    merged,
-)
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 from spec.shown_trace import fired_early
 
 NOTHING = CheckResult(())
-NO_OUTCOMES = OutcomeTables()
-MATRIX = matrix_of(
-    mutants_of(
-        bug(
-            1,
-            explorer=kill("O4", 1.25, effort=8, unit="schedules", preemptions=1),
-            types=kill(reason="mypy is not installed"),
-        ),
-        bug(
-            2,
-            explorer=kill(effort=500, unit="schedules"),
-            stress=kill("P1", effort=2048, unit="rounds", hits=3),
-        ),
-        bug(3, explorer=kill(effort=500, unit="schedules"), stress=kill(effort=2048, unit="rounds")),
-    )
-)
 
 
-def tables(*shapes: dict[str, object]) -> OutcomeTables:
-    """Of one run under threads."""
-    return OutcomeTables(tuple(merged(outcomes_of(stress_of(*shapes)))))
-
-
-def page_of(outcomes: OutcomeTables = NO_OUTCOMES, kills: KillMatrix | None = None) -> str:
+def page_of(*findings: Finding) -> str:
     """A page without a check."""
-    return page(NOTHING, {}, [], (), outcomes, kills)
+    return page(NOTHING, {}, [], (), findings)
 
 
-def rows_of(text: str, kind: str) -> list[list[str]]:
-    """The cells of the rows of the tables of this class, as text."""
-    found = re.findall(rf'<table class="{kind}">(.*?)</table>', text, re.S)
-    rows = [row for table in found for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table, re.S)]
-    return [
-        [
-            re.sub(r"<[^>]+>", " ", cell).strip()
-            for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S)
-        ]
-        for row in rows
-    ]
-
-
-def test_outcomes_are_counted_graded_and_repeatable() -> None:
-    """Each outcome with its grade, how often, and its part; a forbidden one with its clause and command."""
-    text = page_of(tables(raced()))
-    alone(text)
-    head, *rows = rows_of(text, "outcomes")
-    assert head == ["grade", "seen", "of all", "outcome"]
-    assert [re.sub(r"\s+", " ", "|".join(row)) for row in rows] == [
-        "✗ forbidden|10|1.0 %|O4 left at the end",
+def test_a_scenario_says_what_came_of_it() -> None:
+    """How often it was run, what is forbidden with its clause and count, why it is no pass, and how to see it again."""
+    threads, other, searched = findings_of(
+        stress_of(raced(), raced("b/c", "UNKNOWN", overlapped=0), mutant=11), explore_of(explored())
+    )
+    assert threads == Finding(
+        "two-events/locked, stress, with known bug 11",
+        Verdict.VIOLATED,
+        "10 times O4: left at the end; 1,000 rounds, threads overlapped in 400",
         AGAIN,
-        "✓ acceptable|989|99 %|completed",
-        "! interesting|1|0.1 %|twice",
-    ]
-    assert "threads overlapped in 40% of the rounds" in text
-    assert "<title>VIOLATED" in text
-    assert '<details class="scenario" open="">' in text
-    assert share(1, 100_000) == "< 0.1 %"
-
-
-def test_runs_of_one_scenario_are_put_together() -> None:
-    """Sums of counts, the worst verdict, one line an outcome; threads, strategies and bugs stay apart."""
-    found = merged(
-        [
-            *outcomes_of(stress_of(raced(verdict="PASS"), raced())),
-            *outcomes_of(stress_of(raced(), mutant=11)),
-            *outcomes_of(explore_of(explored(), explored())),
-        ]
     )
-    assert [(one.how, one.mutant, one.verdict, one.runs) for one in found] == [
-        ("stress", 0, Verdict.VIOLATED, 2_000),
-        ("stress", 11, Verdict.VIOLATED, 1_000),
-        ("explore random", 0, Verdict.UNKNOWN, 100),
-    ]
-    assert [(line.outcome, line.count) for line in found[0].lines] == [
-        ("left at the end", 10), ("completed", 999 + 989), ("twice", 2),
-    ]  # fmt: skip
-    assert found[2].notes == (
-        "a sample (2 times)",
-        "limit reached: 50 schedules (2 times)",
-        "never reached: a mark (2 times)",
+    assert (other.verdict, other.said) == (Verdict.UNKNOWN, "1,000 rounds, threads overlapped in 0")
+    assert searched == Finding(
+        "two-events/locked, explore random",
+        Verdict.UNKNOWN,
+        "50 schedules; a sample; limit reached: 50 schedules; never reached: a mark",
     )
-    assert found[1].title == "two-events/locked, stress, with known bug 11"
 
 
-def test_what_broke_off_or_never_met_is_no_pass() -> None:
-    """A run that ended early, a window that was never hit, a campaign with jobs left: each says so."""
-    (early,) = outcomes_of(stress_of(raced(verdict="PASS"), problem="interrupted"))
+def test_what_broke_off_or_is_stuck_says_so() -> None:
+    """A run that ended early is no pass; of a stuck round the innermost frame of each thread."""
+    (early,) = findings_of(stress_of(raced(verdict="PASS"), problem="interrupted"))
     assert early.verdict is Verdict.UNKNOWN
-    assert "the run ended early: interrupted" in page_of(OutcomeTables((early,)))
-    text = page_of(tables(raced(verdict="UNKNOWN", overlapped=0)))
-    assert "the window was never hit" in text
-    (good,) = outcomes_of(stress_of(raced(verdict="PASS")))
-    assert "<title>PASS" in page_of(OutcomeTables((good,)))
-    left = OutcomeTables((good,), ("3 jobs of the campaign are left: budget",))
-    assert "<title>UNKNOWN" in page_of(left)
-    assert "Not finished: 3 jobs" in page_of(left)
-    assert "Not finished: 3 jobs" in markdown(NOTHING, {}, [], left)
-
-
-def test_a_stuck_round_says_where_its_threads_are() -> None:
-    """The innermost frame of each, with what the watchdog saw."""
+    assert "the run ended early: interrupted" in early.said
     threads = [{"name": "a", "moved": False, "stack": ["outer", "sync.py:7 acquire: wait()"]}]
-    stuck = {"scenario": "two-events/locked", "threads": threads}
-    (one,) = outcomes_of(stress_of(raced(), stuck=stuck))
-    assert "stuck: a stands still at sync.py:7 acquire: wait()" in one.notes
+    (stuck,) = findings_of(
+        stress_of(raced(), stuck={"scenario": "two-events/locked", "threads": threads}, given_up=3)
+    )
+    assert "stuck: a stands still at sync.py:7 acquire: wait()" in stuck.said
 
 
-def test_the_matrix_says_who_found_what() -> None:
-    """Sums by layer of those asked; the survivors; what is not counted, and why."""
-    text = page_of(kills=MATRIX)
-    read = alone(text)
-    head, *rows = rows_of(text, "kills")
-    assert head == ["layer", "found", "of those asked", "seconds"]
-    assert rows == [["explorer", "1", "3", "2.2"], ["types", "0", "0", "0.5"], ["stress", "1", "2", "1.0"]]
-    said = "".join(read.text)
-    assert "2 of 3 were found by a layer; 1 survive." in said
-    assert "3 bug-3 (KAFKA-3)" in said
-    assert "43 no-counter: there is no counter" in said
-    assert "offer a bucket twice" in said
-    assert "<title>VIOLATED" in text, "a bug that nobody finds is no pass"
-
-
-def test_matrices_of_layers_run_apart_are_one() -> None:
+def test_layers_of_the_matrix_are_put_together() -> None:
     """What a CI job a layer printed; a bug that only one of them finds does not survive."""
-    one = matrix_of(mutants_of(bug(3, explorer=kill()), bug(1, explorer=kill("O4"))))
-    other = matrix_of(bug(3, stress=kill("P3")))
-    matrix = joined([one, other])
-    assert matrix is not None
-    assert [(row.number, sorted(row.layers)) for row in matrix.rows] == [
-        (1, ["explorer"]),
-        (3, ["explorer", "stress"]),
-    ]
-    assert matrix.verdict is Verdict.PASS
-    assert one.verdict is Verdict.VIOLATED
-    assert joined([]) is None
+    one = mutants_of(bug(3, explorer=kill()), bug(1, explorer=kill("O4")))
+    whole, alive = findings_of(one)
+    assert (whole.verdict, whole.said) == (Verdict.VIOLATED, "1 of 2 were found by a layer")
+    assert (alive.what, alive.said) == ("known bug 3 bug-3 (KAFKA-3)", "survives explorer")
+    (whole,) = findings_of(one, bug(3, stress=kill("P3")))
+    assert (whole.verdict, whole.said) == (Verdict.PASS, "2 of 2 were found by a layer")
+    assert findings_of() == []
 
 
 def test_what_is_not_there_has_no_section() -> None:
-    """A check alone has neither; results alone have no table of verdicts, and say nothing of promises kept."""
+    """A check alone has none of it; findings alone have no table of verdicts, and say nothing of promises kept."""
     made = fired_early()
-    text = page(made.result(), made.examples(), [])
-    for word in ("Outcomes", "Known bugs by layer", "forbidden"):
+    assert "Found by other commands" not in page(made.result(), made.examples(), [])
+    found = findings_of(stress_of(raced()))
+    text = page_of(*found)
+    alone(text)
+    for word in (">Verdicts<", "No promise was broken", "runs violated"):
         assert word not in text
-    text = page_of(tables(raced()))
-    for word in (">Verdicts<", "No promise was broken", "Known bugs by layer", "runs violated"):
-        assert word not in text
-    both = page(made.result(), made.examples(), [], (), tables(raced(verdict="PASS")), MATRIX)
-    alone(both)
-    assert all(word in both for word in (">Verdicts<", ">Outcomes<", ">Known bugs by layer<"))
+    assert "<title>VIOLATED" in text
+    both = page(made.result(), made.examples(), [], (), found)
+    assert all(word in both for word in (">Verdicts<", ">Found by other commands<"))
+    summary = markdown(NOTHING, {}, [], found)
+    assert summary.startswith("## Purgatorio: VIOLATED\n")
+    assert "no runs" not in summary
+    assert AGAIN in Tags(summary).text
 
 
-def hostile_results(hostile: str) -> tuple[OutcomeTables, KillMatrix]:
+def hostile_findings(hostile: str) -> list[Finding]:
     """Every text is this one."""
     line = outcome(hostile, 3, "forbidden", hostile, hostile)
-    shape = raced(hostile) | {"outcomes": [line, outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}
-    found = replace(outcomes_of(stress_of(shape))[0], how=hostile, notes=(hostile,))
-    row = bug(1, **{hostile: kill(hostile)}) | {"name": hostile, "source": hostile, "scenario": hostile}
-    matrix = mutants_of(row, row | {"number": 2, "layers": {hostile: kill(reason=hostile)}})
-    matrix |= {"equivalent": [hostile], "not_applicable": [{"number": 4, "name": hostile, "reason": hostile}]}
-    return OutcomeTables((found,), (hostile,)), matrix_of(matrix)
+    shape = raced(hostile) | {"outcomes": [line]}
+    long = raced(hostile) | {"outcomes": [outcome("x", 1, "forbidden", "O4", LONG_COMMAND)]}
+    row = bug(1, **{hostile: kill()}) | {"name": hostile, "source": hostile}
+    return findings_of(stress_of(shape, long, problem=hostile), mutants_of(row))
 
 
 @pytest.mark.parametrize("hostile", [*HOSTILE, "`` ``` ````", "| a | b |", "@somebody #1 www.example.org"])
-def test_text_of_results_stays_text(hostile: str) -> None:
-    """Scenarios, outcomes, clauses, notes, bugs, layers, reasons: wherever it stands it is only text."""
-    outcomes, kills = hostile_results(hostile)
-    read = alone(page_of(outcomes, kills))
-    assert "".join(read.text).count(visible(hostile, 400)) >= 8
-    text = markdown(NOTHING, {}, [], outcomes, kills)
+def test_text_of_findings_stays_text(hostile: str) -> None:
+    """Scenarios, outcomes, clauses, notes, bugs, layers: wherever it stands it is only text."""
+    found = hostile_findings(hostile)
+    read = alone(page_of(*found))
+    assert "".join(read.text).count(visible(hostile, 400)) >= 6
+    text = markdown(NOTHING, {}, [], found)
     said = Tags(text)
     assert said.tags <= set("h2 h3 h4 p table thead tbody tr th td code pre ul li strong".split())
     assert said.attributes <= {"class"}
-    assert said.text.count(visible(hostile, 400)) >= 3
-    outside = re.sub(r"(`{3,})text\n.*?\n\1\n", "", text, flags=re.S)
-    assert "@somebody" not in outside
-    assert "www." not in outside
-    assert f"again: {hostile}" not in text
+    assert "@somebody" not in text
+    assert "www." not in text
 
 
 def test_text_that_is_not_escaped_would_be_caught() -> None:
     """The twin that must fail: put in as it is, the same text is an element."""
-    outcomes, kills = hostile_results("SAFE")
-    good = page_of(outcomes, kills)
+    found = hostile_findings("SAFE")
     with pytest.raises(AssertionError):
-        alone(good.replace("SAFE", HOSTILE[0], 1))
-    summary = markdown(NOTHING, {}, [], outcomes, kills)
+        alone(page_of(*found).replace("SAFE", HOSTILE[0], 1))
+    summary = markdown(NOTHING, {}, [], found)
     assert "script" not in Tags(summary).tags
     assert "script" in Tags(summary.replace("SAFE", HOSTILE[0], 1)).tags
 
@@ -244,42 +145,22 @@ def test_text_that_is_not_escaped_would_be_caught() -> None:
 )
 def test_only_our_own_commands_are_shown(command: str, shown: bool) -> None:
     """They are there to be pasted into a shell: none of a stranger's, and none that was cut."""
-    (one,) = outcomes_of(stress_of(raced() | {"outcomes": [outcome("x", 1, "forbidden", "O4", command)]}))
-    assert (one.lines[0].again == command) is shown
-    assert one.lines[0].again or not shown
+    (one,) = findings_of(stress_of(raced() | {"outcomes": [outcome("x", 1, "forbidden", "O4", command)]}))
+    assert one.again == (command if shown else "")
 
 
-def test_many_scenarios_and_outcomes_are_bounded() -> None:
+def test_many_findings_and_outcomes_are_bounded() -> None:
     """10,000 scenarios with 1,000 long outcomes each: the page still opens, and says what it leaves out."""
     lines = [outcome(f"{at} {'x' * 2_000}", 1, "forbidden", "O4", AGAIN) for at in range(1_000)]
-    (big,) = merged(outcomes_of(stress_of(raced() | {"outcomes": lines, "rounds": 1_000})))
-    assert (len(big.lines), big.left_out) == (LINES_KEPT, 1_000 - LINES_KEPT)
-    many = OutcomeTables(tuple(replace(big, name=f"{at}/{'y' * 500}") for at in range(10_000)))
-    rows = tuple(replace(MATRIX.rows[2], number=at, name="z" * 2_000) for at in range(10_000))
-    text = page_of(many, KillMatrix(rows))
+    (big,) = findings_of(stress_of(raced() | {"outcomes": lines, "rounds": 1_000}))
+    assert "997 more outcomes that are forbidden" in big.said
+    text = page_of(*[big] * 10_000)
     alone(text)
-    assert len(text) < 4_000_000
-    assert "9,800 more scenarios, none worse than these, are left out" in text
-    assert "984 more outcomes are left out" in text
-    assert "9,800 more are left out" in text
-    assert text.count('open=""') == 10 + 1, "the survivors too"
-    summary = markdown(NOTHING, {}, [], many, KillMatrix(rows))
+    assert len(text) < 1_000_000
+    assert "9,800 more findings, none worse than these, are left out" in text
+    summary = markdown(NOTHING, {}, [], [big] * 10_000)
     assert len(summary) < 60_000
-    assert "9,970 more scenarios are left out" in summary
-    assert "9,990 more violated scenarios are left out" in summary
-
-
-def test_markdown_has_the_same_sections_short() -> None:
-    """Sums, a row a scenario, the command that repeats, a row a layer, the survivors."""
-    text = markdown(NOTHING, {}, [], tables(raced(), raced("other/locked", "PASS")), MATRIX)
-    read = Tags(text)
-    assert text.startswith("## Purgatorio: VIOLATED\n")
-    assert "no runs" not in text
-    assert "Scenarios: 1 VIOLATED, 1 PASS; 2,000 rounds of threads" in read.text
-    assert f"again: {AGAIN}" in read.text
-    assert "10 (1.0 %)  O4: left at the end" in read.text
-    assert "| <code>stress</code> | 1 | 2 | 1.0 |" in text
-    assert "survives: 3" in read.text
+    assert "9,970 more findings are left out" in summary
 
 
 @pytest.mark.parametrize(
@@ -295,34 +176,12 @@ def test_markdown_has_the_same_sections_short() -> None:
         ),
         (stress_of(raced() | {"outcomes": [outcome("a", 1, "fine")]}), "Invalid enum value 'fine'"),
         (stress_of(raced() | {"name": 7}), "Expected `str`, got `int` - at `$.scenarios[0].name`"),
-    ],
-)
-def test_results_that_are_none_are_refused(shape: object, said: str) -> None:
-    """With the field that is wrong."""
-    with pytest.raises(Unreadable, match=re.escape(said)):
-        outcomes_of(shape)
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
         (bug(1, explorer={"killed": "yes"}), "Expected `bool`, got `str` - at `$.layers[...].killed`"),
         (bug(-1, explorer=kill()), "Expected `int` >= 0 - at `$.number`"),
         ({"kind": "mutant", "number": 1, "name": "x"}, "missing required field `layers`"),
     ],
 )
-def test_kills_that_are_none_are_refused(row: object, said: str) -> None:
-    """A matrix that says nothing clear must not read as killed."""
+def test_documents_that_are_none_are_refused(shape: object, said: str) -> None:
+    """With the field that is wrong: what says nothing clear must not read as a pass."""
     with pytest.raises(Unreadable, match=re.escape(said)):
-        matrix_of(row)
-
-
-def test_a_scenario_without_outcomes_is_shown() -> None:
-    """A job of a campaign that failed: its reason, and no table."""
-    failed = ScenarioOutcomes(
-        "a/b", "stress", Verdict.UNKNOWN, 0, notes=("a job failed: killed by signal 11",)
-    )
-    text = page_of(OutcomeTables((failed,)))
-    alone(text)
-    assert "a job failed: killed by signal 11" in text
-    assert "<table" not in text
+        findings_of(shape)

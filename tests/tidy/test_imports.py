@@ -49,7 +49,7 @@ def test_the_import_table_holds() -> None:
         ("stress/purgatorio_stress/__init__.py", "import purgatorio_pipeline"),
         ("stress/purgatorio_stress/scenario/world.py", "import purgatorio_stress.harness.round"),
         ("stress/purgatorio_stress/explorer/task.py", "import purgatorio_stress.explorer.run"),
-        ("pipeline/purgatorio_pipeline/results/total.py", "import purgatorio_pipeline.gather"),
+        ("pipeline/purgatorio_pipeline/finding.py", "import purgatorio_pipeline.gather"),
         ("pipeline/purgatorio_pipeline/cli.py", "import purgatorio"),
     ],
 )

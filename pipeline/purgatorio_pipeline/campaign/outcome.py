@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.documents import Unreadable, decoded
-from purgatorio_pipeline.results.outcomes import ScenarioOutcomes, merged
-from purgatorio_pipeline.results.printed import Explore, Stress
+from purgatorio_pipeline.printed import Explore, Stress
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.scenario.grade import Grade
 
@@ -32,7 +31,7 @@ class Broken:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A job's row, as it is kept. `runs`: schedules or rounds; `failure`: why there is no result, nothing if there is
-    one; `tables`: the outcomes that were seen, bounded."""
+    one."""
 
     job: Job
     verdict: Verdict
@@ -40,7 +39,6 @@ class Outcome:
     seconds: float
     broken: tuple[Broken, ...] = ()
     failure: str = ""
-    tables: tuple[ScenarioOutcomes, ...] = ()
 
 
 def outcome_of(job: Job, printed: bytes, errors: bytes, status: int | None, seconds: float) -> Outcome:
@@ -82,8 +80,7 @@ def _explored(job: Job, printed: bytes, seconds: float) -> Outcome:
         Broken(one.clause, job.scenario, one.seen, f"purgatorio explore --replay {one.token}")
         for one in found.violations
     )
-    tables = tuple(merged(found.outcomes()))
-    return Outcome(job, found.verdict, found.schedules, seconds, broken, tables=tables)
+    return Outcome(job, found.verdict, found.schedules, seconds, broken)
 
 
 def _stressed(job: Job, printed: bytes, seconds: float) -> Outcome:
@@ -96,4 +93,4 @@ def _stressed(job: Job, printed: bytes, seconds: float) -> Outcome:
         for line in one.outcomes
         if line.grade is Grade.FORBIDDEN and line.count
     )
-    return Outcome(job, found.verdict, found.rounds, seconds, broken, tables=tuple(merged(found.outcomes())))
+    return Outcome(job, found.verdict, found.rounds, seconds, broken)

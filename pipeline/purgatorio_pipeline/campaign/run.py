@@ -25,6 +25,7 @@ from typing import Final
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import Outcome, causes, outcome_of
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
+from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_stress.whole_file import write_whole
@@ -212,12 +213,29 @@ def kept_of(out: Path) -> tuple[list[Outcome], str]:
             raise Unreadable(f"{file}: no row of a campaign: {wrong}") from None
     numbers = lake.manifests()
     if not numbers:
-        return outcomes, f"{out} does not say whether its campaign came to its end"
+        return outcomes, "nothing says whether it came to its end"
     state = lake.manifest(numbers[-1], Left)
-    return (
-        outcomes,
-        f"{state.left:,} jobs of the campaign in {out} are left: {state.why}" if state.left else "",
-    )
+    return outcomes, f"{state.left:,} jobs are left: {state.why}" if state.left else ""
+
+
+def findings_of(out: Path) -> list[Finding]:
+    """What `report` shows of the campaign in this folder: each cause, each job that failed, and the whole. Raises
+    `Unreadable`, OSError."""
+    outcomes, left = kept_of(out)
+    counts = f"{len(outcomes):,} jobs, {sum(one.runs for one in outcomes):,} schedules and rounds"
+    whole = worst([one.verdict for one in outcomes] + [Verdict.UNKNOWN] * bool(left))
+    return [
+        *(
+            Finding(one.scenario, Verdict.VIOLATED, f"{one.clause}, {count:,} times: {one.seen}", one.repeat)
+            for one, count in causes(outcomes)
+        ),
+        *(
+            Finding(f"{one.job.scenario}, {one.job.kind}", Verdict.UNKNOWN, f"a job failed: {one.failure}")
+            for one in outcomes
+            if one.failure
+        ),
+        Finding(f"campaign in {out}", whole, f"{counts}; {left}" if left else counts),
+    ]
 
 
 def write_state(out: Path, left: int, why: str) -> None:

@@ -14,19 +14,16 @@ from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
-from purgatorio_pipeline.report.outcome_section import sums
 from purgatorio_pipeline.report.page import write_report
 from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
-from purgatorio_pipeline.results.kills import in_words
 from purgatorio_pipeline.sources import NoTraces
-from purgatorio_spec.show.visible import visible
-from purgatorio_spec.verdict import EXIT_STATUS, Verdict
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.whole_file import write_whole
 
-SCENARIOS_SHOWN = 20
-SURVIVORS_SHOWN = 20
+FINDINGS_SHOWN = 40
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -69,32 +66,23 @@ def command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Put together what is known of SOURCES: verdicts, counterexamples, outcomes of scenarios, known bugs by layer."""
+    """Put together what is known of SOURCES: verdicts, counterexamples, what other commands found."""
     try:
         found = gather(sources)
     except (Unreadable, NoTraces) as wrong:
         raise click.UsageError(str(wrong)) from None
-    judged, outcomes, kills = found.judged, found.outcomes, found.kills
-    if not (judged.result.runs or outcomes or kills):
+    judged, findings = found.judged, found.findings
+    if not (judged.result.runs or findings):
         # A report of nothing must not pass.
         raise click.UsageError("the sources hold no run, no scenario and no known bug")
     if not judged.result.runs and (junit_ or sarif_):
         raise click.UsageError("--junit and --sarif hold runs, and the sources have none")
     if html is not None:
         write_report(
-            judged.result,
-            judged.examples,
-            judged.lateness,
-            html,
-            judged.gauges,
-            outcomes,
-            kills,
-            provenance_here(),
+            judged.result, judged.examples, judged.lateness, html, judged.gauges, findings, provenance_here()
         )
     if markdown_ is not None:
-        summary = markdown(
-            judged.result, judged.examples, judged.lateness, outcomes, kills, provenance_here()
-        )
+        summary = markdown(judged.result, judged.examples, judged.lateness, findings, provenance_here())
         write_whole(markdown_, summary)
     if junit_ is not None:
         write_whole(junit_, junit(judged.result, judged.examples))
@@ -112,20 +100,12 @@ def command(
 def _tell(console: Console, found: Gathered, *, verbose: bool) -> None:
     if found.judged.result.runs:
         print_check(console, found.judged.result, found.judged.examples, verbose=verbose)
-    told = [one for one in found.outcomes.scenarios if one.verdict is not Verdict.PASS]
-    for one in told[:SCENARIOS_SHOWN]:
-        forbidden = f", {one.forbidden:,} forbidden" if one.forbidden else ""
-        _line(console, f"{one.verdict!s:9} {visible(one.title)}: {one.counted}{forbidden}")
-    if len(told) > SCENARIOS_SHOWN:
-        _line(console, f"... {len(told) - SCENARIOS_SHOWN:,} more scenarios, none worse than these")
-    if found.outcomes.scenarios:
-        _line(console, sums(found.outcomes.scenarios))
-    for left_over in found.outcomes.unfinished:
-        _line(console, f"not finished: {visible(left_over, 200)}")
-    if found.kills is not None:
-        _line(console, in_words(found.kills))
-        for row in found.kills.survivors[:SURVIVORS_SHOWN]:
-            _line(console, f"  survives: {row.number} {visible(row.name)}")
+    for one in found.findings[:FINDINGS_SHOWN]:
+        _line(console, f"{one.verdict!s:9} {visible(one.what)}: {visible(one.said, TEXT_LIMIT)}")
+        if one.again:
+            _line(console, f"          {one.again}")
+    if len(found.findings) > FINDINGS_SHOWN:
+        _line(console, f"... {len(found.findings) - FINDINGS_SHOWN:,} more, none worse than these")
     _line(console, f"all in all: {found.verdict}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample
@@ -17,9 +17,17 @@ ExampleOf = Mapping[CauseKey, Counterexample]
 _ORDER: Final = (Verdict.VIOLATED, Verdict.INVALID_TRACE, Verdict.UNKNOWN, Verdict.PASS, Verdict.SKIPPED)
 
 
-def worst_first(runs: Iterable[RunResult]) -> list[RunResult]:
-    """The runs by verdict, else in their order: whoever shows only the first of them leaves out none that is worse."""
-    return sorted(runs, key=lambda run: _ORDER.index(run.verdict))
+class _Judged(Protocol):
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+J = TypeVar("J", bound=_Judged)
+
+
+def worst_first(judged: Iterable[J]) -> list[J]:
+    """By verdict, else in their order: whoever shows only the first of them leaves out none that is worse."""
+    return sorted(judged, key=lambda one: _ORDER.index(one.verdict))
 
 
 def run_titles(runs: Iterable[RunResult]) -> dict[tuple[str, str], str]:

@@ -1,5 +1,5 @@
-"""A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness, outcomes of
-scenarios, known bugs by layer.
+"""A Markdown summary, for a CI job's page or a comment: verdict, subjects by clause, what broke, lateness, what other
+commands found.
 
 Text out of a trace is escaped by `markdown_text`. Size is bounded (the systems that show it cut at 1 MiB), and what is
 left out is said.
@@ -12,13 +12,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from purgatorio_pipeline.finding import Finding, has_check, verdict_of
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
 from purgatorio_pipeline.report.markdown_text import fenced, left_out, plain, table, text
 from purgatorio_pipeline.report.provenance import Provenance
-from purgatorio_pipeline.report.results_markdown import kill_lines, outcome_lines
-from purgatorio_pipeline.results.kills import KillMatrix
-from purgatorio_pipeline.results.outcomes import OutcomeTables
-from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.show.event_words import duration
@@ -31,27 +28,26 @@ SUBJECTS_SHOWN: Final = 100
 GROUPS_SHOWN: Final = 20
 LATENESS_SHOWN: Final = 60
 PROBLEMS_SHOWN: Final = 20
-_NO_OUTCOMES: Final = OutcomeTables()
+FINDINGS_SHOWN: Final = 30
+"""The worst come first."""
 
 
 def markdown(
     result: CheckResult,
     examples: ExampleOf,
     lateness: Sequence[Lateness],
-    outcomes: OutcomeTables = _NO_OUTCOMES,
-    kills: KillMatrix | None = None,
+    findings: Sequence[Finding] = (),
     provenance: Provenance | None = None,
 ) -> str:
     """The whole summary."""
     groups = grouped(result, examples)
     parts = [
-        f"## Purgatorio: {verdict_of(result, outcomes, kills)}\n",
-        _runs(result, groups) if has_check(result, outcomes, kills) else "",
+        f"## Purgatorio: {verdict_of(result, findings)}\n",
+        _runs(result, groups) if has_check(result, findings) else "",
         _subjects(result),
         *_examples(groups),
         _lateness(lateness),
-        *outcome_lines(outcomes),
-        *kill_lines(kills),
+        _findings(findings),
         _problems(result),
         "" if provenance is None else _provenance(provenance),
     ]
@@ -150,6 +146,17 @@ def _lateness(lateness: Sequence[Lateness]) -> str:
     ]  # fmt: skip
     head = ["lateness of run", "tasks", "early", "p50", "p90", "p99", "max"]
     return table(head, rows) + left_out(len(lateness), LATENESS_SHOWN, "runs")
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    rows = [
+        [str(one.verdict), text(one.what, 160), plain(one.said), text(one.again) if one.again else ""]
+        for one in findings[:FINDINGS_SHOWN]
+    ]
+    if not rows:
+        return ""
+    head = ["found by other commands", "of", "what came of it", "again"]
+    return table(head, rows) + left_out(len(findings), FINDINGS_SHOWN, "findings")
 
 
 def _provenance(provenance: Provenance) -> str:

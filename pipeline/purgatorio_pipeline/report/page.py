@@ -18,27 +18,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from purgatorio_pipeline.finding import Finding, has_check, verdict_of
 from purgatorio_pipeline.pictures import GaugeSeries
 from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart, gauge_key
 from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
 from purgatorio_pipeline.report.grouped import Group, grouped
 from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
-from purgatorio_pipeline.report.kill_section import kill_section
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
-from purgatorio_pipeline.report.outcome_section import outcome_section
 from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import Links, badge, verdict_table
-from purgatorio_pipeline.results.kills import KillMatrix
-from purgatorio_pipeline.results.outcomes import OutcomeTables
-from purgatorio_pipeline.results.total import has_check, verdict_of
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
 from purgatorio_spec.show.selection import CauseKey, promise_of, promises
-from purgatorio_spec.show.visible import visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.whole_file import write_whole
@@ -47,8 +43,9 @@ GROUPS_SHOWN: Final = 40
 HISTOGRAMS_SHOWN: Final = 60
 GAUGES_SHOWN: Final = 40
 PROBLEMS_SHOWN: Final = 100
+FINDINGS_SHOWN: Final = 200
+"""The worst come first."""
 RUNS_NAMED: Final = 10
-NO_OUTCOMES: Final = OutcomeTables()
 
 
 def write_report(
@@ -57,12 +54,11 @@ def write_report(
     lateness: Sequence[Lateness],
     path: Path,
     gauges: Sequence[GaugeSeries] = (),
-    outcomes: OutcomeTables = NO_OUTCOMES,
-    kills: KillMatrix | None = None,
+    findings: Sequence[Finding] = (),
     provenance: Provenance | None = None,
 ) -> None:
     """Write the page. The file appears whole or not at all; folders are made; an old page is replaced."""
-    write_whole(path, page(result, counterexamples, lateness, gauges, outcomes, kills, provenance))
+    write_whole(path, page(result, counterexamples, lateness, gauges, findings, provenance))
 
 
 def page(
@@ -70,12 +66,11 @@ def page(
     counterexamples: Mapping[CauseKey, Counterexample],
     lateness: Sequence[Lateness],
     gauges: Sequence[GaugeSeries] = (),
-    outcomes: OutcomeTables = NO_OUTCOMES,
-    kills: KillMatrix | None = None,
+    findings: Sequence[Finding] = (),
     provenance: Provenance | None = None,
 ) -> str:
     """The page as text. A section without anything to show is not there."""
-    verdict, checked = verdict_of(result, outcomes, kills), has_check(result, outcomes, kills)
+    verdict, checked = verdict_of(result, findings), has_check(result, findings)
     groups = grouped(result, counterexamples)
     style, script = _part("style.css"), _part("timeline.js")
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
@@ -90,20 +85,14 @@ def page(
     )
     main = tag(
         "main",
-        _header(
-            verdict,
-            *(_check_figures(result, groups) if checked else ()),
-            *_outcome_figures(outcomes),
-            *_kill_figures(kills),
-        ),
+        _header(verdict, _check_figures(result, groups) if checked else ()),
         tag("section", tag("h2", "Verdicts"), verdict_table(result, _links(groups)), _never(result))
         if checked
         else None,
         _examples(groups) if checked else None,
         _lateness(lateness, _headers(result)),
         _gauges(gauges),
-        outcome_section(outcomes),
-        kill_section(kills),
+        _findings(findings),
         _problems(result),
         _clauses(result),
         None if provenance is None else _footer(provenance),
@@ -132,20 +121,7 @@ def _check_figures(result: CheckResult, groups: Sequence[Group]) -> Sequence[tup
     )
 
 
-def _outcome_figures(outcomes: OutcomeTables) -> Sequence[tuple[str, str]]:
-    if not outcomes:
-        return ()
-    forbidden = sum(one.forbidden for one in outcomes.scenarios)
-    return (f"{len(outcomes.scenarios):,}", "scenarios"), (f"{forbidden:,}", "forbidden outcomes")
-
-
-def _kill_figures(kills: KillMatrix | None) -> Sequence[tuple[str, str]]:
-    if kills is None:
-        return ()
-    return ((f"{len(kills.rows) - len(kills.survivors):,} of {len(kills.rows):,}", "known bugs found"),)
-
-
-def _header(verdict: Verdict, *figures: tuple[str, str]) -> Markup:
+def _header(verdict: Verdict, figures: Sequence[tuple[str, str]]) -> Markup:
     return tag(
         "header",
         tag("h1", "Purgatorio ", badge(verdict)),
@@ -333,6 +309,36 @@ def _gauge(one: GaugeSeries) -> Markup:
         gauge_chart(one),
         tag("p", gauges_in_words(one), class_="quiet"),
     )
+
+
+def _findings(findings: Sequence[Finding]) -> Markup | None:
+    """What other commands found, in their words: a row each, and below it the command that shows it again."""
+    if not findings:
+        return None
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("verdict", "of", "what came of it")))
+    return tag(
+        "section",
+        tag("h2", "Found by other commands"),
+        tag(
+            "table",
+            tag("thead", head),
+            tag("tbody", *map(_finding, findings[:FINDINGS_SHOWN])),
+            class_="findings",
+        ),
+        _left_out(len(findings), FINDINGS_SHOWN, "findings, none worse than these,"),
+    )
+
+
+def _finding(one: Finding) -> Markup:
+    row = tag(
+        "tr",
+        tag("td", badge(one.verdict)),
+        tag("td", visible(one.what, TEXT_LIMIT)),
+        tag("td", visible(one.said, TEXT_LIMIT)),
+    )
+    if not one.again:
+        return row
+    return joined(row, tag("tr", tag("td", tag("code", one.again), colspan=3), class_="again"))
 
 
 def _caption(run: str, said: str) -> Markup:

@@ -5,13 +5,13 @@ A document of another kind, a field that is missing and one of another type are 
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from purgatorio_pipeline.documents import Unreadable
-from purgatorio_pipeline.results.kills import KillMatrix, KillRow
-from purgatorio_pipeline.results.outcomes import OutcomeLine, ScenarioOutcomes
+from purgatorio_pipeline.finding import Finding
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
@@ -20,6 +20,10 @@ from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_stress.kill_matrix.kill import Kill
+from purgatorio_stress.scenario.grade import Grade
+
+FORBIDDEN_SHOWN: Final = 3
+"""Outcomes of a scenario that are told; the terminal of its command has all."""
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -111,11 +115,36 @@ def _clause(name: str, clause: _Clause) -> ClauseResult:
     return ClauseResult(name, clause.verdict, clause.occasions, causes, clause.reason)
 
 
-class _Raced(Struct):
+class _Outcome(Struct):
+    outcome: str
+    count: Count
+    grade: Grade
+    clause: str = ""
+    again: str = ""
+
+
+def _found(
+    what: str, verdict: Verdict, mutant: int, said: Iterable[str], outcomes: Iterable[_Outcome]
+) -> Finding:
+    """A scenario: how often it was run, what was forbidden of it, and what else there is to say."""
+    forbidden = [one for one in outcomes if one.grade is Grade.FORBIDDEN and one.count]
+    told = [
+        f"{one.count:,} times {f'{one.clause}: ' if one.clause else ''}{one.outcome}" for one in forbidden
+    ]
+    if len(told) > FORBIDDEN_SHOWN:
+        told[FORBIDDEN_SHOWN:] = [f"{len(told) - FORBIDDEN_SHOWN:,} more outcomes that are forbidden"]
+    bug = f", with known bug {mutant}" if mutant else ""
+    again = forbidden[0].again if forbidden else ""
+    return Finding(f"{what}{bug}", verdict, "; ".join(filter(None, [*told, *said])), again)
+
+
+class Raced(Struct):
+    """A scenario of `stress`."""
+
     name: str
     verdict: Verdict
     rounds: Count
-    outcomes: list[OutcomeLine]
+    outcomes: list[_Outcome]
     overlapped: Count = 0
     given_up: Count = 0
 
@@ -124,6 +153,10 @@ class _Thread(Struct):
     name: str
     moved: bool
     stack: list[str]
+
+    def __str__(self) -> str:
+        how = "goes round" if self.moved else "stands still"
+        return f"stuck: {self.name} {how}{f' at {self.stack[-1]}' if self.stack else ''}"
 
 
 class _Stuck(Struct):
@@ -135,34 +168,28 @@ class Stress(Struct, tag_field="kind", tag="stress"):
     """Of `stress`."""
 
     verdict: Verdict
-    scenarios: list[_Raced]
+    scenarios: list[Raced]
     rounds: Count = 0
     mutant: Count = 0
     problem: str = ""
     stuck: _Stuck | None = None
 
-    def outcomes(self) -> list[ScenarioOutcomes]:
+    def findings(self) -> list[Finding]:
         """By scenario."""
-        return [self._outcomes(one) for one in self.scenarios]
+        return [self._finding(one) for one in self.scenarios]
 
-    def _outcomes(self, one: _Raced) -> ScenarioOutcomes:
-        notes = [f"{one.given_up:,} rounds were given up"] if one.given_up else []
+    def _finding(self, one: Raced) -> Finding:
+        said = [f"{one.rounds:,} rounds, threads overlapped in {one.overlapped:,}"]
+        if one.given_up:
+            said.append(f"{one.given_up:,} rounds were given up")
         if self.stuck is not None and self.stuck.scenario == one.name:
-            notes += map(_stands, self.stuck.threads)
+            said += map(str, self.stuck.threads)
         verdict = one.verdict
         if self.problem:
             # A run that broke off shows nothing, whatever it had seen of this scenario.
-            notes.append(f"the run ended early: {self.problem}")
+            said.append(f"the run ended early: {self.problem}")
             verdict = worst((verdict, Verdict.UNKNOWN))
-        return ScenarioOutcomes(
-            one.name, "stress", verdict, one.rounds, tuple(one.outcomes), self.mutant, one.overlapped,
-            notes=tuple(notes),
-        )  # fmt: skip
-
-
-def _stands(thread: _Thread) -> str:
-    how = "goes round" if thread.moved else "stands still"
-    return f"stuck: {thread.name} {how}{f' at {thread.stack[-1]}' if thread.stack else ''}"
+        return _found(f"{one.name}, stress", verdict, self.mutant, said, one.outcomes)
 
 
 class Found(Struct):
@@ -177,7 +204,7 @@ class _Explored(Struct):
     scenario: str
     verdict: Verdict
     schedules: Count = 0
-    outcomes: list[OutcomeLine] = []
+    outcomes: list[_Outcome] = []
     violations: list[Found] = []
     strategy: str = ""
     bound: str = ""
@@ -185,13 +212,13 @@ class _Explored(Struct):
     unreached: list[str] = []
     mutant: Count = 0
 
-    def as_outcomes(self) -> ScenarioOutcomes:
-        notes = [self.bound, f"limit reached: {self.limit}" if self.limit else ""]
-        notes += [f"never reached: {', '.join(self.unreached)}"] if self.unreached else []
-        return ScenarioOutcomes(
-            self.scenario, f"explore {self.strategy}".strip(), self.verdict, self.schedules,
-            tuple(self.outcomes), self.mutant, notes=tuple(filter(None, notes)),
-        )  # fmt: skip
+    def finding(self) -> Finding:
+        """With what was covered of it."""
+        said = [f"{self.schedules:,} schedules", self.bound]
+        said += [f"limit reached: {self.limit}"] if self.limit else []
+        said += [f"never reached: {', '.join(self.unreached)}"] if self.unreached else []
+        what = f"{self.scenario}, explore {self.strategy}".strip()
+        return _found(what, self.verdict, self.mutant, said, self.outcomes)
 
 
 class Explore(Struct, tag_field="kind", tag="explore"):
@@ -201,9 +228,9 @@ class Explore(Struct, tag_field="kind", tag="explore"):
     scenarios: list[_Explored]
     schedules: Count = 0
 
-    def outcomes(self) -> list[ScenarioOutcomes]:
+    def findings(self) -> list[Finding]:
         """By scenario."""
-        return [one.as_outcomes() for one in self.scenarios]
+        return [one.finding() for one in self.scenarios]
 
     @property
     def violations(self) -> list[Found]:
@@ -218,34 +245,38 @@ class Mutant(Struct, tag_field="kind", tag="mutant"):
     name: str
     layers: dict[str, Kill]
     source: str = ""
-    scenario: str = ""
 
-    def row(self) -> KillRow:
-        """A row of the kill matrix."""
-        return KillRow(self.number, self.name, self.source, self.scenario, self.layers)
-
-    def matrix(self) -> KillMatrix:
-        """A matrix of this row."""
-        return KillMatrix((self.row(),))
-
-
-class _NotApplicable(Struct):
-    number: Count
-    name: str
-    reason: str
+    @property
+    def mutants(self) -> list[Mutant]:
+        """This one."""
+        return [self]
 
 
 class Mutants(Struct, tag_field="kind", tag="mutants"):
     """Of `mutants`."""
 
     mutants: list[Mutant]
-    not_applicable: list[_NotApplicable] = []
-    equivalent: tuple[str, ...] = ()
 
-    def matrix(self) -> KillMatrix:
-        """The kill matrix."""
-        missing = tuple((one.number, one.name, one.reason) for one in self.not_applicable)
-        return KillMatrix(tuple(one.row() for one in self.mutants), missing, self.equivalent)
+
+def known_bugs(rows: Iterable[Mutant]) -> list[Finding]:
+    """How many of these bugs some layer found, and those that survive. Layers that were run apart are put together: a
+    bug that one of them finds does not survive."""
+    names: dict[int, str] = {}
+    layers: dict[int, dict[str, Kill]] = {}
+    for row in rows:
+        names[row.number] = f"known bug {row.number} {row.name}" + (f" ({row.source})" if row.source else "")
+        layers.setdefault(row.number, {}).update(row.layers)
+    alive = [number for number, by in layers.items() if not any(kill.killed for kill in by.values())]
+    if not layers:
+        return []
+    said = f"{len(layers) - len(alive):,} of {len(layers):,} were found by a layer"
+    return [
+        Finding("known bugs put into the reference", Verdict.VIOLATED if alive else Verdict.PASS, said),
+        *(
+            Finding(names[number], Verdict.VIOLATED, f"survives {', '.join(layers[number])}")
+            for number in sorted(alive)
+        ),
+    ]
 
 
 Printed = Check | Stress | Explore | Mutant | Mutants

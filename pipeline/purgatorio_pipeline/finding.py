@@ -1,0 +1,44 @@
+"""What another command found, as a row beside the runs: `report` shows it, and judges nothing of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from purgatorio_spec.judge.result import CheckResult
+from purgatorio_spec.verdict import Verdict, worst
+
+COMMAND_KEPT: Final = 2_000
+"""Characters of a command; a longer one is not shown."""
+
+_OURS: Final = re.compile(r"purgatorio (stress|explore)( [0-9A-Za-z_.,:/=+-]+){1,30}")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`what` was looked at, what came of it, in words, and the command that shows it again.
+
+    The command is there to be pasted into a shell: one that is not of ours is none.
+    """
+
+    what: str
+    verdict: Verdict
+    said: str
+    again: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.again) > COMMAND_KEPT or not _OURS.fullmatch(self.again):
+            object.__setattr__(self, "again", "")
+
+
+def has_check(result: CheckResult, findings: Sequence[Finding]) -> bool:
+    """Whether runs are to be shown: there are some, or nothing else is there that could be."""
+    return bool(result.runs) or not findings
+
+
+def verdict_of(result: CheckResult, findings: Sequence[Finding]) -> Verdict:
+    """The one verdict of all that is shown: the worst of the runs and the findings, as far as each is there."""
+    checked = [result.verdict] if has_check(result, findings) else []
+    return worst([*checked, *(one.verdict for one in findings)])
