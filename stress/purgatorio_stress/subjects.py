@@ -124,26 +124,6 @@ def record_runs(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def record_subject(
-    name: str,
-    out_dir: Path,
-    seed: int = 1,
-    ops: int = 2_000,
-    progress: Progress | None = None,
-    workers: int = 2,
-    suffix: str = ".jsonl.gz",
-) -> list[Path]:
-    """Record all configurations of the family `name`; their traces. Raises KeyError, and the first SubjectFailed.
-
-    `record_runs` is for callers that want the other runs' traces as well when one fails.
-    """
-    records = record_runs(subjects_named(name), out_dir, seed, ops, progress, workers, suffix)
-    for record in records:
-        if record.failure is not None:
-            raise record.failure
-    return [record.path for record in records if record.path is not None]
-
-
 def _default_plan(subject: Subject, seed: int, ops: int) -> Plan:
     shape = getattr(subject, "shape", None)
     made = shape if isinstance(shape, PlanShape) else PlanShape()

@@ -17,8 +17,8 @@ from typing import Literal, cast
 
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
-from purgatorio_stress.subject.loop_timer import LoopSubject
 from purgatorio_stress.subject.plan import Plan
+from purgatorio_stress.subject.python_timer import PythonSubject
 
 
 def early_bound_ns(longest_ns: int) -> int:
@@ -27,15 +27,18 @@ def early_bound_ns(longest_ns: int) -> int:
     return math.ceil((resolution_s + 2.5 * math.ulp(time.monotonic() + longest_ns / 1e9)) * 1e9)
 
 
-def asyncio_loop(call: Literal["call_later", "call_at"]) -> LoopSubject:
+def asyncio_loop(call: Literal["call_later", "call_at"]) -> PythonSubject:
     """The loop, asked for relative (`call_later`) or absolute (`call_at`) times."""
-    return LoopSubject(
+    return PythonSubject(
         name=f"asyncio-{call}",
         implementation=f"asyncio.{call}",
         profile="asyncio",
         version_of=platform.python_version,
         make=_CallLater if call == "call_later" else _CallAt,
         constants=_constants,
+        threads=1,
+        patience_s=2 * LATE_SLACK_NS / 1e9,
+        on_loop=True,
     )
 
 

@@ -8,17 +8,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol, cast
 
 from purgatorio_spec.trace.record import TimerConstants
-from purgatorio_stress.subject.contract import SubjectFailed
-from purgatorio_stress.subject.loop_timer import LoopSubject
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, SubjectFailed
 from purgatorio_stress.subject.plan import HUGE_NS, MS, Plan, PlanShape
+from purgatorio_stress.subject.python_timer import PythonSubject
 
 _PACKAGE: Final = "bazaar-contrib-timer-wheel"
 _OLDEST_PYTHON: Final = (3, 15)
 
 
-def bazaar_wheel() -> LoopSubject:
+def bazaar_wheel() -> PythonSubject:
     """The wheel; its tick is 10 ms. A delay beyond its `maximum_delay_ms` is not asked for."""
-    return LoopSubject(
+    return PythonSubject(
         name="bazaar-timer-wheel",
         implementation="bazaar_contrib_timer_wheel.wheel.TimerWheel",
         profile="bazaar-timer-wheel",
@@ -27,6 +27,9 @@ def bazaar_wheel() -> LoopSubject:
         constants=_constants,
         shape=PlanShape(unit_ns=MS, least_ns=0, most_ns=HUGE_NS),
         tick_ns=10 * MS,
+        threads=1,
+        patience_s=2 * LATE_SLACK_NS / 1e9,
+        on_loop=True,
     )
 
 

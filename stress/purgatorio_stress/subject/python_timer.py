@@ -1,9 +1,10 @@
-"""A timer of Python's that any thread may call, driven and recorded in this process.
+"""A timer of Python's, driven and recorded in this process: one that any thread may call, or one of an event loop.
 
 A timer is three methods (`PythonTimer`); the driver is the same for all. One lock of the interpreter is shared by the
 callers, the recorder and the timer, so lateness here is the harness's too; earliness is the timer's alone.
 """
 
+import asyncio
 import sys
 import threading
 import time
@@ -42,7 +43,8 @@ class PythonSubject:
 
     `make` is called at the start of a run, and raises SubjectFailed, kind `unavailable`, where the timer is not
     installed. `constants` gives what the header declares for a plan. A task that has not fired `patience_s` after the
-    last deadline is lost for certain.
+    last deadline is lost for certain. `on_loop`: it belongs to an asyncio event loop, so it is made, called and stopped
+    on that loop, in one thread (`threads` is 1 then).
     """
 
     name: str
@@ -55,14 +57,17 @@ class PythonSubject:
     tick_ns: int = 1_000_000
     threads: int = 4
     patience_s: float = 4.0
+    on_loop: bool = False
 
     @property
     def version(self) -> str:
-        """As its makers call it."""
+        """As its makers call it. Raises SubjectFailed, kind `unavailable`, where it is not there."""
         return self.version_of()
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`."""
+        # So that a timer which is not installed is told here, by its reason.
+        _ = self.version
         plan = self.shape.fit(plan)
         return _Run(self, plan, progress).carry_out(out_path)
 
@@ -80,17 +85,21 @@ class _Run:
         self._lock = threading.Lock()
         self._failures: list[BaseException] = []
         self._start_ns = 0
-        self._timer: PythonTimer = subject.make()
+        self._give_up_ns = 0
+        self._timer: PythonTimer | None = None if subject.on_loop else subject.make()
 
     def carry_out(self, out_path: Path) -> Path:
         """Run to the end and write the trace."""
         control = Oversleep()
         control.start()
         self._start_ns = time.monotonic_ns()
+        self._give_up_ns = self._start_ns + self._plan.end_ns + int(self._subject.patience_s * 1e9)
         workers = [
             threading.Thread(target=self._work, args=(number,), name=f"caller-{number}", daemon=True)
             for number in range(self._plan.threads)
         ]
+        if self._subject.on_loop:
+            workers = [threading.Thread(target=self._work_on_loop, name="loop", daemon=True)]
         for worker in workers:
             worker.start()
         why = None
@@ -102,7 +111,8 @@ class _Run:
             self._write(out_path, control.stop(), dropped=None)
             raise
         finally:
-            self._timer.stop()
+            if not self._subject.on_loop:
+                self._made.stop()
         trace = self._write(out_path, control.stop(), None if why else self._recorder.dropped)
         if why is not None:
             raise SubjectFailed(self._subject.name, "died" if self._failures else "hang", why, trace)
@@ -111,7 +121,7 @@ class _Run:
 
     def _wait(self, workers: list[threading.Thread]) -> str | None:
         """Until all has been called and has fired or was cancelled, or cannot any more; else what went wrong."""
-        give_up_ns = self._start_ns + self._plan.end_ns + int(self._subject.patience_s * 1e9)
+        give_up_ns = self._give_up_ns
         while time.monotonic_ns() < give_up_ns or any(worker.is_alive() for worker in workers):
             if self._failures:
                 return repr(self._failures[0])
@@ -129,12 +139,39 @@ class _Run:
                 left_ns = self._start_ns + step.at_ns - time.monotonic_ns()
                 if left_ns > 0:
                     time.sleep(left_ns / 1e9)
-                if step.delay_ns is None:
-                    self._cancel(step)
-                else:
-                    self._add(step, step.delay_ns)
+                self._take(step)
         except BaseException as error:
             self._failures.append(error)
+
+    def _work_on_loop(self) -> None:
+        try:
+            asyncio.run(self._on_loop())
+        except BaseException as error:
+            self._failures.append(error)
+
+    async def _on_loop(self) -> None:
+        """Each step at its time, on the loop's thread; until nothing is open, since the loop must run for that."""
+        self._timer = self._subject.make()
+        for number, step in enumerate(self._plan.steps):
+            left_ns = self._start_ns + step.at_ns - time.monotonic_ns()
+            # Steps that are due together are taken together, but never so many that the loop cannot call back.
+            if left_ns > 0 or number % 16 == 0:
+                await asyncio.sleep(max(0, left_ns) / 1e9)
+            self._take(step)
+        while self._open and time.monotonic_ns() < self._give_up_ns:
+            await asyncio.sleep(NAP_S)
+        self._timer.stop()
+
+    @property
+    def _made(self) -> PythonTimer:
+        assert self._timer is not None, "made before anything is called"
+        return self._timer
+
+    def _take(self, step: Step) -> None:
+        if step.delay_ns is None:
+            self._cancel(step)
+        else:
+            self._add(step, step.delay_ns)
 
     def _add(self, step: Step, delay_ns: int) -> None:
         log = self._recorder.log()
@@ -144,7 +181,7 @@ class _Run:
         now_ns = time.monotonic_ns()
         c = log.call("timer_add", step.id, delay_ns=delay_ns)
         try:
-            handle = self._timer.add(delay_ns, lambda: self._fire(step))
+            handle = self._made.add(delay_ns, lambda: self._fire(step))
         except Exception as refused:
             log.ret("timer_add", c, step.id, err=type(refused).__name__)
             self._settle(step)
@@ -157,7 +194,7 @@ class _Run:
         if handle is None:
             # The thread that adds it is late, or the add was refused: there is nothing to cancel.
             return
-        won = self._recorder.around("timer_cancel", step.id, lambda: self._timer.cancel(handle), out=_as_out)
+        won = self._recorder.around("timer_cancel", step.id, lambda: self._made.cancel(handle), out=_as_out)
         if won is not False:
             self._settle(step)
 
