@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from docs.makers.promises import promise_of
 from purgatorio_pipeline.command.subjects import runtimes
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.survey import Surveyed, survey
@@ -21,7 +22,6 @@ from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.subject.promises import promise_of
 from purgatorio_stress.subjects import FOREIGN, subjects_named
 
 WIDTH: Final = 118

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from docs.makers.kill_matrix import cells, comparable, page
 from purgatorio_spec.clause.registry import public_clauses
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
 from purgatorio_stress.kill_matrix.layers import QUICK, unharmed
-from purgatorio_stress.kill_matrix.matrix import cells, comparable, matrix, page
+from purgatorio_stress.kill_matrix.matrix import matrix
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.mutant.patch import Patch
 from purgatorio_stress.scenario.contract import ScenarioProgram

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.makers.promises import promise_of
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.profile import PROFILES
@@ -28,7 +29,6 @@ from purgatorio_stress.subject.jvm_timers import (
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
-from purgatorio_stress.subject.promises import promise_of
 from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timer import PythonSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer

@@ -14,14 +14,13 @@ from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_stress.kill_matrix.by_machine import Fate, fates_of, sampled
 from purgatorio_stress.kill_matrix.layers import DRAWN, LAYERS, QUICK, Drawing
-from purgatorio_stress.kill_matrix.machine_page import (
+from purgatorio_stress.kill_matrix.machine_fates import (
     EQUIVALENT,
     machine_json,
-    machine_page,
     summary,
     survivors_of,
 )
-from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, comparable, matrix, page, survivors
+from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, matrix, survivors
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 
 
@@ -43,10 +42,6 @@ from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
     "--kept",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write each row to this file when it is done, and do not run again what is there.",
-)
-@click.option("--write", type=click.Path(path_type=Path), help="Write the page (all mutants, all layers).")
-@click.option(
-    "--compare", type=click.Path(exists=True, path_type=Path), help="Fail if this page says something else."
 )
 @click.option(
     "--machine",
@@ -78,8 +73,6 @@ def command(
     chosen: tuple[str, ...],
     every: bool,
     kept: Path | None,
-    write: Path | None,
-    compare: Path | None,
     machine: int | None,
     seed: int,
     seconds: float,
@@ -109,10 +102,8 @@ def command(
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
     if machine is not None:
-        _by_machine(machine, seed, seconds, jobs, kept, write, as_json_)
+        _by_machine(machine, seed, seconds, jobs, kept, as_json_)
     start = time.perf_counter()
-    if (write is not None or compare is not None) and (numbers or not every):
-        raise click.UsageError("the page has all mutants in every layer: --all, and no number")
     layers = LAYERS if every else chosen or QUICK
     asked = numbers or tuple(MUTANTS)
     with progress(
@@ -133,17 +124,10 @@ def command(
         click.echo(json.dumps(as_json(rows), ensure_ascii=False))
     else:
         _sum_up(rows, time.perf_counter() - start)
-    if write is not None:
-        write.write_text(page(rows), encoding="utf-8")
-    differs = compare is not None and comparable(compare.read_text("utf-8")) != comparable(page(rows))
-    if differs:
-        click.echo(f"{compare} is not what this run says; write it anew with --write", err=True)
-    sys.exit(1 if differs or survivors(rows) else 0)
+    sys.exit(1 if survivors(rows) else 0)
 
 
-def _by_machine(
-    count: int, seed: int, seconds: float, jobs: int, kept: Path | None, write: Path | None, as_json_: bool
-) -> None:
+def _by_machine(count: int, seed: int, seconds: float, jobs: int, kept: Path | None, as_json_: bool) -> None:
     done = 0
     with progress("hunting changes made by a program", count, "changes", quiet=as_json_) as going:
 
@@ -157,8 +141,6 @@ def _by_machine(
 
         fates = fates_of(sampled(count, seed), seconds, seed, jobs=jobs, kept=kept, tell=tell)
     alive = survivors_of(fates)
-    if write is not None:
-        write.write_text(machine_page(fates, seed, seconds), encoding="utf-8")
     if as_json_:
         click.echo(json.dumps(machine_json(fates, seed), ensure_ascii=False))
     else:

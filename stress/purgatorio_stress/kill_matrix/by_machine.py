@@ -151,7 +151,7 @@ def fates_of(
     """Hunt each in a process of its own, so many at once; a process that hangs or dies takes nobody along.
 
     `kept`: rows go there as they are done, a line each, and those that are there already are not run again."""
-    done = {} if kept is None else _kept(kept)
+    done = {} if kept is None else kept_fates(kept)
 
     def one(change: Change) -> Fate:
         if change.name not in done:
@@ -166,7 +166,8 @@ def fates_of(
         return list(pool.map(one, chosen))
 
 
-def _kept(path: Path) -> dict[str, Fate]:
+def kept_fates(path: Path) -> dict[str, Fate]:
+    """The rows in a file that `fates_of` keeps, by the name of the change."""
     if not path.exists():
         return {}
     rows = [msgspec.json.decode(line, type=Fate) for line in path.read_text(encoding="utf-8").splitlines()]
