@@ -50,6 +50,7 @@ def survivors_of(fates: Sequence[Fate]) -> dict[str, Survivor]:
 
 
 def counts_of(fates: Sequence[Fate]) -> Counter[str]:
+    """How many each layer killed, and of those that live how many are of each kind."""
     alive = survivors_of(fates)
     return Counter(fate.layer or alive[fate.name].kind for fate in fates)
 
