@@ -19,7 +19,7 @@ from purgatorio_broker.partition import ReadRecords
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
 from purgatorio_broker.share_fetches import ShareFetches
-from purgatorio_broker.share_log import ReplicaShareLog
+from purgatorio_broker.share_log import ShareLog
 from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 
 PARTITION = TopicPartition("t", 0)
@@ -36,7 +36,7 @@ def main() -> None:
         remote_reads.append(Deferred(runtime.sync))
         return remote_reads[-1]
 
-    log = ReplicaShareLog(broker.partition_or_raise, runtime.sync, tier=tier, local_start=lambda partition: 1)
+    log = ShareLog(broker.partition_or_raise, runtime.sync, tier=tier, local_start=lambda partition: 1)
     limits = ShareLimits(lock_ms=100, max_deliveries=2)
     group = ShareFetches(runtime, broker.actions, "g", [PARTITION], log, limits, remote_wait_ms=50)
     broker.also_check(group.partition_moved)

@@ -24,11 +24,26 @@ from purgatorio_broker.group import Group, GroupState
 from purgatorio_broker.runtime import Runtime
 
 
-class DelayedJoin(DelayedOperation):
+class _InGroup(DelayedOperation):
+    """What waits under the group's lock; it does nothing on completion unless it says so."""
+
+    __slots__ = ("_group",)
+
+    def __init__(self, timeout_ms: int, group: Group, runtime: Runtime) -> None:
+        super().__init__(
+            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
+        )
+        self._group = group
+
+    def on_complete(self) -> None:
+        """Nothing."""
+
+
+class DelayedJoin(_InGroup):
     """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the
     lock. `run_actions`: what that has queued; run at expiry too, where no request is there to do it (KAFKA-8334)."""
 
-    __slots__ = ("_end", "_group", "_run_actions")
+    __slots__ = ("_end", "_run_actions")
 
     def __init__(
         self,
@@ -38,10 +53,7 @@ class DelayedJoin(DelayedOperation):
         run_actions: Callable[[], object],
         runtime: Runtime,
     ) -> None:
-        super().__init__(
-            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
-        )
-        self._group = group
+        super().__init__(timeout_ms, group, runtime)
         self._end = end
         self._run_actions = run_actions
 
@@ -95,19 +107,16 @@ class InitialDelayedJoin(DelayedJoin):
             self._end(self._group)
 
 
-class DelayedSync(DelayedOperation):
+class DelayedSync(_InGroup):
     """Waits until all members of a generation have synced. `expire(group, generation)` runs at the time-out, without
     the lock."""
 
-    __slots__ = ("_expire", "_generation", "_group")
+    __slots__ = ("_expire", "_generation")
 
     def __init__(
         self, timeout_ms: int, group: Group, expire: Callable[[Group, int], None], runtime: Runtime
     ) -> None:
-        super().__init__(
-            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
-        )
-        self._group = group
+        super().__init__(timeout_ms, group, runtime)
         self._generation = group.generation()
         self._expire = expire
 
@@ -119,19 +128,16 @@ class DelayedSync(DelayedOperation):
             return False
         return self.force_complete()
 
-    def on_complete(self) -> None:
-        """Nothing."""
-
     def on_expiration(self) -> None:
         """Remove whose sync is missing."""
         self._expire(self._group, self._generation)
 
 
-class DelayedHeartbeat(DelayedOperation):
+class DelayedHeartbeat(_InGroup):
     """A member's session: completed by a sign of life, and its expiry removes the member. `pending`: of a member that
     has an id and has not joined. `expire(group, member, pending)` runs at the time-out, without the lock."""
 
-    __slots__ = ("_expire", "_group", "_member", "_pending")
+    __slots__ = ("_expire", "_member", "_pending")
 
     def __init__(
         self,
@@ -143,10 +149,7 @@ class DelayedHeartbeat(DelayedOperation):
         *,
         pending: bool = False,
     ) -> None:
-        super().__init__(
-            timeout_ms, dialect=LOCKED, lock=group.lock, faults=runtime.faults, sync=runtime.sync
-        )
-        self._group = group
+        super().__init__(timeout_ms, group, runtime)
         self._member = member
         self._pending = pending
         self._expire = expire
@@ -159,9 +162,6 @@ class DelayedHeartbeat(DelayedOperation):
         if self._pending:
             return member is not None and self.force_complete()
         return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()
-
-    def on_complete(self) -> None:
-        """Nothing."""
 
     def on_expiration(self) -> None:
         """The session is over."""

@@ -65,7 +65,7 @@ class DelayedRemoteFetch(DelayedOperation):
             raise ValueError(f"replica {params.replica_id} must not fetch remotely")
         super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
         self._reads = reads
-        self._local = tuple(local.items())
+        self._local = dict(local)
         self._source = source
         self._callback = callback
         self._meter = meter
@@ -83,7 +83,7 @@ class DelayedRemoteFetch(DelayedOperation):
     def on_complete(self) -> None:
         """Answer from what is there."""
         futures = {read.partition: read.future for read in self._reads}
-        self._callback({p: _answer(result, futures.get(p)) for p, result in self._local})
+        self._callback({p: _answer(result, futures.get(p)) for p, result in self._local.items()})
 
     def on_expiration(self) -> None:
         """Cancel what is not done; one mark for the request."""
@@ -157,14 +157,14 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
     ) -> None:
         results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
         super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime)
-        self._lookups = lookups
+        self._lookups = {lookup.partition: lookup for lookup in lookups}
         self._leads = leads
         self._meter = meter
         self._with_epoch = with_epoch
 
     def ask(self, part: TopicPartition, result: ListedOffset) -> ListedOffset | None:
         """The answer, if there is one now."""
-        lookup = self._lookup(part)
+        lookup = self._lookups[part]
         future = lookup.future
         if future is None:
             return _TIMED_OUT
@@ -189,13 +189,10 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
     def on_expiration(self) -> None:
         """Cancel and count what was left."""
         for partition in self.undecided():
-            future = self._lookup(partition).future
+            future = self._lookups[partition].future
             if future is not None:
                 future.cancel()
                 self._meter.mark(partition)
-
-    def _lookup(self, part: TopicPartition) -> OffsetLookup:
-        return next(lookup for lookup in self._lookups if lookup.partition == part)
 
 
 def _at_time_out(listed: ListedOffset) -> ListedOffset | None:

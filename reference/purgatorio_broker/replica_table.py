@@ -7,57 +7,49 @@ from purgatorio_broker.partition import Partition
 
 
 class ReplicaTable:
-    """A partition is here, here in an offline directory, known to be elsewhere, or unknown."""
+    """By partition its replica here, or why it is not here: its directory is offline (KAFKA_STORAGE_ERROR), another
+    broker holds it (NOT_LEADER_OR_FOLLOWER). Of any other partition nothing is known."""
 
-    __slots__ = ("_elsewhere", "_here", "_lock", "_offline")
+    __slots__ = ("_lock", "_places")
 
     def __init__(self, sync: Sync) -> None:
         self._lock: Lock = sync.lock("replicas")
-        self._here: Cell[dict[TopicPartition, Partition]] = sync.cell({}, "replicas.here")
-        self._offline: Cell[set[TopicPartition]] = sync.cell(set(), "replicas.offline")
-        self._elsewhere: Cell[set[TopicPartition]] = sync.cell(set(), "replicas.elsewhere")
+        self._places: Cell[dict[TopicPartition, Partition | Error]] = sync.cell({}, "replicas.places")
 
     def put(self, partition: TopicPartition, replica: Partition) -> None:
         """Hold this replica."""
         with self._lock:
-            self._here.mutate()[partition] = replica
-            self._offline.mutate().discard(partition)
-            self._elsewhere.mutate().discard(partition)
+            self._places.mutate()[partition] = replica
 
     def stop(self, partition: TopicPartition, *, deleted: bool) -> None:
         """Hold it no more; `deleted`: nobody else does either."""
         with self._lock:
-            self._here.mutate().pop(partition, None)
-            self._offline.mutate().discard(partition)
             if deleted:
-                self._elsewhere.mutate().discard(partition)
+                self._places.mutate().pop(partition, None)
             else:
-                self._elsewhere.mutate().add(partition)
+                self._places.mutate()[partition] = Error.NOT_LEADER_OR_FOLLOWER
 
     def fail(self, partition: TopicPartition) -> None:
         """Its directory is offline; what was there is lost to this broker."""
         with self._lock:
-            if self._here.mutate().pop(partition, None) is not None:
-                self._offline.mutate().add(partition)
+            if isinstance(self._places.get().get(partition), Partition):
+                self._places.mutate()[partition] = Error.KAFKA_STORAGE_ERROR
 
     def get(self, partition: TopicPartition) -> Partition | None:
         """The replica, if it is here and online."""
         with self._lock:
-            return self._here.get().get(partition)
+            place = self._places.get().get(partition)
+        return place if isinstance(place, Partition) else None
 
     def get_or_raise(self, partition: TopicPartition) -> Partition:
-        """The replica. BrokerError: KAFKA_STORAGE_ERROR (offline), NOT_LEADER_OR_FOLLOWER (elsewhere),
-        UNKNOWN_TOPIC_OR_PARTITION."""
+        """The replica. BrokerError with the reason where it is not here, UNKNOWN_TOPIC_OR_PARTITION without one."""
         with self._lock:
-            replica = self._here.get().get(partition)
-            if replica is not None:
-                return replica
-            if partition in self._offline.get():
-                raise BrokerError(Error.KAFKA_STORAGE_ERROR)
-            elsewhere = partition in self._elsewhere.get()
-        raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER if elsewhere else Error.UNKNOWN_TOPIC_OR_PARTITION)
+            place = self._places.get().get(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
+        if isinstance(place, Error):
+            raise BrokerError(place)
+        return place
 
     def all(self) -> dict[TopicPartition, Partition]:
         """A copy of what is here."""
         with self._lock:
-            return dict(self._here.get())
+            return {part: place for part, place in self._places.get().items() if isinstance(place, Partition)}

@@ -13,39 +13,19 @@ Clauses B801 to B803, B805 and B806.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import TypeVar
 
-from purgatorio_broker.delayed_produce import ProduceResult
+from purgatorio_broker.delayed_produce import ProduceCallback, ProduceResult
 from purgatorio_broker.error import Error
-from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import NOTHING_READ
 from purgatorio_broker.replica_manager import ReplicaManager
 
-
-@dataclass(frozen=True, slots=True)
-class ProduceResponse:
-    """Every partition of the request, in its order."""
-
-    results: Mapping[TopicPartition, ProduceResult]
-
-
-@dataclass(frozen=True, slots=True)
-class FetchResponse:
-    """Every partition of the request, in its order."""
-
-    results: Mapping[TopicPartition, FetchResult]
-
-
-class Client(Protocol):
-    """Who sent a request. Nothing here is called twice for one request; a call must not block."""
-
-    def send(self, response: ProduceResponse | FetchResponse) -> None:
-        """Send it."""
-
-    def close(self) -> None:
-        """Close the client's connection: something went wrong, and there is no answer that could say so."""
+A = TypeVar("A")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +44,8 @@ class Gatekeeper:
 
 
 class RequestLayer:
-    """Merges what is refused here with what the replica manager says; one response a request, with no lock in hand."""
+    """Merges what is refused here with what the replica manager says. `send` gets every partition of the request, in
+    its order, once, with no lock in hand; it must not block."""
 
     __slots__ = ("_gatekeeper", "_manager")
 
@@ -74,48 +55,50 @@ class RequestLayer:
 
     def produce(
         self,
-        connection: Client,
         timeout_ms: int,
         acks: int,
         batches: Mapping[TopicPartition, Sequence[NewRecord]],
+        send: ProduceCallback,
+        close: Callable[[], None],
     ) -> None:
-        """Append, and answer on `connection`. INVALID_RECORD for a batch without records, or with one below 0 bytes."""
+        """Append, and answer. INVALID_RECORD for a batch without records, or with one below 0 bytes. `close`: end the
+        client's connection, for something went wrong, and with acks=0 there is no answer that could say so."""
         refused = {partition: self._refusal(partition, new) for partition, new in batches.items()}
-        accepted = {partition: new for partition, new in batches.items() if refused[partition] is Error.NONE}
 
         def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
             merged = {p: results[p] if p in results else ProduceResult(error) for p, error in refused.items()}
-            failed = any(result.error is not Error.NONE for result in merged.values())
             if acks != 0:
-                connection.send(ProduceResponse(merged))
-            elif failed:
-                connection.close()
+                send(merged)
+            elif any(result.error is not Error.NONE for result in merged.values()):
+                close()
 
-        try:
-            if accepted:
-                self._manager.append_records(timeout_ms, acks, accepted, respond)
-            else:
-                respond({})
-        finally:
-            self._manager.run_actions()
+        self._ask(partial(self._manager.append_records, timeout_ms, acks), batches, refused, respond)
 
     def fetch(
-        self, connection: Client, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
+        self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition], send: FetchCallback
     ) -> None:
-        """Read, and answer on `connection`."""
+        """Read, and answer."""
         refused = {partition: self._gatekeeper.refuses(partition) for partition in partitions}
-        accepted = {p: request for p, request in partitions.items() if refused[p] is Error.NONE}
 
         def respond(results: Mapping[TopicPartition, FetchResult]) -> None:
-            merged = {
-                p: results[p] if p in results else FetchResult(error, NOTHING_READ)
-                for p, error in refused.items()
-            }
-            connection.send(FetchResponse(merged))
+            send(
+                {p: results[p] if p in results else FetchResult(e, NOTHING_READ) for p, e in refused.items()}
+            )
 
+        self._ask(partial(self._manager.fetch_records, params), partitions, refused, respond)
+
+    def _ask(
+        self,
+        manager: Callable[[Mapping[TopicPartition, A], Callable[[Mapping[TopicPartition, R]], None]], None],
+        asked: Mapping[TopicPartition, A],
+        refused: Mapping[TopicPartition, Error],
+        respond: Callable[[Mapping[TopicPartition, R]], None],
+    ) -> None:
+        """Ask for what was not refused; where nothing is left, respond at once."""
+        accepted = {p: one for p, one in asked.items() if refused[p] is Error.NONE}
         try:
             if accepted:
-                self._manager.fetch_records(params, accepted, respond)
+                manager(accepted, respond)
             else:
                 respond({})
         finally:

@@ -1,4 +1,4 @@
-"""`ShareLog`: what a share fetch reads from, and `ReplicaShareLog`, a broker's replicas and a tier behind them.
+"""`ShareLog`: what a share fetch reads from.
 
 Three ways to read: at once, later (where the first offsets' places are not known, so that it takes the disk to tell),
 and from the tier, for what the local log has no more.
@@ -7,7 +7,6 @@ and from the tier, for what the local log has no more.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from purgatorio.sync import Executor, Sync
 from purgatorio_broker.deferred import Deferred
@@ -32,29 +31,12 @@ Tier = Callable[[TopicPartition, int, int], Deferred[ReadRecords]]
 """Begins to read a partition from an offset, up to so many bytes; may raise where it cannot even begin."""
 
 
-class ShareLog(Protocol):
-    """What a share fetch reads from: at once, later, or from the tier. `max_bytes` is for each partition."""
+class ShareLog:
+    """What a share fetch reads from: a broker's replicas, at once or later, and a tier behind them.
 
-    def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
-        """How far may be read. BrokerError where this broker does not lead it."""
-
-    def read_now(
-        self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
-    ) -> ShareRead:
-        """Read, on the caller. A BrokerError is in the result."""
-
-    def read_later(
-        self, offsets: Mapping[TopicPartition, int], max_bytes: int, isolation: Isolation
-    ) -> Deferred[ShareReads]:
-        """Read these, perhaps on another thread; perhaps it is done on return."""
-
-    def read_remotely(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
-        """See `Tier`."""
-
-
-class ReplicaShareLog:
-    """`replica`: finds a replica, or raises BrokerError. `local_start`: the first offset that the local log still has;
-    what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller."""
+    `replica`: finds a replica, or raises BrokerError. `local_start`: the first offset that the local log still has;
+    what lies below it is in the `tier`. `executor`: where reads run that may take long; None: on the caller. The
+    `max_bytes` of a read are for each partition."""
 
     __slots__ = ("_executor", "_local_start", "_replica", "_sync", "_tier")
 
@@ -74,13 +56,13 @@ class ReplicaShareLog:
         self._local_start = local_start
 
     def end(self, partition: TopicPartition, isolation: Isolation) -> OffsetMetadata:
-        """See `ShareLog`."""
+        """How far may be read. BrokerError where this broker does not lead it."""
         return self._replica(partition).ends(None, leader_only=True).end(isolation)
 
     def read_now(
         self, partition: TopicPartition, offset: int, max_bytes: int, isolation: Isolation
     ) -> ShareRead:
-        """See `ShareLog`."""
+        """Read, on the caller. A BrokerError is in the result."""
         try:
             data = self._replica(partition).read(
                 offset, max_bytes, isolation, None, None, leader_only=True, at_least_one=True
@@ -94,7 +76,7 @@ class ReplicaShareLog:
     def read_later(
         self, offsets: Mapping[TopicPartition, int], max_bytes: int, isolation: Isolation
     ) -> Deferred[ShareReads]:
-        """See `ShareLog`."""
+        """Read these, perhaps on another thread; perhaps it is done on return."""
         future: Deferred[ShareReads] = Deferred(self._sync)
         read = partial(self._read_into, future, dict(offsets), max_bytes, isolation)
         if self._executor is None:
@@ -104,7 +86,7 @@ class ReplicaShareLog:
         return future
 
     def read_remotely(self, partition: TopicPartition, offset: int, max_bytes: int) -> Deferred[ReadRecords]:
-        """See `ShareLog`. LookupError without a tier."""
+        """See `Tier`. LookupError without one."""
         if self._tier is None:
             raise LookupError("there is no tier")
         return self._tier(partition, offset, max_bytes)

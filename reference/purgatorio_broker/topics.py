@@ -113,12 +113,12 @@ class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
         runtime: Runtime,
     ) -> None:
         super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
-        self._leaders = tuple(leaders.items())
+        self._leaders = dict(leaders)
         self._metadata = metadata
 
     def ask(self, part: TopicPartition, result: Error) -> Error | None:
         """NONE once the metadata shows the leader."""
-        return Error.NONE if self._metadata.leader(part) == dict(self._leaders)[part] else None
+        return Error.NONE if self._metadata.leader(part) == self._leaders[part] else None
 
     def on_complete(self) -> None:
         """Look once more, and answer."""

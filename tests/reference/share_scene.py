@@ -14,7 +14,7 @@ from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation, ReadRecords
 from purgatorio_broker.share_fetches import ShareFetches
-from purgatorio_broker.share_log import ReplicaShareLog, ShareRead, ShareReads
+from purgatorio_broker.share_log import ShareLog, ShareRead, ShareReads
 from purgatorio_broker.share_partition import ShareLimits, SharePartition
 from purgatorio_spec.table.share_fetch import MIN_BYTES, Share
 from reference.broker_scene import P0, P1, Answers, Scene
@@ -27,7 +27,7 @@ CAPACITY = 5
 REMOTE_MS = 50
 
 
-class WatchedLog(ReplicaShareLog):
+class WatchedLog(ShareLog):
     """Says what was read. `before` runs before each read, and may raise; `begun` when one is put on another thread;
     `ended` when that has ended, before anybody is told."""
 

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from purgatorio_spec.known_bugs import bug_name, bug_number
 from purgatorio_spec.model import completion as protocol
-from purgatorio_spec.model import entry_race, variant, wheel_refinement
-from purgatorio_spec.model import watch_list as lists
+from purgatorio_spec.model import race, variant, wheel_refinement
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.completion import Scene, completion
 from purgatorio_spec.model.lock_order import STORIES, LockStory, lock_model
@@ -160,20 +159,6 @@ def _locked() -> list[Claim]:
     ]  # fmt: skip
 
 
-def _watch_list_claim(claim: str, checkers: int) -> Claim:
-    def with_flaw(flaw: lists.ListFlaw) -> Callable[[], Model[int]]:
-        return lambda: lists.watch_list(flaw, checkers)
-
-    flaws = (lists.ListFlaw.APPEND_UNLOCKED, lists.ListFlaw.NO_EMPTINESS_TEST)
-    return Claim(
-        claim,
-        "a key that is removed while it is watched loses nothing",
-        ("O4", "P1"),
-        examining(with_flaw(lists.ListFlaw.NONE)),
-        tuple(_twin(flaw.value, protocol.NO_LOST, with_flaw(flaw)) for flaw in flaws),
-    )
-
-
 def _lock_claim(index: int, story: LockStory) -> Claim:
     name = bug_name(story.bug)
     deadlocks = _twin(story.bug, DEADLOCK, lambda: lock_model(name, story.broken, story.not_reentrant))
@@ -187,26 +172,34 @@ def _lock_claim(index: int, story: LockStory) -> Claim:
 
 
 def _races() -> list[Claim]:
-    move, adds, flush = entry_race.cancel_against_move, entry_race.two_far_adds, entry_race.add_during_flush
+    lists, move, adds, flush = (
+        race.watch_list,
+        race.cancel_against_move,
+        race.two_far_adds,
+        race.add_during_flush,
+    )
+    listed = "a key that is removed while it is watched loses nothing"
     rows = (
-        ("R1", "an entry that is moved and cancelled at once", move(),
+        *((f"K{n}", "O4 P1", listed, lists(n),
+           ((lists(n, append_locked=False), 3), (lists(n, tests_emptiness=False), 4))) for n in (1, 2)),
+        ("R1", "T3 T4 T5", "an entry that is moved and cancelled at once", move(),
          ((move(trusts_list=True), 49), (move(checks_cancel=False), 51))),
-        ("R2", "two threads need the overflow wheel at once", adds(), ((adds(locked=False), 53),)),
-        ("R3", "a bucket that is flushed and added to at once", flush(), ((flush(excluded=False), 55),)),
+        ("R2", "T3 T4 T5", "two threads need the overflow wheel at once", adds(), ((adds(locked=False), 53),)),
+        ("R3", "T3 T4 T5", "a bucket that is flushed and added to at once", flush(), ((flush(excluded=False), 55),)),
     )  # fmt: skip
 
-    def model(race: entry_race.Race) -> Callable[[], Model[entry_race.RaceState]]:
-        return lambda: entry_race.race_model(race)
+    def model(story: race.Race) -> Callable[[], Model[race.RaceState]]:
+        return lambda: race.race_model(story)
 
     return [
         Claim(
             claim,
             statement,
-            ("T3", "T4", "T5"),
+            tuple(clauses.split()),
             examining(model(good)),
-            tuple(_twin(number, entry_race.STAYS_SOUND, model(race)) for race, number in bad),
+            tuple(_twin(number, next(iter(story.always)), model(story)) for story, number in bad),
         )
-        for claim, statement, good, bad in rows
+        for claim, clauses, statement, good, bad in rows
     ]
 
 
@@ -256,5 +249,5 @@ def _wheels() -> list[Claim]:
 def all_claims() -> tuple[Claim, ...]:
     """Every claim, small ones first; those marked deep run only on request."""
     stories = (_lock_claim(index, story) for index, story in enumerate(STORIES, 1))
-    watched = (_watch_list_claim(f"K{checkers}", checkers) for checkers in (1, 2))
-    return (*_pending_flag(), *_locked(), *watched, *stories, *_races(), *_wheels())
+    races = _races()
+    return (*_pending_flag(), *_locked(), *races[:2], *stories, *races[2:], *_wheels())

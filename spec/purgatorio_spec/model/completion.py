@@ -1,6 +1,6 @@
 """The completion protocol as a model: events race with registration and expiry for one operation.
 
-Bound: one operation, 2 to 4 threads, every event once. The lists of several operations are `watch_list`'s part,
+Bound: one operation, 2 to 4 threads, every event once. A key's list that empties is `race`'s part,
 lock orders over several locks are `lock_order`'s.
 """
 

@@ -15,7 +15,7 @@ from purgatorio_broker.log import Record
 from purgatorio_broker.partition import Isolation, Partition, ReadRecords
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.share_fetches import ShareFetches
-from purgatorio_broker.share_log import ReplicaShareLog, ShareRead, Tier
+from purgatorio_broker.share_log import ShareLog, ShareRead, Tier
 from purgatorio_broker.share_partition import ShareLimits
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answered_once
@@ -27,7 +27,7 @@ WANTED: Final = FetchParams(FOREVER_MS, 10, 100)
 RECORD: Final = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
 
 
-class _Log(ReplicaShareLog):
+class _Log(ShareLog):
     """Calls `before` before each read."""
 
     __slots__ = ("_before",)

@@ -12,7 +12,6 @@ from purgatorio_broker.fetch_request import CONSUMER, FetchParams, FetchPartitio
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import NewRecord
 from purgatorio_broker.partition import Isolation, Partition
-from purgatorio_broker.request import FetchResponse, ProduceResponse
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.record_batch import (
@@ -52,7 +51,7 @@ def produce(node: Node, request: Request) -> None:
                 refused[partition] = why.code
     unknown = any(name is None for name, _, _ in asked)
     sent = _Produced(node, request, asked, refused, closes=acks == 0 and bool(refused or unknown))
-    node.layer.produce(sent, request.fields.ms("timeout"), acks, batches)
+    node.layer.produce(request.fields.ms("timeout"), acks, batches, sent.send, sent.close)
     if acks == 0:
         sent.none()
 
@@ -75,9 +74,8 @@ class _Produced:
         self._refused = refused
         self._closes = closes
 
-    def send(self, response: ProduceResponse | FetchResponse) -> None:
-        if isinstance(response, ProduceResponse):
-            self._reply.send(lambda: self._answer(response.results))
+    def send(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        self._reply.send(lambda: self._answer(results))
 
     def close(self) -> None:
         self._reply.close()
@@ -166,7 +164,7 @@ def fetch(node: Node, request: Request) -> None:
     }
     if replica >= 0:
         node.heard_of(replica)
-    node.layer.fetch(_Fetched(node, request.reply, asked), params, wanted)
+    node.layer.fetch(params, wanted, _Fetched(node, request.reply, asked).send)
 
 
 class _Fetched:
@@ -177,12 +175,8 @@ class _Fetched:
         self._reply = reply
         self._asked = asked
 
-    def send(self, response: ProduceResponse | FetchResponse) -> None:
-        if isinstance(response, FetchResponse):
-            self._reply.send(lambda: self._answer(response.results))
-
-    def close(self) -> None:
-        self._reply.close()
+    def send(self, results: Mapping[TopicPartition, FetchResult]) -> None:
+        self._reply.send(lambda: self._answer(results))
 
     def _answer(self, results: Mapping[TopicPartition, FetchResult]) -> Values:
         def entry(name: str | None, number: int, _: Fields) -> Values:
