@@ -209,6 +209,7 @@ def test_a_share_group_in_real_time() -> None:
     assert deliveries == [(1,), (2,)], "the second member got what the first had kept too long"
     late.append(1)
     manager.append_records(0, 1, {P0: (10,)}, lambda results: None)
+    call = Call()
     while not tiered:
         # On a busy machine the time may end before the local read has begun, which says where to read on.
         call = Call()
