@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_spec.verdict import Verdict
+from purgatorio_spec.wire.record import Declared
 from purgatorio_spec.wire.registry import WIRE_CLAUSES, page
 from wire_story import END_MS, SIZE, Story
 
@@ -777,6 +778,58 @@ def test_with_somebody_under_way_the_next_generation_has_no_initial_delay() -> N
     story.leave(1110, "a")
     story.join(1120, 1122, "b", 2, leader="b", told="b")
     assert story.judged("G1").verdict is Verdict.PASS
+
+
+def test_a_time_out_of_a_generation_may_end_before_its_answers_have_been_read() -> None:
+    """The client stood still for 100 ms: who does not sync is out 1.5 s after the generation began, not after that."""
+    story = Story()
+    for one in "abc":
+        told = "abc" if one == "a" else ""
+        story.join(10, 2110, one, 1, leader="a", told=told, rebalance=1500)
+    story.sync(2120, 2122, "a", 1, "sa", gives={"a": "sa", "b": "sb", "c": "sc"})
+    story.sync(2121, 2123, "b", 1, "sb")
+    story.beat(3000, "b", 1)
+    for one in "ab":
+        story.join(3520, 3522, one, 2, leader="a", told="ab" if one == "a" else "", rebalance=1500)
+    assert {story.judged(clause).verdict for clause in ("G4", "G6")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_the_end_of_a_session_begins_a_rebalance_that_nobody_asked_for() -> None:
+    """c falls silent and is out at 8,100; b goes on and does not rejoin; a does, after half of the time-out."""
+    story = Story()
+    for one in "abc":
+        story.join(10, 2010, one, 1, leader="a", told="abc" if one == "a" else "")
+    story.sync(2020, 2022, "a", 1, "sa", gives={one: one for one in "abc"})
+    for one in "bc":
+        story.sync(2021, 2023, one, 1, one)
+    for at in range(2500, 11_000, 500):
+        story.beat(at, "b", 1, 27 if at > 8023 else 0)
+    for at in range(2500, 9500, 500):
+        story.beat(at, "a", 1, 27 if at > 8023 else 0)
+    story.join(9500, 11_025, "a", 2, leader="a", told="a")
+    assert {story.judged(clause).verdict for clause in ("G4", "G6")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_the_session_of_somebody_who_never_joined_may_end_the_initial_delay() -> None:
+    story = Story(declared=Declared(initial_delay_ms=3000))
+    story.join(10, 11, "", error=79, given="n")
+    story.join(5000, 5001, "", error=79, given="a")
+    story.join(5010, 6012, "a", 1, leader="a", told="a")
+    assert story.judged("G1").verdict is not Verdict.VIOLATED
+
+
+def test_what_was_undecided_once_and_kept_when_it_was_asked_again_is_kept() -> None:
+    """The controller was busy, and the machine too slow to judge an answer that came late."""
+    story = Story(late_ms=300)
+    story.topic()
+    asked = {"topics": [{"name": "t", "num_partitions": 1}]}
+    for t, error in ((100, 7), (4000, 36)):
+        story.ask(t, "create_topics", asked, t + 1, {"topics": [{"name": "t", "error_code": error}]})
+        story.fetch(t, t + (2 if error == 36 else 400), [("t", 0, 99, 1)], wait=1000)
+    for clause in ("A1", "F6"):
+        result = story.judged(clause)
+        assert result.verdict is Verdict.PASS, result.reason
+        assert "undecided" in result.reason
 
 
 def test_a_wake_up_too_near_to_max_wait_is_nobody_s() -> None:

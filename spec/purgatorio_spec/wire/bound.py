@@ -80,6 +80,10 @@ class Bounds:
             late, rtt = max(late, self.lates[at]), max(rtt, self.rtts[at])
         return late, rtt
 
+    def added_ns(self, start_t: int = 0, end_t: int = 1 << 62) -> int:
+        """What the machine may have added to a wait from `start_t` to `end_t`; to any, where nothing is said."""
+        return 2 * sum(self.machine(start_t, end_t))
+
     def by(
         self,
         start_t: int,

@@ -39,8 +39,7 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
     ]
     before = [files for event, files in counts if event.t < min(one.t for _, one in cut)]
     let_go_t = max(one.t + one.wait_ms * MS for _, one in cut)
-    late, rtt = bounds.machine(last_t, scene.end_t)
-    let_go_t += bounds.declared.late_topics_ms * MS + 2 * (late + rtt)
+    let_go_t += bounds.declared.late_topics_ms * MS + bounds.added_ns(last_t, scene.end_t)
     behind = [(event, files) for event, files in counts if event.t >= let_go_t]
     if before and behind:
         event, files = min(behind, key=lambda one: one[1])

@@ -214,10 +214,10 @@ class Fetching:
             return timed(clause, f"{what}-waits", one, by, promise, one.t)
         if a.answer is None or a.error != error:
             if a.error in EXCUSED:
-                return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}")
+                return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", f"{what}-waits")
             seen = "no answer for the partition" if a.answer is None else named(a.error)
             return broken(clause, f"{what}-other-error", one, named(error), seen)
-        return kept(clause)
+        return kept(clause, f"{what}-waits")
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when its only topic was deleted."""

@@ -137,13 +137,12 @@ def _waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[_Wait]:
 
 def projected(header: WireHeader, bounds: Bounds, played: Iterable[Scene], end_t: int) -> Projection:
     """The waits of these scenes. `end_t`: the end of the record."""
-    late, rtt = max(bounds.lates, default=0), max(bounds.rtts, default=0)
-    late_ns = header.declared.late_ms * MS + 2 * (late + rtt)
+    declared_ns = header.declared.late_ms * MS
+    late_ns = declared_ns + bounds.added_ns()
     writer, found = _Writer(), dict[str, tuple[str, Exchange]]()
     for scene in played:
         for wait in _waits(bounds, scene, Topics.of(scene.exchanges)):
-            late, rtt = bounds.machine(wait.one.t, wait.one.answer_t or wait.one.watched_t)
-            slack_ns = header.declared.late_ms * MS + 2 * (late + rtt)
+            slack_ns = declared_ns + bounds.added_ns(wait.one.t, wait.one.answer_t or wait.one.watched_t)
             if _is_written(writer, wait, slack_ns, late_ns):
                 found[_name(wait.one)] = (scene.base, wait.one)
     closing = writer.add(end_t, "end of the record", "call", "check_and_complete", keys=("nobody's",))

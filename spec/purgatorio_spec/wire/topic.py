@@ -52,7 +52,7 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
     if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
         return
     if error == EXISTS:
-        yield kept("A1")
+        yield kept("A1", "made-twice")
     elif error in BUSY:
         yield undecided("A1", f"{named(error)}: the controller was not asked, or not in time", "made-twice")
     else:
@@ -70,8 +70,7 @@ def _seen(
         yield kept(clause)
         return
     last, error = asked[-1]
-    late, rtt = bounds.machine(since_t, last.answer_t or last.t)
-    if last.t < since_t + PATIENCE_TIMES * late_ns + 2 * (late + rtt):
+    if last.t < since_t + PATIENCE_TIMES * late_ns + bounds.added_ns(since_t, last.answer_t or last.t):
         yield undecided(
             clause, f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
         )

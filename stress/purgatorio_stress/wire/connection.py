@@ -75,10 +75,10 @@ class Sent:
 
     async def within(self, seconds: float) -> Got:
         """The answer. NoAnswer where there is none by then; the request stays asked."""
-        try:
-            return await asyncio.wait_for(asyncio.shield(self.answer), seconds)
-        except TimeoutError:
-            raise NoAnswer(f"{self.api} was not answered in {seconds:g} s") from None
+        await asyncio.wait((self.answer,), timeout=seconds)
+        if not self.answer.done():
+            raise NoAnswer(f"{self.api} was not answered in {seconds:g} s")
+        return self.answer.result()
 
 
 @dataclass(slots=True)

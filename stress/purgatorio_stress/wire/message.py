@@ -117,22 +117,21 @@ def read_request(payload: bytes) -> Request:
     """A request, for who answers. MessageBroken where the API or version is not known or the bytes do not fit."""
     head = read_request_head(payload)
     try:
-        schema = load_request_schema(head.api, head.version)
+        schema = _schema(head.api, head.version, EntityType.request)
     except (UnknownAPIKey, UnknownEntity) as unknown:
         raise MessageBroken(f"API {head.api} version {head.version} is not known here") from unknown
-    _, size = _read(schema.__header_schema__, payload, 0)
+    _, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
     body, _ = _read(schema, payload, size)
-    return Request(head, body)
+    return Request(head, cast(RequestPayload, body))
 
 
 def read_answer(api: int, version: int, payload: bytes) -> Answer:
     """An answer to a request of this API and version. MessageBroken where the bytes do not fit."""
-    schema = load_response_schema(api, version)
-    header_type = cast(type[Entity], schema.__header_schema__)
-    header, size = _read(header_type, payload, 0)
+    schema = _schema(api, version, EntityType.response)
+    header, size = _read(cast(type[Entity], schema.__header_schema__), payload, 0)
     body, used = _read(schema, payload, size)
     correlation: int = getattr(header, "correlation_id")  # noqa: B009 # every response header has it, no Protocol says so
-    return Answer(correlation, body, len(payload) - size - used)
+    return Answer(correlation, cast(ResponsePayload, body), len(payload) - size - used)
 
 
 def plain(entity: object) -> Plain:
@@ -147,8 +146,13 @@ def plain(entity: object) -> Plain:
 def entity_of(api: int, version: int, kind: EntityType, values: Mapping[str, object]) -> Entity:
     """The typed request or answer (`kind`) of these plain values. What the version does not know is left out; a value
     that it wants and that was not given is its default, or empty."""
+    return _build(_schema(api, version, kind), values)
+
+
+@cache
+def _schema(api: int, version: int, kind: EntityType) -> type[RequestPayload] | type[ResponsePayload]:
     load = load_request_schema if kind is EntityType.request else load_response_schema
-    return _build(cast(type[Entity], load(api, version)), values)
+    return load(api, version)
 
 
 @cache

@@ -59,7 +59,7 @@ PACE_SLACK_MS: Final = 250
 FIRST_SESSION_MS: Final = 2000
 SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open beside the scenes."""
-DRAWERS: Final = 16
+DRAWERS: Final = 24
 """Drawn programs at a time, of three to six connections each."""
 GROUP_DRAWERS: Final = 12
 """Members wait for one another most of the time."""

@@ -38,7 +38,8 @@ async def warm_up(play: Play) -> None:
         fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=500)
         await play.ask_all(play.produce(writer, topic, acks=(1, -1)[offset % 2]), fetch)
     await play.ask_all(play.fetch(reader, [(topic, 0, WARM_ROUNDS)], max_wait_ms=50))
-    await play.ask_all(play.fetch(reader, [(topic, 0, WARM_ROUNDS + 9)], max_wait_ms=50))
+    for wrong, epoch in ((topic, -1), (topic, 1000), (play.unique("unmade"), -1)):
+        await play.ask_all(play.fetch(reader, [(wrong, 0, WARM_ROUNDS + 9)], max_wait_ms=50, epoch=epoch))
     await play.delete(topic)
 
 

@@ -14,6 +14,7 @@ from purgatorio_stress.wire.play import Play, SceneSkipped, codes, number_of
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
+WARM_REBALANCE_MS: Final = 1000
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
 
@@ -109,12 +110,32 @@ async def synced(joined: Sequence[Member]) -> None:
 
 
 async def warm_up(play: Play) -> None:
-    """Not judged: a group's first generation, heartbeat and leaving. The coordinator's topic is made meanwhile."""
-    group = await play.group()
-    (one,) = await members(play, group, 1)
-    await stable([one])
-    await one.beat()
-    await play.leave(one.conn, group, one.id).within(8)
+    """Not judged: what groups do, once each. The coordinator's topic is made meanwhile."""
+
+    async def rebalanced() -> None:
+        group = await play.group()
+        (one,) = await members(play, group, 1, rebalance_ms=WARM_REBALANCE_MS)
+        await stable([one])
+        (new,) = await members(play, group, 1, rebalance_ms=WARM_REBALANCE_MS)
+        joining = new.ask_join()
+        await play.pause(50)
+        await one.beat()
+        await one.join()
+        new.took((await joining.within(JOIN_SECONDS)).body)
+        await synced([one, new])
+        await play.heartbeat(one.conn, group, "nobody", one.generation).within(8)
+        for member in (new, one):
+            await play.leave(member.conn, group, member.id).within(8)
+
+    async def came_back() -> None:
+        if not _knows_static(play):
+            return
+        group = await play.group()
+        for _ in range(2):
+            one = Member(play, await play.open("s"), group, WARM_REBALANCE_MS, instance="i")
+            await stable([one])
+
+    await asyncio.gather(rebalanced(), came_back())
 
 
 async def first_generation(play: Play) -> None:
@@ -262,9 +283,13 @@ async def leave(play: Play) -> None:
         await asyncio.gather(*(one.beat() for one in joined))
 
 
+def _knows_static(play: Play) -> bool:
+    return (play.broker.version("join_group") or 0) >= 5 and (play.broker.version("heartbeat") or 0) >= 3
+
+
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again."""
-    if (play.broker.version("join_group") or 0) < 5 or (play.broker.version("heartbeat") or 0) < 3:
+    if not _knows_static(play):
         raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
     group = await play.group()
     pair = [Member(play, await play.open("s"), group, instance=f"i{at}") for at in range(2)]
