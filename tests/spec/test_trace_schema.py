@@ -20,7 +20,7 @@ from docs.makers.trace_schema import (
     json_schema_text,
 )
 from purgatorio_spec.trace.block import parse_block
-from purgatorio_spec.trace.columns import event_row, fields_of
+from purgatorio_spec.trace.columns import event_batch, fields_of
 from purgatorio_spec.trace.lines import Line
 from purgatorio_spec.trace.parse import Refusal, parse_line
 from purgatorio_spec.trace.record import (
@@ -166,8 +166,8 @@ def _same(texts: list[bytes]) -> None:
             continue
         record = parse_line(text)
         if isinstance(record, Event):
-            wanted = event_row(record)
-            assert rows.pop(at) == {**wanted, "keys": None if record.keys is None else list(record.keys)}
+            (wanted,) = event_batch([(at, record)]).to_pylist()
+            assert {**rows.pop(at), "line": at} == wanted
         else:
             assert others.pop(at) == record
     assert (rows, others) == ({}, {})

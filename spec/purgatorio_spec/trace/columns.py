@@ -9,39 +9,44 @@ producer's `x_...` fields are JSON text, since Arrow has no open objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import orjson
 import pyarrow as pa
 
-from purgatorio_spec.trace.record import FORMAT, End, Event, Header
+from purgatorio_spec.trace.record import FORMAT, End, Event, Header, State, names_of
 
 Column: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 Fields: TypeAlias = "list[pa.Field[pa.DataType]]"
 
-_STATE: Final = pa.struct([pa.field("watched", pa.int64()), pa.field("delayed", pa.int64())])
-_STRINGS: Final = pa.list_(pa.string())
-
 _X: Final = pa.field("x", pa.string(), metadata={"holds": "JSON object of the x_ fields"})
 
-EVENT_FIELDS: Final[tuple[pa.Field[pa.DataType], ...]] = (
-    pa.field("i", pa.int64()),
-    pa.field("th", pa.string()),
-    pa.field("t", pa.int64()),
-    pa.field("ph", pa.string()),
-    pa.field("f", pa.string()),
-    pa.field("id", pa.string()),
-    pa.field("c", pa.int64()),
-    pa.field("keys", _STRINGS),
-    pa.field("delay_ns", pa.int64()),
-    pa.field("deadline_t", pa.int64()),
-    pa.field("t_call", pa.int64()),
-    pa.field("out", pa.int64()),
-    pa.field("err", pa.string()),
-    pa.field("state", _STATE),
-)
+
+def _column_type(hint: object) -> pa.DataType:
+    """Of a field of a record, by its type there: an object is a struct, an open one JSON text."""
+    of = [one for one in get_args(hint) if one is not NoneType] if isinstance(hint, UnionType) else [hint]
+    if is_dataclass(of[0]):
+        return pa.struct([pa.field(name, _column_type(one)) for name, one in get_type_hints(of[0]).items()])
+    if get_origin(of[0]) is tuple:
+        return pa.list_(pa.string())
+    return pa.int64() if of[0] is int else pa.string()
+
+
+def _columns(record: type[Header | Event | End]) -> Fields:
+    hints = get_type_hints(record)
+    return [
+        pa.field(
+            name, _column_type(hints[name]), metadata={"holds": "JSON object"} if name == "params" else None
+        )
+        for name in names_of(record)
+    ]
+
+
+EVENT_FIELDS: Final[tuple[pa.Field[pa.DataType], ...]] = tuple(_columns(Event))
 """The fields of an event, in the order of the format."""
 
 TRACE_SCHEMA: Final[pa.Schema] = pa.schema(
@@ -50,37 +55,22 @@ TRACE_SCHEMA: Final[pa.Schema] = pa.schema(
         *EVENT_FIELDS,
         _X,
         pa.field("format", pa.string()),
-        pa.field("run", pa.string()),
-        pa.field(
-            "implementation",
-            pa.struct([pa.field(name, pa.string()) for name in ("name", "version", "language")]),
-        ),
-        pa.field("profile", pa.string()),
-        pa.field(
-            "timer",
-            pa.struct(
-                [pa.field(name, pa.int64()) for name in ("tick_ns", "wheel_size", "early_ns", "late_ns")]
-            ),
-        ),
-        pa.field("purge_interval", pa.int64()),
-        pa.field("clock", pa.struct([pa.field("id", pa.string()), pa.field("unit", pa.string())])),
-        pa.field("recorded", _STRINGS),
-        pa.field("params", pa.string(), metadata={"holds": "JSON object"}),
-        pa.field("events", pa.int64()),
-        pa.field("dropped", pa.int64()),
+        *_columns(Header),
+        *_columns(End),
     ],
-    metadata={"purgatorio.format": "purgatorio-trace/1"},
+    metadata={"purgatorio.format": FORMAT},
 )
 
 EVENT_SCHEMA: Final[pa.Schema] = pa.schema([*EVENT_FIELDS, pa.field("line", pa.int64()), _X])
 
 Row = dict[str, object]
 
+_EVENT_NAMES: Final = names_of(Event)
+_event_values: Final[Callable[[Event], tuple[object, ...]]] = attrgetter(*_EVENT_NAMES)
 
-def row_of(record: Header | Event | End) -> Row:
-    """The row of `TRACE_SCHEMA` that holds a record; absent columns are null."""
-    if isinstance(record, Event):
-        return {"kind": "event", **event_row(record)}
+
+def row_of(record: Header | End) -> Row:
+    """The row of `TRACE_SCHEMA` that holds a record that is no event; absent columns are null."""
     row = _other_fields(record)
     if isinstance(record, Header):
         row["params"] = orjson.dumps(row["params"]).decode()
@@ -91,34 +81,21 @@ def _own_text(x: Mapping[str, object] | None) -> str | None:
     return orjson.dumps(dict(x)).decode() if x else None
 
 
-def event_row(event: Event) -> Row:
-    """The row of the event columns (without `line`)."""
-    return {
-        "i": event.i,
-        "th": event.th,
-        "t": event.t,
-        "ph": event.ph,
-        "f": event.f,
-        "id": event.id,
-        "c": event.c,
-        "keys": event.keys,
-        "delay_ns": event.delay_ns,
-        "deadline_t": event.deadline_t,
-        "t_call": event.t_call,
-        "out": event.out,
-        "err": event.err,
-        "state": None
-        if event.state is None
-        else {"watched": event.state.watched, "delayed": event.state.delayed},
-        "x": _own_text(event.x),
-    }
+def _readings(state: State | None) -> Row | None:
+    return None if state is None else {"watched": state.watched, "delayed": state.delayed}
 
 
 def fields_of(record: Header | Event | End) -> Row:
     """The JSON object of a record: the fields that are present, `kind` first."""
-    if isinstance(record, Event):
-        return event_fields(event_row(record), record.x)
-    return with_own(_other_fields(record), record.x)
+    if not isinstance(record, Event):
+        return with_own(_other_fields(record), record.x)
+    fields: Row = {"kind": "event"}
+    for name, value in zip(_EVENT_NAMES, _event_values(record), strict=True):
+        if value is not None:
+            fields[name] = value
+    if record.state is not None:
+        fields["state"] = _present(_readings(record.state) or {})
+    return fields if record.x is None else with_own(fields, record.x)
 
 
 def event_fields(row: Row, x: Mapping[str, object] | None) -> Row:
@@ -150,11 +127,13 @@ def _present(row: Row) -> Row:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """A record batch of `schema` from rows; a column that a row lacks is null."""
-    return pa.RecordBatch.from_pylist(list(rows), schema=schema)
-
-
 def event_batch(events: Iterable[tuple[int, Event]]) -> pa.RecordBatch:
     """A batch of `EVENT_SCHEMA` from pairs of line number and event."""
-    return batch_of([{**event_row(event), "line": line} for line, event in events], EVENT_SCHEMA)
+    pairs = list(events)
+    rows = [(*_event_values(event), line, _own_text(event.x)) for line, event in pairs]
+    columns = dict(
+        zip(EVENT_SCHEMA.names, zip(*rows, strict=True) if rows else ((),) * len(EVENT_SCHEMA), strict=True)
+    )
+    columns["state"] = tuple(_readings(event.state) for _, event in pairs)
+    arrays = [pa.array(columns[field.name], field.type) for field in EVENT_SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=EVENT_SCHEMA)

@@ -8,7 +8,7 @@ its call, the count in the end record) is in `purgatorio_spec.trace.reader` and 
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -33,6 +33,7 @@ from purgatorio_spec.trace.record import (
     State,
     TimerConstants,
     TraceClock,
+    names_of,
 )
 
 _PHASE: Final[Mapping[object, Phase]] = {phase: phase for phase in PHASES}
@@ -204,7 +205,7 @@ def _writable(name: str, value: object) -> None:
         raise Refusal(name, "nested too deep to be written again", "keep it under 200 levels") from None
 
 
-def _only(fields: Fields, known: frozenset[str], where: str = "") -> None:
+def _only(fields: Fields, known: Collection[str], where: str = "") -> None:
     for name in fields:
         if name not in known and not name.startswith("x_"):
             raise Refusal(
@@ -214,13 +215,10 @@ def _only(fields: Fields, known: frozenset[str], where: str = "") -> None:
             )
 
 
-_EVENT_FIELDS: Final = frozenset(
-    "kind i th t ph f id c keys delay_ns deadline_t t_call out err state".split()
-)
-_HEADER_FIELDS: Final = frozenset(
-    "kind format run implementation profile timer purge_interval clock recorded params".split()
-)
-_TIMER_FIELDS: Final = frozenset("tick_ns wheel_size early_ns late_ns".split())
+_EVENT_FIELDS: Final = frozenset(("kind", *names_of(Event)))
+_HEADER_FIELDS: Final = frozenset(("kind", "format", *names_of(Header)))
+_END_FIELDS: Final = frozenset(("kind", *names_of(End)))
+_STATE_FIELDS: Final = frozenset(names_of(State))
 
 
 def _named(names: Mapping[object, T], value: object) -> T | None:
@@ -283,7 +281,7 @@ def _check_event(event: Event) -> None:
 
 
 def _state(fields: Fields) -> State:
-    _only(fields, frozenset({"watched", "delayed"}), "state.")
+    _only(fields, _STATE_FIELDS, "state.")
     return State(_integer(fields, "watched"), _integer(fields, "delayed"))
 
 
@@ -305,11 +303,11 @@ def _header(fields: Fields) -> Header:
         raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
     _only(fields, _HEADER_FIELDS)
     made_by = _needed(_object(fields, "implementation"), "implementation")
-    _only(made_by, frozenset({"name", "version", "language"}), "implementation.")
+    _only(made_by, names_of(Implementation), "implementation.")
     timer = _object(fields, "timer") or {}
-    _only(timer, _TIMER_FIELDS, "timer.")
+    _only(timer, names_of(TimerConstants), "timer.")
     clock = _object(fields, "clock") or {}
-    _only(clock, frozenset({"id", "unit"}), "clock.")
+    _only(clock, names_of(TraceClock), "clock.")
     recorded = _needed(_strings(fields, "recorded"), "recorded")
     for f in recorded:
         if f not in _FUNCTION:
@@ -327,9 +325,7 @@ def _header(fields: Fields) -> Header:
             language=_string(made_by, "language") or "",
         ),
         profile=_needed(_string(fields, "profile"), "profile"),
-        timer=TimerConstants(
-            *(_integer(timer, name, 0) for name in ("tick_ns", "wheel_size", "early_ns", "late_ns"))
-        ),
+        timer=TimerConstants(*(_integer(timer, name, 0) for name in names_of(TimerConstants))),
         purge_interval=_integer(fields, "purge_interval", 0),
         clock=TraceClock(_string(clock, "id") or "monotonic", unit),
         recorded=recorded,
@@ -339,7 +335,7 @@ def _header(fields: Fields) -> Header:
 
 
 def _end(fields: Fields) -> End:
-    _only(fields, frozenset({"kind", "events", "dropped"}))
+    _only(fields, _END_FIELDS)
     return End(
         events=_needed(_integer(fields, "events", 0), "events"),
         dropped=_needed(_integer(fields, "dropped", 0), "dropped"),

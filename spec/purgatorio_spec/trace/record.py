@@ -11,7 +11,7 @@ effect or not); that `i` has no gaps.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
 FORMAT: Final = "purgatorio-trace/1"
@@ -151,3 +151,8 @@ class End:
 
 
 Record = Header | Event | End
+
+
+def names_of(record: type[Record | State | TimerConstants | Implementation | TraceClock]) -> tuple[str, ...]:
+    """The fields of a record, or of an object in one, in the order of the format, without the producer's own."""
+    return tuple(one.name for one in fields(record) if one.name != "x")

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from purgatorio_spec.trace.columns import TRACE_SCHEMA, Row, batch_of, event_fields, fields_of, row_of
+from purgatorio_spec.trace.columns import TRACE_SCHEMA, event_batch, event_fields, fields_of, row_of
 from purgatorio_spec.trace.record import End, Event, Header
 
 FLUSH_EVENTS: Final = 4096
@@ -162,8 +162,10 @@ class _ParquetSink:
         self._held = 0
 
     def records(self, rows: list[Header | Event | End]) -> None:
-        encoded: list[Row] = [row_of(row) for row in rows]
-        self._add(batch_of(encoded, TRACE_SCHEMA))
+        if events := [row for row in rows if isinstance(row, Event)]:
+            self.batch(event_batch(enumerate(events)))
+        if others := [row_of(row) for row in rows if not isinstance(row, Event)]:
+            self._add(pa.RecordBatch.from_pylist(others, schema=TRACE_SCHEMA))
 
     def batch(self, events: pa.RecordBatch) -> None:
         count = events.num_rows
