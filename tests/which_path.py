@@ -68,7 +68,7 @@ OF_GROUPS: Final = (9, 10, 17, 18)
 """One change in four places of use: what is put on an `ActionQueue` runs at once. It shows where keys have groups with
 locks, so there the reference is driven as Kafka's coordinators use it."""
 
-BREAKS_NOTHING: Final = (41, 53, 55, 58, 60, 88)
+BREAKS_NOTHING: Final = (41, 49, 53, 55, 58, 60, 88)
 """Bugs of threads that break no promise that is seen from outside; the page says why of each."""
 
 PATHS: Final = ("plugin", "protocol, virtual", "protocol, real", "gates", "races", "explorer")

@@ -47,6 +47,11 @@ def _message(name: str, record: type[object], *, of_driver: bool) -> Json:
         properties |= {
             "hold": {"description": "of the thread that makes the call", "type": "integer", "minimum": 0},
             "step": {"description": "of its own code, where it stops", "type": "integer", "minimum": 0},
+            "again": {
+                "description": "of its own code too, after `step`: where it stops once more",
+                "type": "integer",
+                "minimum": 1,
+            },
             "settle": {"description": "0: answer without waiting for its own threads", "const": 0},
         }
         needed.append("n")

@@ -80,28 +80,29 @@ gates = Gates()
 
 
 class Steps:
-    """Counts the lines of the purgatory's code that a thread comes to, and stops it at the one that was asked for."""
+    """Counts the lines of the purgatory's code that a thread comes to, and stops it at those that were asked for."""
 
     CODE = os.path.dirname(purgatorio.__file__)
 
     def __init__(self, call):
-        self.call, self.left = call["n"], call.get("step")
+        self.call, self.left = call["n"], [call[stop] for stop in ("step", "again") if stop in call]
+        self.seen = 0
 
     def __enter__(self):
-        if self.left is not None:
+        if self.left:
             sys.settrace(self.function)
 
     def __exit__(self, *_):
         sys.settrace(None)
 
     def function(self, frame, event, arg):
-        return self.line if frame.f_code.co_filename.startswith(self.CODE) else None
+        return self.line if self.left and frame.f_code.co_filename.startswith(self.CODE) else None
 
     def line(self, frame, event, arg):
-        if event == "line" and self.left is not None:
-            self.left -= 1
-            if self.left < 0:
-                self.left = None
+        if event == "line" and self.left:
+            self.seen += 1
+            if self.seen > self.left[0]:
+                del self.left[0]
                 gates.stop("step", None, during=self.call, th=None)
         return self.line
 

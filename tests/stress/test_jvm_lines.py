@@ -68,7 +68,7 @@ def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     assert not broken
     assert not not_looked_for([clean])
     assert not clean.account.left_out
-    places = [play.stop.point for play in clean.account.plays if play.stop is not None and play.stop.point]
+    places = [point for play in clean.account.plays if play.stop is not None for point in play.stop.points]
     assert {"LineCases$Tasks.add", "LineCases$Tasks.put"} <= {place.line.method for place in places}
 
 
@@ -77,7 +77,7 @@ def test_lines_can_be_left_alone(built: tuple[Path, Path], tmp_path: Path) -> No
     for lines in (None, "org.acme.*"):
         without = subject(built, "lost", lines=lines)
         assert found(without, tmp_path / str(lines))[0] == set()
-        assert [play.stop.point for play in without.account.plays if play.stop and play.stop.point] == []
+        assert not any(play.stop and play.stop.points for play in without.account.plays)
 
 
 def test_a_jvm_without_the_agent_is_driven_without_and_it_is_said(

@@ -151,7 +151,7 @@ def test_a_call_stops_at_a_step_once_and_only_if_it_was_asked_to() -> None:
     """The step is nobody's function: the call has it on its thread, and goes on after it."""
     scene = Scene(Start("purgatory", "virtual", gates=("step",)), *PURGATORY)
     first = scene.talk.calls
-    assert b'"step":4' in scene.talk.ask(Check("k"), step=4)
+    assert b'"step":4' in scene.talk.ask(Check("k"), steps=(4,))
     scene.talk.ask(Check("k"), lane=1)
     with pytest.raises(Misbehaved, match="in no call that was to stop"):
         scene.hear("held", f'"hold":7,"f":"step","during":{first + 1}')

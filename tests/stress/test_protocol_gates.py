@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from purgatorio_spec.check import check_files
-from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.conformance.contract import Promise
+from purgatorio_stress.conformance.gated import of_timer, play
+from purgatorio_stress.conformance.program import GatedProgram
+from purgatorio_stress.protocol import gates
 from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
@@ -75,3 +83,85 @@ def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: 
     (run,) = check_files([record.path]).runs
     broken = {name for name, found in run.clauses.items() if found.violations}
     assert clause in broken if clause else run.verdict is Verdict.PASS
+
+
+class TwoLists:
+    """A timer with a coarse list and a fine one, to which time moves tasks. A cancel takes the lock of the list that
+    had its task; unless it `looks` under it, time may have moved the task to where that lock guards nothing."""
+
+    def __init__(self, *, looks: bool) -> None:
+        self._looks = looks
+        self._now_ns = 0
+        self._lists: dict[str, list[_Entry]] = {"coarse": [], "fine": []}
+        self._locks = {name: threading.Lock() for name in self._lists}
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
+        """See `TimerUnderTest`."""
+        return self._put(_Entry(self._now_ns + delay_ns, task))
+
+    def _put(self, entry: _Entry) -> _Entry:
+        name = "fine" if entry.deadline_ns < self._now_ns + 20 * MS else "coarse"
+        with self._locks[name]:
+            self._lists[name] = [*self._lists[name], entry]
+            entry.where = name
+        return entry
+
+    def cancel(self, handle: object) -> None:
+        """See `Cancels`."""
+        assert isinstance(handle, _Entry)
+        while (there := handle.where) is not None:
+            with self._locks[there]:
+                now_there = handle.where
+                if now_there == there or (now_there is not None and not self._looks):
+                    rest = [one for one in self._lists[now_there] if one is not handle]
+                    self._lists[now_there] = rest
+                    handle.where = None
+
+    def advance(self, by_ns: int) -> None:
+        """See `TimerUnderTest`."""
+        self._now_ns += by_ns
+        with self._locks["coarse"]:
+            near = [one for one in self._lists["coarse"] if one.deadline_ns < self._now_ns + 20 * MS]
+            self._lists["coarse"] = [one for one in self._lists["coarse"] if one not in near]
+            for entry in near:
+                self._put(entry)
+        with self._locks["fine"]:
+            due = [entry for entry in self._lists["fine"] if entry.deadline_ns <= self._now_ns]
+            self._lists["fine"] = [entry for entry in self._lists["fine"] if entry not in due]
+            for entry in due:
+                entry.where = None
+        for entry in due:
+            entry.task()
+
+
+@dataclass(eq=False)
+class _Entry:
+    deadline_ns: int
+    task: Callable[[], None]
+    where: str | None = None
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> None:
+    """It has read where its task is; the task is moved; it changes a list that it has no lock of, beside an add."""
+    promise = Promise(
+        "timer", MS, early_ns=0, wheel_size=20, threads=True, lacks={"size": "it is not counted"}
+    )
+    under = of_timer(promise, lambda _: TwoLists(looks=looks))
+    judged = play(GatedProgram("steps"), under)
+    assert not judged.broken_off
+    assert not judged.unfinished
+    broken = {name for name, clause in judged.result.clauses.items() if clause.violations}
+    assert broken == (set() if looks else {"T3"})
+
+
+def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its count, or by the time that nothing but what is endless takes."""
+    monkeypatch.setattr(gates, "_ORDERS_MOST", 2)
+    subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
+    (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
+    assert record.failure is not None
+    assert (record.failure.kind, "too many" in record.failure.why) == ("unfinished", True)
+    assert record.failure.trace is not None
+    (run,) = check_files([record.failure.trace]).runs
+    assert (run.verdict, broken_off(run, "unfinished", "").verdict) == (Verdict.PASS, Verdict.UNKNOWN)

@@ -121,11 +121,13 @@ def test_the_page_names_every_kind_of_misbehaviour() -> None:
 
 @pytest.mark.parametrize("call", EVERY_CALL, ids=lambda call: type(call).__name__)
 @pytest.mark.parametrize(
-    ("lane", "hold", "step"), [(0, None, None), (3, None, None), (0, 5, None), (2, None, 0)]
+    ("lane", "hold", "steps"), [(0, None, ()), (3, None, ()), (0, 5, ()), (2, None, (0,)), (2, None, (3, 17))]
 )
-def test_every_call_is_as_the_schema_says(call: Call, lane: int, hold: int | None, step: int | None) -> None:
+def test_every_call_is_as_the_schema_says(
+    call: Call, lane: int, hold: int | None, steps: tuple[int, ...]
+) -> None:
     """What the driver writes, it writes as published; its line fits a pipe's atomic write."""
-    line = call_line(12, call, lane, hold, step)
+    line = call_line(12, call, lane, hold, steps)
     VALIDATOR.validate(json.loads(line))
     assert len(line) < 4096
 

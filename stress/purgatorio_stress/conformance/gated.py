@@ -40,8 +40,6 @@ from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.trace_file import StreamedRecording
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
-_STEPS_S: Final = 900.0
-"""So long that it ends none but what is endless: cut short is UNKNOWN."""
 
 _SHOWN: Final = 60
 """Lines of a talk."""
@@ -164,7 +162,7 @@ def _played(
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
             talk = Talk(peer, talked, limits or _LIMITS, listener, recording.flush)
-            run = GatedRun(talk, description, under.part, clock, steps_s=_STEPS_S)
+            run = GatedRun(talk, description, under.part, clock)
             wants_steps = program.name == "steps"
             orders = run.drive(
                 _silent,

@@ -204,31 +204,30 @@ def _is_subjects(file: str) -> bool:
 
 
 class Steps:
-    """Counts the lines that this thread comes to inside a call, and stops it at the one that was asked for."""
+    """Counts the lines that this thread comes to inside a call, and stops it at those that were asked for."""
 
     def __init__(self, stage: Stage, call: Call) -> None:
         self._stage = stage
-        step = call.get("step")
-        self._left: int | None = step if isinstance(step, int) else None
-        self._stops = self._left is not None
+        stops = [call.get("step"), call.get("again")]
+        self._left = [stop for stop in stops if isinstance(stop, int)]
+        self._seen = 0
         self._before = sys.gettrace()
 
     def __enter__(self) -> None:
-        if self._stops:
+        if self._left:
             sys.settrace(self._function)
 
     def __exit__(self, *_: object) -> None:
-        if self._stops:
-            sys.settrace(self._before)
+        sys.settrace(self._before)
 
     def _function(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
-        return self._line if self._left is not None and _is_subjects(frame.f_code.co_filename) else None
+        return self._line if self._left and _is_subjects(frame.f_code.co_filename) else None
 
     def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
-        if event == "line" and self._left is not None:
-            self._left -= 1
-            if self._left < 0:
-                self._left = None
+        if event == "line" and self._left:
+            self._seen += 1
+            if self._seen > self._left[0]:
+                del self._left[0]
                 self._stage.stop(STEP)
         return self._line
 

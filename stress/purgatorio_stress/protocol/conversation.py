@@ -10,7 +10,7 @@ thread of the trace, `caller-0` for lane 0; any other is on the thread that it n
 made from within the one call under way in virtual time, and on the thread `subject` in real time.
 
 Gates: a thread that is `held` does nothing until it is let go but make the calls that are asked of it (`hold`); those
-are recorded on its thread, inside the callback in which it stands. A call may ask for one stop at a step of the
+are recorded on its thread, inside the callback in which it stands. A call may ask for stops at steps of the
 subject's own code (`step`); there the thread has no callback around it, and is asked for nothing.
 """
 
@@ -89,8 +89,8 @@ class _OpenCall:
     log: ThreadLog
     ticket: int
     asked_t: int
-    stops: bool = False
-    """Whether it was asked to stop at a step, and has not yet."""
+    stops: int = 0
+    """At so many steps more it was asked to stop."""
 
 
 @dataclass(slots=True)
@@ -238,12 +238,12 @@ class Conversation:
         lane: int = 0,
         *,
         hold: int | None = None,
-        step: int | None = None,
+        steps: Sequence[int] = (),
         before_sending: Callable[[], None] | None = None,
     ) -> bytes:
         """Record that the call begins; its line. `before_sending` moves the virtual clock, after that record.
 
-        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither. `step`: where it stops.
+        `hold`: the held thread that makes it, instead of a lane. `go` is made by neither. `steps`: where it stops.
         """
         number, self._next = self._next, self._next + 1
         of_lane = None if hold is not None or isinstance(call, Go) else lane
@@ -266,10 +266,10 @@ class Conversation:
                 del self._holds[gone]
         asked_t = self._earliest_t()
         ticket = self._begin(log, call, asked_t)
-        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, step is not None)
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps))
         if before_sending is not None:
             before_sending()
-        return call_line(number, call, lane, hold, step)
+        return call_line(number, call, lane, hold, steps)
 
     def _earliest_t(self) -> int:
         """The earliest that the subject can take for now: under an `advance` without an answer the time before it."""
@@ -334,8 +334,8 @@ class Conversation:
             stopping = (one for one in self._open.values() if one.stops)
             asked = next(stopping, None) if said.during is None else self._open[said.during]
             if asked is None or not asked.stops:
-                raise Misbehaved("rubbish", "it stops at a step in no call that was to stop at one, or again")
-            asked.stops = False
+                raise Misbehaved("rubbish", "it stops at a step in no call that was to stop there, or again")
+            asked.stops -= 1
         if len(self._holds) >= _MAX_THREADS:
             raise Misbehaved("flood", f"more than {_MAX_THREADS} threads held")
         self._held_before.add(said.hold)

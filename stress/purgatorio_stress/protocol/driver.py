@@ -19,7 +19,15 @@ from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
-from purgatorio_stress.protocol.gates import AGAIN, GatedRun, Orders, PlayedOrder, is_deadlock, unfinished
+from purgatorio_stress.protocol.gates import (
+    AGAIN,
+    STEPS_S,
+    GatedRun,
+    Orders,
+    PlayedOrder,
+    is_deadlock,
+    unfinished,
+)
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
 from purgatorio_stress.protocol.message import STEP, Describe, Description
@@ -250,6 +258,8 @@ class CommandSubject:
                 why = f"P3 is broken: {failure.why}; {AGAIN}; the order is in {order.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             raise
+        if cut := unfinished(self.account.orders):
+            raise SubjectFailed(self.name, "unfinished", cut, out_path)
         progress(self.name, plan.timers, plan.timers)
         return out_path
 
@@ -314,7 +324,6 @@ class CommandSubject:
                 if gated.under_way is not None:
                     self.account.stuck = gated.under_way, talk.conversation.unanswered()
                 raise
-            self.account.left_out = unfinished(self.account.orders)
             if lines is not None and lines.unknown:
                 self.account.lost = lines.unknown
             talk.finish()
@@ -383,7 +392,7 @@ class CommandSubject:
         if self.limits is not None:
             return self.limits
         if self.mode.endswith(("-gates", "-free")):
-            return ChildLimits(total_s=900.0)
+            return ChildLimits(total_s=2 * STEPS_S)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
             total_s=120.0 + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)

@@ -61,7 +61,8 @@ class GateProgram:
     """`before` and `after` the calls of the lanes nobody is stopped. A lane that calls only from `Inside` callbacks is
     none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs. One without
     `stops` is played step by step only. `fresh`: each play has a subject that was started anew. `fails`: who goes on
-    from there, place and id, does so with an error."""
+    from there, place and id, does so with an error. `twice`: only the first lane's call is stopped, at two of its
+    steps; the second lane's is made while it stands at the first, the third's while it stands at the other."""
 
     name: str
     looks_for: str
@@ -72,6 +73,7 @@ class GateProgram:
     volley: int = 0
     fresh: bool = False
     fails: tuple[tuple[str, str], ...] = ()
+    twice: bool = False
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
@@ -99,7 +101,7 @@ class GateProgram:
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
         """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
         same calls only the first's."""
-        for lane, calls in enumerate(self.lanes):
+        for lane, calls in enumerate(self.lanes[:1] if self.twice else self.lanes):
             if calls not in self.lanes[:lane]:
                 for place, call in enumerate(calls):
                     if not isinstance(call, Ready | Gauge):
@@ -107,6 +109,12 @@ class GateProgram:
 
     def steps(self, description: Description, *, virtual: bool) -> str | None:
         """Why the calls of its lanes cannot be stopped at their steps, or None."""
+        if (
+            self.twice
+            and {"timer", "purgatory"} <= {*description.capabilities}
+            and Force("op") in self.lanes[0]
+        ):
+            return "its timer is played to by itself"
         if self.volley or self.fails or any(isinstance(call, Inside) for call in self.calls()):
             return "no calls of lanes alone"
         if len(self.before) > _BEFORE_MOST:
@@ -287,6 +295,9 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns))),
         GateProgram("move-registration", _MOVED, ((Until("op", delays.before_ns),), (waits("b", "next", level_ns),)),
                     (), (waits("a", delay_ns=level_ns), waits("c", "other", delays.later_ns))),
+        GateProgram("force-move-registration", _MOVED,
+                    (forces[0], (Until("op", delays.before_ns),), (waits("c", "next", delays.before_ns),)), (),
+                    (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns)), twice=True),
         GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
                     (), fresh=True),
     )  # fmt: skip
@@ -316,6 +327,9 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),
+        GateProgram("cancel-move-add", _MOVED,
+                    ((Cancel("t"),), (Until("t", delays.before_ns),), (Add("v", delays.before_ns),)), (),
+                    (level, later), twice=True),
         GateProgram("new-level", _LEVEL, ((level,), (later,)), (), fresh=True),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -59,8 +59,14 @@ _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _EXPIRY_LATE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
-_SHARE_LEAST_S: Final = 1.0
+_ORDERS_MOST: Final = 1_000
 _STEPS_MOST: Final = 2_000
+STEPS_S: Final = 900.0
+"""So long that it ends none but what is endless: cut short is UNKNOWN."""
+
+_TWICE_WITHIN: Final = 60
+"""A call is held twice at these of its steps, the first."""
+
 _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
 
@@ -80,15 +86,15 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A lane, the place of a call in it, and the step of that call at which a thread is stopped; or none, and the call
-    is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `point`: what step it
-    is, where it is a line of a JVM's."""
+    """A lane, the place of a call in it, and the steps of that call at which a thread is stopped; or none, and the call
+    is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `points`: what steps
+    they are, where they are lines of a JVM's."""
 
     lane: int
     place: int
-    step: int | None
+    steps: tuple[int, ...] = ()
     workers: bool = False
-    point: Point | None = None
+    points: tuple[Point, ...] = ()
 
 
 def _told_apart(point: Point) -> bool:
@@ -128,7 +134,7 @@ def is_deadlock(
     something else happens. They must be the same by the same order, and none where the calls are made one after the
     other: then each returns by itself, and no slow machine is to blame, but only their order.
     """
-    one_by_one = replace(order, choices=(), stop=order.stop and Stop(0, 0, _STEPS_MOST * 1_000))
+    one_by_one = replace(order, choices=(), stop=order.stop and Stop(0, 0, (_STEPS_MOST * 1_000,)))
     return bool(stuck) and alone(order) == stuck and alone(one_by_one) == []
 
 
@@ -150,8 +156,8 @@ Act = Callable[[], None]
 
 
 class GatedRun:
-    """One run with gates. `clock`: the driver's, in virtual time; None in real time. `plays_most`: of each program.
-    `steps_s`: for the steps of all. `lines`: the subject's, if its steps are lines."""
+    """One run with gates. `clock`: the driver's, in virtual time; None in real time.
+    `lines`: the subject's, if its steps are lines."""
 
     def __init__(
         self,
@@ -160,19 +166,13 @@ class GatedRun:
         part: Part,
         clock: VirtualClock | None,
         *,
-        plays_most: int = 1_000,
-        steps_s: float = 240.0,
-        until_s: float = float("inf"),
         lines: Lines | None = None,
     ) -> None:
-        self._steps_s = steps_s
         self._lines = lines
         self._talk = talk
         self._description = description
         self._part = part
         self._clock = clock
-        self._plays_most = plays_most
-        self._until_s = until_s
         tick_ns = max(description.tick_ns or MS, description.unit_ns)
         self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
         self._late_ns = (description.late_ns or 0) + 2 * tick_ns
@@ -181,6 +181,7 @@ class GatedRun:
         self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
+        self._stops_made = 0
         self._making: tuple[str, Sequence[_Choice], Stop | None] | None = None
         self._played = 0
 
@@ -247,61 +248,102 @@ class GatedRun:
 
     def _all_steps(self, programs: Sequence[GateProgram], only: PlayedOrder | None) -> list[Orders]:
         """Each call of the programs without volleys stopped at each of its steps."""
+        gates = (STEP,) if self._clock is not None else self._declared((STEP, "timer_fire"))
+        self._start(gates)
         found: list[Orders] = []
-        left = len(programs)
-        until_s = min(self._until_s, time.monotonic() + self._steps_s)
-        self._start((STEP,) if self._clock is not None else self._declared((STEP, "timer_fire")))
-        for program in programs:
-            left -= 1
-            if program.steps(self._description, virtual=self._clock is not None) is not None:
-                continue
-            if only is not None:
+        if only is not None:
+            for program in programs:
                 if only.stop is not None:
                     self._stopped_at(program, self._found_again(program, only.stop))
-                continue
-            # What one does not use of its share is the next one's.
-            share_s = (until_s - time.monotonic()) / (left + 1)
-            found.append(self._steps_of(program, time.monotonic() + max(share_s, _SHARE_LEAST_S)))
-            if self._clock is not None:
-                # What was cancelled while it was added is counted until its time is over, and the plays are many.
-                self._come_to_rest()
+        else:
+            until_s = time.monotonic() + STEPS_S
+            stepped = self._stepped(programs)
+            if self._lines is None:
+                plans: list[Iterable[Stop]] = [self._counted(one) for one in stepped]
+            else:
+                plans = list(self._at_lines(self._lines, stepped))
+                # What was watched runs slowly from then on; a new run has new threads.
+                self._start(gates)
+            for program, stops in zip(stepped, plans, strict=True):
+                found.append(self._steps_of(program, stops, until_s))
+                if self._clock is not None:
+                    # What was cancelled while it was added is counted until its time is over, and the plays are many.
+                    self._come_to_rest()
         self._come_to_rest()
         return found
 
-    def _steps_of(self, program: GateProgram, until_s: float) -> Orders:
+    def _stepped(self, programs: Sequence[GateProgram]) -> list[GateProgram]:
+        """Those that can be played step by step; of several with the same calls, in more lanes or others, one."""
+        found = {
+            (frozenset(one.lanes), one.before, one.after, one.twice): one
+            for one in reversed(programs)
+            if one.steps(self._description, virtual=self._clock is not None) is None
+        }
+        return list(reversed(found.values()))
+
+    def _steps_of(self, program: GateProgram, stops: Iterable[Stop], until_s: float) -> Orders:
         plays = 0
-        for lane, place, call in program.stepped():
-            for stop in self._stops(program, lane, place, call):
-                if time.monotonic() > until_s or plays > _STEPS_MOST:
-                    return Orders(program, plays, complete=False)
-                if not self._stopped_at(program, stop) and self._lines is None:
-                    break
-                plays += 1
+        for stop in stops:
+            if time.monotonic() > until_s or plays > _STEPS_MOST:
+                return Orders(program, plays, complete=False)
+            self._stopped_at(program, stop)
+            plays += 1
         return Orders(program, plays)
 
-    def _stops(self, program: GateProgram, lane: int, place: int, call: LaneCall) -> Iterator[Stop]:
-        """Where a call can be stopped: at its steps, which come to an end; or at the lines of a JVM's thread, and of
-        its other threads where it moves time, but for those that nobody else can tell apart."""
-        if self._lines is None:
-            yield from (Stop(lane, place, step) for step in itertools.count())
-        elif self._clock is not None or not isinstance(call, Expiry):
-            for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
-                self._stopped_at(program, Stop(lane, place, None, workers))
-                for step, point in enumerate(self._lines.points):
-                    if _told_apart(point):
-                        yield Stop(lane, place, step, workers, point)
+    def _counted(self, program: GateProgram) -> Iterator[Stop]:
+        """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
+        for lane, place, _ in program.stepped():
+            for step in itertools.count():
+                again = range(step + 1, _TWICE_WITHIN) if program.twice else ()
+                for steps in [(step, later) for later in again] if program.twice else [(step,)]:
+                    yield Stop(lane, place, steps)
+                    if self._stops_made < len(steps):
+                        break
+                if not self._stops_made or (program.twice and not again):
+                    break
+
+    def _at_lines(self, lines: Lines, programs: Sequence[GateProgram]) -> Iterator[list[Stop]]:
+        """Where calls of each program can be stopped on a JVM: at the lines to which they come, those of its other
+        threads too where a call moves time, but for lines that nobody else can tell apart. All are watched first."""
+        watched: list[tuple[GateProgram, Stop, Mapping[int, str]]] = []
+        for program in programs:
+            for lane, place, call in program.stepped():
+                if self._clock is not None or not isinstance(call, Expiry):
+                    for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
+                        alone = Stop(lane, place, workers=workers)
+                        watched.append((program, alone, self._watched(lines, program, alone)))
+        self._come_to_rest()
+        for program in programs:
+            stops: list[Stop] = []
+            for of, stop, seen in watched:
+                steps = (
+                    [step for step in lines.seen(seen) if _told_apart(lines.points[step])]
+                    if of is program
+                    else []
+                )
+                ways: Iterable[tuple[int, ...]] = zip(steps, strict=True)
+                if program.twice:
+                    ways = itertools.combinations(steps[:_TWICE_WITHIN], 2)
+                for way in ways:
+                    stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
+            yield stops
+
+    def _watched(self, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
+        lines.watched = {}
+        self._stopped_at(program, replace(stop, steps=(), points=()))
+        return lines.watched
 
     def _found_again(self, program: GateProgram, stop: Stop) -> Stop:
         """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
         if self._lines is None:
             return stop
-        for _ in range(2):
-            self._stopped_at(program, replace(stop, step=None))
-        points = self._lines.points
-        return replace(stop, step=next((step for step, one in enumerate(points) if one == stop.point), None))
+        watched = [self._watched(self._lines, program, stop) for _ in range(2)]
+        self._come_to_rest()
+        places = {self._lines.points[step]: step for step in self._lines.seen(watched[-1])}
+        return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
-    def _stopped_at(self, program: GateProgram, stop: Stop) -> bool:
-        """One play; whether the call had so many steps."""
+    def _stopped_at(self, program: GateProgram, stop: Stop) -> None:
+        """One play."""
         if program.fresh:
             self._come_to_rest()
             self._start((STEP,))
@@ -311,14 +353,16 @@ class GatedRun:
         play = _Play(self, program, self._played)
         self._making = (program.name, (), stop)
         self._play_to_the_end(play.before)
+        watched = self._lines is not None and not stop.points
         for place in range(stop.place + 1):
+            here = place == stop.place
             while not play.can_call(stop.lane) and self._talk.conversation.loose():
                 self._hear_on()
             if play.can_call(stop.lane):
-                if place == stop.place and stop.step is None and self._lines is not None:
+                if here and watched and self._lines is not None:
                     self._lines.watch(workers=stop.workers)
-                play.make(stop.lane, stop.step if place == stop.place else None)
-            while stop.step is None and place == stop.place and self._talk.conversation.loose():
+                play.make(stop.lane, stop.steps if here else ())
+            while here and watched and self._talk.conversation.loose():
                 self._hear_on()
             self.settle(play)
         others = [lane for lane in range(len(play.lanes)) if lane != stop.lane]
@@ -326,6 +370,11 @@ class GatedRun:
             while play.can_call(lane):
                 play.make(lane)
                 self.settle(play)
+            standing = [hold for hold in self._talk.conversation.standing() if hold.f == STEP]
+            if lane == others[0] and program.twice and standing:
+                self.go(standing)
+                self.settle(play)
+        self._stops_made = len(play.stopped)
         play.passes = True
         while True:
             self.settle(play)
@@ -340,7 +389,6 @@ class GatedRun:
         play.over = True
         self._play_to_the_end(play.after)
         self._making = None
-        return play.stopped
 
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
@@ -356,7 +404,7 @@ class GatedRun:
                 trail.pop()
             if not trail:
                 return Orders(program, plays)
-            if plays >= self._plays_most or time.monotonic() > self._until_s:
+            if plays >= _ORDERS_MOST:
                 return Orders(program, plays, complete=False)
             trail[-1].taken += 1
 
@@ -457,16 +505,16 @@ class GatedRun:
             running = None if self._lines is None else self._lines.running()
             if running is None:
                 return self._hear(left_s) is None
-            if self._hear(_GLANCE_S) is not None:
-                return False
             if not running:
                 return True
+            if self._hear(_GLANCE_S) is not None:
+                return False
         return True
 
-    def ask(self, call: Call, lane: int = 0, hold: int | None = None, step: int | None = None) -> None:
+    def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call and do not wait."""
         moves = self._clock.to(call.now_ns) if self._clock is not None and isinstance(call, Advance) else None
-        self._talk.ask(call, lane, moves, hold=hold, step=step)
+        self._talk.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
         """Let the threads go on, together, or `fail`; heard once the subject has taken note."""
@@ -474,17 +522,19 @@ class GatedRun:
         while self._talk.conversation.is_open(number):
             self._hear_on()
 
-    def wait_until(self, call: Until, lane: int, delay_ns: int, step: int | None) -> None:
+    def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
         """Let virtual time come near the deadline of an operation or task."""
         assert self._clock is not None, "a program for virtual time"
         self.ask(
-            Advance(max(self._clock.now_ns, self._begun_ns + delay_ns - call.before_ns)), lane, step=step
+            Advance(max(self._clock.now_ns, self._begun_ns + delay_ns - call.before_ns)), lane, steps=steps
         )
 
-    def expire(self, operation: str, lane: int, delay_ns: int, begun_s: float, step: int | None) -> None:
+    def expire(
+        self, operation: str, lane: int, delay_ns: int, begun_s: float, steps: tuple[int, ...]
+    ) -> None:
         """Let the time of an operation or task come."""
         if self._clock is not None:
-            self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane, step=step)
+            self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane, steps=steps)
             return
         until_s = begun_s + (delay_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
         talked = self._talk.conversation
@@ -537,10 +587,10 @@ class _Play:
     held_back: set[str] = field(default_factory=set)
     delays: dict[str, int] = field(default_factory=dict)
     begun_s: float = field(default_factory=time.monotonic)
-    stopped: bool = False
-    """Whether a thread came to its step."""
+    stopped: set[int] = field(default_factory=set)
+    """The stops of a thread that came to its steps."""
     passes: bool = False
-    """Whether that one goes on."""
+    """Whether such a thread goes on."""
 
     def __post_init__(self) -> None:
         self.before = named_in(self.program.before, self.number)
@@ -555,7 +605,7 @@ class _Play:
         if self.over:
             return False
         if hold.f == STEP:
-            self.stopped = True
+            self.stopped.add(hold.number)
             return not self.passes
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
         return mine and (hold.f in self.program.stops or self._early(hold))
@@ -605,17 +655,17 @@ class _Play:
     def _call(self, lane: int) -> Act:
         return lambda: self.make(lane)
 
-    def make(self, lane: int, step: int | None = None) -> None:
-        """The lane's next call, which stops at its so-many-th step."""
+    def make(self, lane: int, steps: tuple[int, ...] = ()) -> None:
+        """The lane's next call, which stops at these of its steps."""
         call = self.lanes[lane].pop(0)
         if isinstance(call, Expiry):
-            self.run.expire(call.id, lane, self.delays[call.id], self.begun_s, step)
+            self.run.expire(call.id, lane, self.delays[call.id], self.begun_s, steps)
             self.held_back.discard(call.id)
         elif isinstance(call, Until):
-            self.run.wait_until(call, lane, self.delays[call.id], step)
+            self.run.wait_until(call, lane, self.delays[call.id], steps)
         elif isinstance(call, Inside):
             place = self._place(call)
             assert place is not None, "it could be made"
             self.run.ask(call.call, hold=place.number)
         else:
-            self.run.ask(call, lane, step=step)
+            self.run.ask(call, lane, steps=steps)

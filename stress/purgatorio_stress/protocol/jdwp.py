@@ -28,10 +28,11 @@ _CALLS_MOST: Final = 16
 _ANSWER_S: Final = 10.0
 _PACKET_BYTES: Final = 4 << 20
 _THREADS_MOST: Final = 4_096
+_READS_MOST: Final = 64
 _OPTIONS: Final = "JAVA_TOOL_OPTIONS"
 
 _STEP, _BREAKPOINT = 1, 2
-_OF_EVENT_THREAD: Final = 1
+_OF_NOBODY, _OF_EVENT_THREAD = 0, 1
 _RUNNING: Final = 1
 _LINE, _INTO = 1, 0
 
@@ -46,7 +47,7 @@ Location = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A thread stands before a line, for this request."""
+    """A thread stands before a line, or has come to it if the request was to watch."""
 
     request: int
     thread: int
@@ -121,7 +122,7 @@ class Jvm:
         self._next = 1
         self._events: deque[Stopped] = deque()
         self._names: dict[int, str] = {}
-        self._lines: dict[Location, Line] = {}
+        self._replies: dict[tuple[int, int, bytes], bytes] = {}
         self._kinds: dict[int, int] = {}
         while len(self._rest) < len(_HANDSHAKE):
             self._receive()
@@ -154,13 +155,14 @@ class Jvm:
         return {thread: self._names[thread] for thread in living if thread in self._names}
 
     def watch(self, thread: int, leaving_out: Sequence[str], within: str) -> int | None:
-        """The thread stops before each line that it comes to, but those of classes whose names fit one of
+        """Each line that the thread comes to is told of, and it runs on; but those of classes whose names fit one of
         `leaving_out`, or do not fit `within`; `java.*` fits all of a package. The request's number; None where the
-        thread has ended."""
+        thread has ended. A JVM runs a thread that was watched many times slower until the methods end that were under
+        way."""
         filters = [b"\x0a" + struct.pack(">qii", thread, _LINE, _INTO)]
         filters += [b"\x06" + _text(pattern) for pattern in leaving_out]
         filters += [b"\x05" + _text(within)] if within != "*" else []
-        return self._request(_STEP, filters)
+        return self._request(_STEP, _OF_NOBODY, filters)
 
     def stop_at(self, thread: int, at: Location, nth: int) -> int | None:
         """The thread stops when it comes there for the so-many-th time from now, the first being 1, and once only. The
@@ -171,10 +173,10 @@ class Jvm:
             b"\x07\x01" + _long(of) + _long(method) + _long(index),
             b"\x01" + struct.pack(">i", nth),
         ]
-        return self._request(_BREAKPOINT, filters)
+        return self._request(_BREAKPOINT, _OF_EVENT_THREAD, filters)
 
-    def _request(self, kind: int, filters: Sequence[bytes]) -> int | None:
-        asked = struct.pack(">BBi", kind, _OF_EVENT_THREAD, len(filters)) + b"".join(filters)
+    def _request(self, kind: int, stops: int, filters: Sequence[bytes]) -> int | None:
+        asked = struct.pack(">BBi", kind, stops, len(filters)) + b"".join(filters)
         try:
             number = _Fields(self._ask(15, 1, asked)).number(4)
         except _Refused:
@@ -204,13 +206,13 @@ class Jvm:
                     found.add(thread)
         return found
 
-    def read(self) -> list[Stopped] | None:
-        """What has happened, without waiting; None where the connection is over."""
+    def read(self, within_s: float = 0.0) -> list[Stopped] | None:
+        """What has happened, or happens within `within_s`; None where the connection is over."""
         try:
-            while True:
+            for _ in range(_READS_MOST):
                 while (packet := self._packet()) is not None:
                     self._take(packet)
-                if not select.select([self._socket], [], [], 0)[0]:
+                if not select.select([self._socket], [], [], within_s)[0]:
                     break
                 self._receive()
         except (JvmGone, OSError):
@@ -221,27 +223,30 @@ class Jvm:
 
     def line(self, at: Location) -> Line:
         """Where that is."""
-        if at not in self._lines:
-            self._lines[at] = self._line(*at)
-        return self._lines[at]
-
-    def _line(self, of: int, method: int, index: int) -> Line:
+        of, method, index = at
         name, source, line = "?", "", -1
-        signature = _Fields(self._ask(2, 1, _long(of))).text()
+        signature = _Fields(self._ask_once(2, 1, _long(of))).text()
         with suppress(_Refused):
-            methods = _Fields(self._ask(2, 5, _long(of)))
+            methods = _Fields(self._ask_once(2, 5, _long(of)))
             for _ in range(methods.number(4)):
                 one, called, _, _ = methods.number(8), methods.text(), methods.text(), methods.number(4)
                 name = called if one == method else name
         with suppress(_Refused):
-            table = _Fields(self._ask(6, 1, _long(of) + _long(method)))
+            table = _Fields(self._ask_once(6, 1, _long(of) + _long(method)))
             table.number(8), table.number(8)
             for _ in range(table.number(4)):
                 begins, numbered = table.number(8), table.number(4)
                 line = numbered if begins <= index else line
-            source = _Fields(self._ask(2, 7, _long(of))).text()
+            source = _Fields(self._ask_once(2, 7, _long(of))).text()
         written = f"{source}:{line}" if source and line >= 0 else ""
         return Line(f"{signature[1:-1].rpartition('/')[2]}.{name}", index, written)
+
+    def _ask_once(self, commands: int, command: int, fields: bytes) -> bytes:
+        """The reply to a command that is always the same."""
+        asked = commands, command, fields
+        if asked not in self._replies:
+            self._replies[asked] = self._ask(*asked)
+        return self._replies[asked]
 
     def _ask(self, commands: int, command: int, fields: bytes = b"") -> bytes:
         """The reply to a command; what happens meanwhile is kept for `read`."""

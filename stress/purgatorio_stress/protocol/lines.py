@@ -8,9 +8,10 @@ and when the connection ends all do.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -38,6 +39,8 @@ _OWN_HOLDS: Final = 1 << 52
 """The first number of a stop that is not the subject's own."""
 
 _LINES_MOST: Final = 20_000
+_STILL_UNDER_WAY_S: Final = 0.005
+"""What a JVM tells of lines comes some moments later."""
 _OF_THE_JVM: Final = frozenset(
     {
         "main",
@@ -55,11 +58,12 @@ _OF_THE_JVM: Final = frozenset(
 @dataclass(frozen=True, slots=True)
 class Point:
     """A step: a thread, by its name, or none for that which makes the call; a line, and the so-many-th time (from 1)
-    that the thread comes to it."""
+    that the thread comes to it. `at`: the same in this JVM."""
 
     thread: str
     line: Line
     nth: int
+    at: Location = field(compare=False)
 
 
 @dataclass(slots=True)
@@ -85,8 +89,8 @@ class Lines:
     all. Close it."""
 
     def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
-        self.points: Sequence[Point] = ()
-        """The steps of the call that was watched last; a call's `step` is the place in here."""
+        self.points: list[Point] = []
+        """The steps that are known; a call's `step` is the place in here."""
         self.unknown: str = ""
         """Why no step was watched, or nothing."""
         self._child = child
@@ -94,15 +98,16 @@ class Lines:
         self._within = within
         self._jvms: list[Jvm] = []
         self._jvm: Jvm | None = None
-        self._at: Sequence[Location] = ()
         self._lanes: Mapping[str, int] = {}
         self._names: Mapping[int, str] = {}
         self._before: frozenset[int] = frozenset()
         self._watch: bool | None = None
-        self._watching: dict[int, int] = {}
-        self._seen: list[tuple[int, Location]] = []
+        self._watching: list[int] = []
+        self.watched: dict[int, str] = {}
+        """Of the call that was watched last: a number for each thread, by name as in `Point`."""
+        self._seen: dict[int, list[Location]] = {}
         self._call: int | None = None
-        self._armed: int | None = None
+        self._armed: set[int] = set()
         self._standing: dict[int, _Standing] = {}
         self._holds = _OWN_HOLDS
 
@@ -135,6 +140,21 @@ class Lines:
     def watch(self, *, workers: bool) -> None:
         """The next call is watched: the lines of its own thread, or of the subject's own ones (`workers`)."""
         self._watch = workers
+        self.watched = {}
+
+    def seen(self, watched: Mapping[int, str]) -> Sequence[int]:
+        """The steps of a call that was watched, which has been over for a while."""
+        first, jvm = len(self.points), self._jvm
+        if jvm is None:
+            return range(0)
+        self.read_lines(_STILL_UNDER_WAY_S)
+        with suppress(JvmGone):
+            for request, thread in watched.items():
+                times: Counter[Location] = Counter()
+                for at in self._seen.pop(request):
+                    times[at] += 1
+                    self.points.append(Point(thread, jvm.line(at), times[at], at))
+        return range(first, len(self.points))
 
     # What a peer does.
 
@@ -199,23 +219,25 @@ class Lines:
         assert self._jvm is not None, "it is heard once it is known"
         return self._jvm.fileno()
 
-    def read_lines(self) -> list[bytes] | None:
+    def read_lines(self, within_s: float = 0.0) -> list[bytes] | None:
         """See `Aside.read_lines`."""
         assert self._jvm is not None, "it is heard once it is known"
-        happened = self._jvm.read()
+        happened = self._jvm.read(within_s)
         if happened is None:
             return None
         said: list[bytes] = []
         for one in happened:
-            if one.request == self._armed and self._call is not None:
-                self._armed = None
+            if one.request in self._armed and self._call is not None:
+                self._armed.discard(one.request)
                 hold, self._holds = self._holds, self._holds + 1
                 name = "" if one.thread in self._lanes.values() else self._names.get(one.thread, "?")[:60]
                 self._standing[hold] = _Standing(self._jvm, one.thread, self._call, name)
                 said.append(self._held(self._jvm, hold, name, one.at))
                 continue
-            if one.request in self._watching and len(self._seen) < _LINES_MOST:
-                self._seen.append((one.thread, one.at))
+            if one.request in self._seen:
+                if len(self._seen[one.request]) < _LINES_MOST:
+                    self._seen[one.request].append(one.at)
+                continue
             with suppress(JvmGone):
                 self._jvm.go_on(one.thread)
         return said
@@ -233,7 +255,9 @@ class Lines:
         """A run begins: its threads are new, or those from before. It is told of no steps."""
         for hold in list(self._standing):
             self._let_go(hold)
-        self._before = frozenset(self._names)
+        if self._jvm is not None:
+            with suppress(JvmGone):
+                self._before = frozenset(self._jvm.threads())
         self._lanes = {}
         fields = orjson.loads(line)
         gates = [place for place in fields.pop("gates", ()) if place != STEP]
@@ -242,34 +266,36 @@ class Lines:
     def _begun(self, line: bytes) -> bytes:
         """A call that is watched, or stops."""
         fields = orjson.loads(line)
-        step, workers = fields.pop("step", None), self._watch
+        steps, workers = [fields.pop(stop) for stop in ("step", "again") if stop in fields], self._watch
         self._watch = None
         try:
             lane = self._thread_of(fields.get("lane", 0))
             if lane is not None and self._jvm is not None:
                 self._call = fields["n"]
                 if workers is not None:
-                    self._begin_to_watch(self._jvm, [lane] if not workers else self._workers())
-                elif step is not None:
-                    self._arm(self._jvm, lane, step)
+                    self._begin_to_watch(self._jvm, {lane: ""} if not workers else self._workers())
+                else:
+                    self._arm(
+                        self._jvm, lane, [self.points[step] for step in steps if step < len(self.points)]
+                    )
         except JvmGone:
             self.unknown = "its JVM hung up"
-        return orjson.dumps(fields) if workers or self._of_worker(step) else _unsettled(fields)
+        of_workers = workers or any(self.points[step].thread for step in steps if step < len(self.points))
+        return orjson.dumps(fields) if of_workers else _unsettled(fields)
 
-    def _of_worker(self, step: int | None) -> bool:
-        return step is not None and bool(self.points[step].thread)
+    def _begin_to_watch(self, jvm: Jvm, threads: Mapping[int, str]) -> None:
+        for thread, name in threads.items():
+            request = jvm.watch(thread, LEFT_OUT, self._within)
+            if request is not None:
+                self.watched[request] = name
+                self._seen[request] = []
 
-    def _begin_to_watch(self, jvm: Jvm, threads: Sequence[int]) -> None:
-        self._seen.clear()
-        requests = {thread: jvm.watch(thread, LEFT_OUT, self._within) for thread in threads}
-        self._watching = {request: thread for thread, request in requests.items() if request is not None}
-
-    def _arm(self, jvm: Jvm, lane: int, step: int) -> None:
-        point = self.points[step]
-        thread = lane
-        if point.thread:
-            thread = max(number for number, name in self._names.items() if name == point.thread)
-        self._armed = jvm.stop_at(thread, self._at[step], point.nth)
+    def _arm(self, jvm: Jvm, lane: int, points: Sequence[Point]) -> None:
+        for point in points:
+            thread = self._worker(point.thread) if point.thread else lane
+            request = None if thread is None else jvm.stop_at(thread, point.at, point.nth)
+            if request is not None:
+                self._armed.add(request)
 
     def _ended(self) -> None:
         """The call that was watched, or was to stop, is over."""
@@ -278,25 +304,9 @@ class Lines:
         if jvm is None:
             return
         with suppress(JvmGone):
-            if self._armed is not None:
-                jvm.forget(self._armed)
-            if self._watching:
-                for request in self._watching:
-                    jvm.forget(request)
-                self._note_points(jvm)
-        self._armed = None
-        self._watching = {}
-
-    def _note_points(self, jvm: Jvm) -> None:
-        points: list[Point] = []
-        places: list[Location] = []
-        times: dict[tuple[int, Location], int] = {}
-        for thread, at in self._seen:
-            times[thread, at] = nth = times.get((thread, at), 0) + 1
-            name = "" if thread in self._lanes.values() else self._names.get(thread, "?")
-            points.append(Point(name, jvm.line(at), nth))
-            places.append(at)
-        self.points, self._at = points, places
+            for request in (*self._armed, *self.watched):
+                jvm.forget(request)
+        self._armed = set()
 
     def _gone_on(self, line: bytes) -> bytes | None:
         """What of a `go` is the subject's; None where it is none of his."""
@@ -342,14 +352,24 @@ class Lines:
                     lanes.sort(key=lambda thread: (thread not in self._before, thread))
                     self._lanes = {names[thread]: thread for thread in lanes}
 
-    def _workers(self) -> list[int]:
+    def _workers(self) -> Mapping[int, str]:
         """The subject's own threads."""
         self._find_threads()
-        return [
-            thread
+        return {
+            thread: name
             for thread, name in self._names.items()
             if name not in _OF_THE_JVM and not name.startswith("lane-")
-        ]
+        }
+
+    def _worker(self, name: str) -> int | None:
+        """The newest of the subject's own threads of this name, if this run has one."""
+        for look in (False, True):
+            if look:
+                self._find_threads()
+            found = [one for one, called in self._names.items() if called == name and one not in self._before]
+            if found:
+                return max(found)
+        return None
 
 
 def _fields(line: bytes) -> Mapping[str, object]:

@@ -6,7 +6,7 @@ numbers its calls (`n`), the subject answers each exactly once, and reports what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -342,17 +342,16 @@ SAID: Final[Mapping[str, type[Said]]] = {
 
 
 def call_line(
-    number: int, call: Call, lane: int = 0, hold: int | None = None, step: int | None = None
+    number: int, call: Call, lane: int = 0, hold: int | None = None, steps: Sequence[int] = ()
 ) -> bytes:
     """The line of a call, without its end. `lane` is written only where it is not 0, `hold` where a held thread makes
-    the call, `step` where the thread is to stop on its way."""
+    the call, `step` where the thread is to stop on its way, and `again` where it is to stop twice."""
     fields: dict[str, object] = {"m": _NAME_OF[type(call)], "n": number}
     if hold is not None:
         fields["hold"] = hold
     elif lane:
         fields["lane"] = lane
-    if step is not None:
-        fields["step"] = step
+    fields |= zip(("step", "again"), steps, strict=False)
     return orjson.dumps(fields | written(call))
 
 

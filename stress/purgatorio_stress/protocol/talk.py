@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
@@ -82,13 +82,13 @@ class Talk:
         before_sending: Callable[[], None] | None = None,
         *,
         hold: int | None = None,
-        step: int | None = None,
+        steps: Sequence[int] = (),
     ) -> int:
         """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
         number = self.conversation.calls
         if self.conversation.owed() is None:
             self._quiet_since_s = time.monotonic()
-        line = self.conversation.ask(call, lane, hold=hold, step=step, before_sending=before_sending)
+        line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
         self._note(">", line)
         self._child.say(line)
         return number

@@ -27,6 +27,7 @@ FailureKind = Literal[
     "wrong-id",
     "wrong-version",
     "refused",
+    "unfinished",
 ]
 
 
@@ -41,6 +42,7 @@ class SubjectFailed(Exception):
     `closed-input`, `closed-output`: lives on without listening, or without a voice. `answered-twice`, `wrong-id`:
     answered a call again, or spoke of a call, task or operation that there is not. `wrong-version`: speaks another
     version of the protocol. `refused`: ended a call with an error without which there is no run.
+    `unfinished`: nothing of the kind; its plan was cut short by a limit of ours, and the trace is whole.
     """
 
     subject: str
