@@ -58,13 +58,13 @@ import sys
 from mypyc.build import mypycify
 from setuptools import setup
 
-paths = sys.argv[2:]
+level, *paths = sys.argv[2:]
 del sys.argv[2:]
 setup(
     name="purgatorio",
     packages=[],
     ext_modules=mypycify(
-        [*paths, "--config-file", "mypy.ini"], opt_level="3", debug_level="0", group_name="purgatorio"
+        [*paths, "--config-file", "mypy.ini"], opt_level=level, debug_level="0", group_name="purgatorio"
     ),
 )
 """
@@ -100,8 +100,9 @@ def compiler_environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": os.pathsep.join(places)}
 
 
-def compile_package(source: Path, target: Path) -> None:
-    """Copy the package in the directory `source` into `target` and compile it there. `target` must not exist.
+def compile_package(source: Path, target: Path, *, optimised: bool = True) -> None:
+    """Copy the package in the directory `source` into `target` and compile it there. `target` must not exist. Without
+    `optimised` the compiler takes half the time; for tests, which ask what it does and not how fast.
 
     Raises NoCompiler with the tools that are missing, or with the end of what the compiler said.
     """
@@ -118,7 +119,7 @@ def compile_package(source: Path, target: Path) -> None:
         (work / "mypy.ini").write_text(_MYPY_INI)
         paths = [f"{source.name}/{module}" for module in COMPILED_MODULES]
         done = subprocess.run(
-            [sys.executable, "setup.py", "build_ext", *paths],
+            [sys.executable, "setup.py", "build_ext", "3" if optimised else "0", *paths],
             cwd=work,
             capture_output=True,
             text=True,
@@ -132,23 +133,23 @@ def compile_package(source: Path, target: Path) -> None:
         shutil.copytree(built, target, dirs_exist_ok=True)
 
 
-def compiled_place(source: Path) -> Path:
+def compiled_place(source: Path, *, optimised: bool = True) -> Path:
     """Where the compiled package of `source` is kept, whether it has been made or not."""
     from purgatorio_stress.cache_dir import user_cache_dir
 
-    return user_cache_dir() / f"compiled-{_fingerprint(source)}"
+    return user_cache_dir() / f"compiled{'' if optimised else '-quickly'}-{_fingerprint(source)}"
 
 
-def compiled_package() -> Path:
+def compiled_package(*, optimised: bool = True) -> Path:
     """The directory with the compiled package, made if need be; raises NoCompiler."""
     import purgatorio
 
     source = Path(purgatorio.__file__).parent
-    target = compiled_place(source)
+    target = compiled_place(source, optimised=optimised)
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compiling-") as scratch:
             made = Path(scratch) / "made"
-            compile_package(source, made)
+            compile_package(source, made, optimised=optimised)
             try:
                 made.rename(target)
             except OSError:

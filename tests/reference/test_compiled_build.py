@@ -1,11 +1,12 @@
 """The compiled build is the same timer: it runs the tests of the source, and agrees with it step by step.
 
-SKIPPED where there is no compiler. The build is made once, into the user's cache, in about half a minute.
+SKIPPED where there is no compiler. The build is made once, into the user's cache.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -15,10 +16,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import purgatorio
+from benchmarks import builds
+from benchmarks import timer as timer_bench
 from benchmarks.compiled_package import (
     compiled_package,
     compiler_environment,
@@ -49,9 +53,31 @@ SAME_TESTS = (
 
 
 @pytest.fixture(scope="session")
-def directory() -> Path:
-    """Where the compiled package lies."""
-    return compiled_package()
+def directory(pytestconfig: pytest.Config) -> Path:
+    """Where the compiled package lies: compiled as it is shipped by `--slow`, else without optimisation, which takes
+    the compiler half the time."""
+    return compiled_package(optimised=bool(pytestconfig.getoption("--slow")))
+
+
+def test_a_bench_plays_both_builds(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one process, with the same timers fired."""
+    monkeypatch.setattr(builds, "_place", lambda: directory)
+    arguments = [
+        "--scale",
+        "quick",
+        "--workload",
+        "X3",
+        "--only",
+        "compiled",
+        "--only",
+        "interpreted",
+        "--json",
+    ]
+    done = CliRunner().invoke(timer_bench.command, arguments)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["compiled"] is True
+    assert {row["subject"] for row in told["results"]} >= {"compiled", "interpreted"}
 
 
 def run_compiled(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

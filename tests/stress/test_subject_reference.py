@@ -9,6 +9,7 @@ from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.subject import reference
 from purgatorio_stress.subject.plan import MS, make_plan
 from purgatorio_stress.subject.reference import ReferenceSubject, reference_subjects
 
@@ -78,6 +79,8 @@ def test_a_reference_that_forgets_the_timer_is_found(tmp_path: Path, monkeypatch
         return True
 
     monkeypatch.setattr(PendingFlag, "force_complete", without_cancel)
+    # It cannot come to rest: its timers stay behind.
+    monkeypatch.setattr(reference, "_RESTLESS_S", 1.0)
     result = judged(ReferenceSubject("pending-flag", 1, 20), tmp_path, 300)
     assert result.clauses["T4"].verdict is Verdict.VIOLATED
     assert result.clauses["T4"].violations > 10
