@@ -6,7 +6,6 @@ run some hundred thousand steps a second; `tracked` has those that also say what
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from purgatorio.sync import QueueNode
@@ -89,13 +88,7 @@ class ControlledLock(Shared):
 
     __enter__ = acquire
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def is_open(self, task: Task, /) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from purgatorio.sync import (
     AtomicFlag,
@@ -45,6 +45,7 @@ RACE: Final = "data race"
 """How the text of each begins."""
 
 T = TypeVar("T")
+K = TypeVar("K", bound="_Clocked")
 
 _Clock = dict[int, int]
 
@@ -122,12 +123,15 @@ def _place() -> str:
     return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
 
+class _Clocked(Protocol):
+    """What the seam below makes: it gets the run's clocks at once."""
+
+    _clocks: Clocks
+
+
 class _Lock(ControlledLock):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, name: str, reentrant: bool, clocks: Clocks) -> None:
-        super().__init__(run, name, reentrant)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def acquire(self, blocking: bool = True) -> bool:
         taken = super().acquire(blocking)
@@ -144,10 +148,7 @@ class _Lock(ControlledLock):
 
 class _Condition(ControlledCondition):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, lock: ControlledLock, name: str, clocks: Clocks) -> None:
-        super().__init__(run, lock, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def wait(self, timeout_ms: int | None = None) -> bool:
         self._clocks.give(self._lock.oid)
@@ -160,10 +161,7 @@ class _ReadWriteLock(ControlledReadWriteLock):
     """Readers order writers, and not one another."""
 
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, name: str, clocks: Clocks) -> None:
-        super().__init__(run, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def begin_read(self, blocking: bool) -> bool:
         taken = super().begin_read(blocking)
@@ -189,10 +187,7 @@ class _ReadWriteLock(ControlledReadWriteLock):
 
 class _Flag(ControlledFlag):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, value: bool, name: str, clocks: Clocks) -> None:
-        super().__init__(run, value, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def get(self) -> bool:
         value = super().get()
@@ -219,10 +214,7 @@ class _Flag(ControlledFlag):
 
 class _Int(ControlledInt):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, value: int, name: str, clocks: Clocks) -> None:
-        super().__init__(run, value, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def get(self) -> int:
         value = super().get()
@@ -242,10 +234,7 @@ class _Int(ControlledInt):
 
 class _Ref(ControlledRef[T]):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, value: T, name: str, clocks: Clocks) -> None:
-        super().__init__(run, value, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def get(self) -> T:
         value = super().get()
@@ -267,10 +256,7 @@ class _Queue(ControlledQueue[T]):
     """Who takes or sees something comes after who appended it."""
 
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, name: str, clocks: Clocks) -> None:
-        super().__init__(run, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def append(self, item: T, /) -> None:
         super().append(item)
@@ -289,10 +275,7 @@ class _Queue(ControlledQueue[T]):
 
 class _Executor(ControlledExecutor):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, name: str, clocks: Clocks) -> None:
-        super().__init__(run, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def submit(self, action: Callable[[], None], /) -> None:
         clocks, told = self._clocks, self._clocks.tell()
@@ -306,10 +289,7 @@ class _Executor(ControlledExecutor):
 
 class _Cell(ControlledCell[T]):
     __slots__ = ("_clocks",)
-
-    def __init__(self, run: Run, value: T, name: str, clocks: Clocks) -> None:
-        super().__init__(run, value, name)
-        self._clocks = clocks
+    _clocks: Clocks
 
     def get(self) -> T:
         self._clocks.use(self.oid, self.name, writes=False)
@@ -351,37 +331,41 @@ class RacingSync(ControlledSync):
         super().__init__(run)
         self._clocks = Clocks(run, found)
 
+    def _told(self, made: K) -> K:
+        made._clocks = self._clocks
+        return made
+
     def lock(self, name: str = "lock") -> Lock:
-        return _Lock(self._run, name, False, self._clocks)
+        return self._told(_Lock(self._run, name, reentrant=False))
 
     def rlock(self, name: str = "rlock") -> Lock:
-        return _Lock(self._run, name, True, self._clocks)
+        return self._told(_Lock(self._run, name, reentrant=True))
 
     def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
-        return _ReadWriteLock(self._run, name, self._clocks)
+        return self._told(_ReadWriteLock(self._run, name))
 
     def condition(self, lock: Lock, name: str = "condition") -> Condition:
         assert isinstance(lock, ControlledLock), "a condition needs a lock of the same Sync"
-        return _Condition(self._run, lock, name, self._clocks)
+        return self._told(_Condition(self._run, lock, name))
 
     def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return _Flag(self._run, value, name, self._clocks)
+        return self._told(_Flag(self._run, value, name))
 
     def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return _Int(self._run, value, name, self._clocks)
+        return self._told(_Int(self._run, value, name))
 
     def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return _Ref(self._run, value, name, self._clocks)
+        return self._told(_Ref(self._run, value, name))
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
-        return _Cell(self._run, value, name, self._clocks)
+        return self._told(_Cell(self._run, value, name))
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:
-        made: ControlledQueue[T] = _Queue(self._run, name, self._clocks)
-        return made
+        made: _Queue[T] = _Queue(self._run, name)
+        return self._told(made)
 
     def executor(self, name: str) -> Executor:
-        return _Executor(self._run, name, self._clocks)
+        return self._told(_Executor(self._run, name))
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         clocks, told = self._clocks, self._clocks.tell()

@@ -5,7 +5,6 @@ A timed wait ends by a notice, or when virtual time has come to its end, which i
 
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 
 from purgatorio.sync import ExecutorClosed
 from purgatorio_stress.explorer.naming import learn
@@ -141,13 +140,7 @@ class _Side:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -8,7 +8,6 @@ import itertools
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Final
 
 from purgatorio_stress.explorer.primitives import ControlledLock, let_go, take
@@ -108,13 +107,7 @@ class ForeignLock(ControlledLock):
 
     __enter__ = acquire
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def locked(self) -> bool:

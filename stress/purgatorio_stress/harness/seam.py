@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
 from typing import Final, TypeVar, cast
 
 from purgatorio.sync import (
@@ -188,13 +187,7 @@ class _NoisyLock:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -8,7 +8,6 @@ thread makes a turn of its loop when it is told to.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from types import TracebackType
 from typing import Final
 
 from purgatorio import ManualClock, QueuedExecutor
@@ -115,13 +114,7 @@ class _SoloLock:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 
