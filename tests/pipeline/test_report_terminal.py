@@ -111,8 +111,9 @@ def test_examples_may_be_missing() -> None:
     """Where the events are not at hand the words still are."""
     made = fired_early()
     text = printed(made.result(), {})
-    assert "allowed  fires at t >=" in text
-    assert "seen     fired at t =" in text
+    (cause,) = made.result().runs[0].clauses["T1"].causes.values()
+    assert f"allowed  {cause.examples[0].allowed}" in text
+    assert f"seen     {cause.examples[0].seen}" in text
     assert "first op-13" in text
 
 

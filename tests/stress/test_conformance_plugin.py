@@ -90,8 +90,8 @@ def test_the_failure_says_all_that_is_needed(toy: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "T1  not early: *",
-            "allowed  fires at t >= 1000000 *",
-            "seen     fired at t = 0, 1000000 ns early",
+            "allowed  *1000000*",
+            "seen     *1000000*",
             "replay   purgatorio check *",
             "program  add(task-0, 1 ms);*",
             "again    pytest 'test_toy_wheel.py::TestToyWheel::test_conformance[[]netty-hashed-wheel-T1-boundaries[]]'",
@@ -111,7 +111,8 @@ def test_the_replay_replays(toy: pytest.Pytester) -> None:
         cwd=toy.path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert told.returncode == 1, told.stderr
-    assert "seen     fired at t = 0, 1000000 ns early" in told.stdout
+    (seen,) = {line for line in shown if line.startswith("seen")}
+    assert seen in told.stdout.splitlines()
 
 
 def test_one_clause(toy: pytest.Pytester) -> None:
