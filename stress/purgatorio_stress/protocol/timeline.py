@@ -70,10 +70,10 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
 
     def placed(step: Step) -> Step:
         lane, at_ns = step.thread % description.lanes, step.at_ns - step.at_ns % description.unit_ns
-        moved = replace(step, at_ns=at_ns, thread=lane)
-        if step.delay_ns is None or step.delay_ns >= HUGE_NS or dice.random() >= 1 / 3:
-            return moved
-        return replace(moved, delay_ns=dice.choice(boundaries))
+        delay_ns = step.delay_ns
+        if delay_ns is not None and delay_ns < HUGE_NS and dice.random() < 1 / 3:
+            delay_ns = dice.choice(boundaries)
+        return Step(at_ns, lane, step.slot, delay_ns)
 
     known = shape.fit(replace(plan, threads=description.lanes, steps=tuple(map(placed, plan.steps))))
     # An operation that waits for ever and that nothing completes would leave the run open.
@@ -83,8 +83,12 @@ def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) ->
     }
     # Slots are numbered anew, without gaps, as whoever reads a plan expects.
     numbers = {slot: number for number, slot in enumerate(sorted(kept))}
-    steps = tuple(replace(step, slot=numbers[step.slot]) for step in known.steps if step.slot in kept)
-    return replace(known, timers=len(numbers), steps=steps)
+    steps = (
+        Step(step.at_ns, step.thread, numbers[step.slot], step.delay_ns)
+        for step in known.steps
+        if step.slot in kept
+    )
+    return replace(known, timers=len(numbers), steps=tuple(steps))
 
 
 def _boundaries(description: Description, shape: PlanShape) -> list[int]:

@@ -87,7 +87,8 @@ class PlanShape:
             return step
         within_ns = min(max(step.delay_ns, self.least_ns), self.most_ns)
         up_ns = -(-within_ns // self.unit_ns) * self.unit_ns
-        return replace(step, delay_ns=up_ns if up_ns <= self.most_ns else up_ns - self.unit_ns)
+        delay_ns = up_ns if up_ns <= self.most_ns else up_ns - self.unit_ns
+        return Step(step.at_ns, step.thread, step.slot, delay_ns)
 
 
 def make_plan(

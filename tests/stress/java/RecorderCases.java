@@ -9,7 +9,7 @@ import purgatorio.kit.TraceRecorder;
 
 public final class RecorderCases {
   private static final Promises PROMISES =
-      new Promises("it \"is\" \\ ours", "locked").version("1").tickNs(1).wheelSize(8).earlyNs(0).lateNs(5).purgeInterval(3);
+      new Promises("it \"is\" \\ ours", "locked").version("1").tickNs(1).wheelSize(8).earlyNs(3).earlyRealNs(0).lateNs(5).purgeInterval(3);
 
   private static final class Full extends OutputStream {
     private int room = 400;

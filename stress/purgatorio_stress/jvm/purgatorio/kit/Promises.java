@@ -13,6 +13,8 @@ import java.util.Set;
  * that is not set is not judged by. Setters answer this object.
  */
 public final class Promises {
+    private static final String EARLY_REAL = "early_real_ns";
+
     private final String name;
     private final String profile;
     private String version = "";
@@ -52,6 +54,11 @@ public final class Promises {
         return constant("early_ns", value);
     }
 
+    /** The same in real time, if it is another there. */
+    public Promises earlyRealNs(long value) {
+        return constant(EARLY_REAL, value);
+    }
+
     /** How much after its deadline, if the clock were advanced at every tick. */
     public Promises lateNs(long value) {
         return constant("late_ns", value);
@@ -83,8 +90,9 @@ public final class Promises {
 
     /**
      * What it can do: {@code timer}, {@code purgatory} or both; {@code virtual-time}, {@code real-time} or both; and of
-     * {@code cancel}, {@code cancel-barrier}, {@code cancel-key}, {@code force}, {@code gauge}, {@code add-again}. That
-     * a callback can {@code failing}ly end need not be said: what has gates here has that.
+     * {@code cancel}, {@code cancel-barrier}, {@code cancel-key}, {@code force}, {@code gauge}, and {@code add-again} or,
+     * for tasks that keep their first delay, {@code add-same}. {@code failing} (callbacks can end with an error) need not
+     * be said: whatever has gates here has that.
      */
     public Promises can(String... names) {
         for (int index = 0; index < names.length; index++) {
@@ -157,6 +165,10 @@ public final class Promises {
         Json.text(line, profile);
         Map<String, Long> timer = new LinkedHashMap<String, Long>(constants);
         Object purge = timer.remove("purge_interval");
+        Long early = (Long) timer.remove(EARLY_REAL);
+        if (early != null && !"manual".equals(clock)) {
+            timer.put("early_ns", early);
+        }
         StringBuilder numbers = new StringBuilder();
         numbers(numbers, timer);
         line.append(",\"timer\":{").append(numbers.length() == 0 ? "" : numbers.substring(1)).append('}');

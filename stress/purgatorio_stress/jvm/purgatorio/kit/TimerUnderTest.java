@@ -20,7 +20,10 @@ public interface TimerUnderTest<H> {
 
     /** A timer whose time is the driver's, or whose tasks can be added again; a plain one needs none of this. */
     interface Driven<H> extends TimerUnderTest<H> {
-        /** Add a task again: one that is over starts anew, one that waits is moved. Only if {@code add-again} is declared. */
+        /**
+         * Add a task again: one that is over starts anew, one that waits is moved. Only if {@code add-again} is declared,
+         * or {@code add-same}: then {@code delayNs} is what it was the first time.
+         */
         H addAgain(H handle, long delayNs) throws Exception;
 
         /** Virtual time: it is {@code nowNs} now; run all that is due before returning. */
