@@ -50,6 +50,7 @@ _REAL_NS: Final = 9_000 * MS
 
 _GARBAGE_MOST: Final = 24_000
 _PURGES: Final = 4
+_LIVE_ONE_IN: Final = 4
 _REAPER_NS: Final = 250 * MS
 _KEYS: Final = 3
 """Of every operation: the bound on garbage counts the most keys that one has."""
@@ -237,8 +238,9 @@ class Reach:
             self._run.call(Check(key))
 
     def garbage(self, readings: int) -> None:
-        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times;
-        the sizes are read so often in between, at rest."""
+        """Completed operations lie about under keys that nobody checks, more than the purge interval, several times,
+        and one in four stays live, so that a purge which takes the one for the other comes too late; the sizes are read
+        so often in between, at rest."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"
@@ -249,7 +251,7 @@ class Reach:
         far_ns = self._fit(3_600_000 * MS)
         for number in range(count):
             name = f"left-{number}"
-            live = number % max(1, count // 8) == 0
+            live = number % _LIVE_ONE_IN == 0
             keys = (f"{name}-0", f"left-{number % 7}-1", f"left-{number % 11}-2")
             self._run.call(Register(name, keys, far_ns))
             if not live:
@@ -257,7 +259,7 @@ class Reach:
             if number % each == 0:
                 self._at_rest()
         self._at_rest()
-        for number in range(0, count, max(1, count // 8)):
+        for number in range(0, count, _LIVE_ONE_IN):
             self._complete(f"left-{number}", f"left-{number}-0")
         self._at_rest()
 
