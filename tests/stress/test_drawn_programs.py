@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from purgatorio import SystemTimer
+from purgatorio.sync import Sync
 from purgatorio.timer.bucket import TimerTaskList
+from purgatorio.timer.undriven import Undriven
 from purgatorio_stress.drawn.act import BadProgram, Drawn
 from purgatorio_stress.drawn.draw import draw, enumerated
 from purgatorio_stress.drawn.player import Vocabulary
@@ -19,6 +21,7 @@ from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
+from purgatorio_stress.kill_matrix.by_machine import HOT, changes
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -109,6 +112,71 @@ def test_a_known_bug_is_found_made_small_and_repeated(number: int, subject: str)
     assert [one.clause for one in again.broken] == [one.clause for one in found.run.broken]
     # The reference itself passes what kills the mutant.
     assert explore_program(found.program, found.dialect).found == []
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "clause"),
+    [
+        (
+            "reaper.Reaper._turn: without: self._work()",
+            "drawn:reaper-system:1.2.2.0:1::add.0+sleep.5:",
+            "P3",
+        ),
+        (
+            "timer.intrusive.timer.IntrusiveTimer.call_at: return before: wake_tick = self._wake_tick",
+            "drawn:intrusive:1.2.0.0:3::call_at.0:",
+            "T4",
+        ),
+        (
+            "timer.intrusive.timer.IntrusiveTimer._wait_and_drain: without: if self._closed:",
+            "drawn:intrusive:1.2.0.0:1::close+drain.2:",
+            "P3",
+        ),
+        (
+            "timer.intrusive.timer.IntrusiveTimer.hand_over: without the lock: with self._lock:",
+            "drawn:intrusive:1.2.0.0:1,3:call_later.0:call_later.1+refuse.1,step.3:",
+            "RACE",
+        ),
+        (
+            "timer.heap_timer.HeapTimer.advance_clock: without: if self.undriven is not None:",
+            "drawn:heap:1.2.0.0:9::drain.0:",
+            "CHECK",
+        ),
+        (
+            "timer.heap_timer.HeapTimer.close: without: if self.undriven is not None:",
+            "drawn:heap:1.2.0.0:9::close:",
+            "CHECK",
+        ),
+        (
+            "delayed.purgatory.Purgatory.try_complete_else_watch: without: if not keys:",
+            "drawn:purgatory:1.1000.1.0:-1.0.0::misuse:",
+            "CHECK",
+        ),
+    ],
+)
+def test_a_change_that_programs_did_not_see_is_seen_now(name: str, program: str, clause: str) -> None:
+    """A loop that turns where others could go on, an answer that is missing, a lock that is not taken, a wrong call."""
+    module = max((one for one in HOT if f"purgatorio.{name}".startswith(f"{one}.")), key=len)
+    change = next(one for one in changes(module) if one.name == f"purgatorio.{name}")
+    drawn = Drawn.parse(program)
+    assert explore_program(drawn, "pending-flag", races=True).found == []
+    with change.applied():
+        (found,) = explore_program(drawn, "pending-flag", races=True).found
+    assert found.clause == clause
+
+
+def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> None:
+    drawn = Drawn.parse("drawn:system:1.2.1.0:1:add.0:step.3,drain.0:run.0=drain.0")
+    assert explore_program(drawn, "pending-flag", races=True).found == []
+
+    def with_a_cell(self: Undriven, name: str, waiting: Callable[[], int], sync: Sync) -> None:
+        init(self, name, waiting, sync)
+        self.driven = sync.cell(False, "undriven.driven")  # type: ignore[assignment]  # as it once was
+
+    init = Undriven.__init__
+    with patched([Patch(Undriven, "__init__", with_a_cell)]):
+        (found,) = explore_program(drawn, "pending-flag", races=True).found
+    assert found.clause == "RACE"
 
 
 def test_what_turns_for_ever_is_told_and_does_not_hang() -> None:

@@ -1,11 +1,13 @@
 """Mutants that a program makes: each is another function, is put in and taken out, and some are surely killed."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from docs.makers.machine_mutants import machine_page
 from purgatorio.timer.bucket import TimerTaskList
+from purgatorio_stress.kill_matrix.apart import apart
 from purgatorio_stress.kill_matrix.by_machine import HOT, LAYERS, Change, Fate, changes, fates_of, sampled
 from purgatorio_stress.kill_matrix.machine_fates import summary, survivors, survivors_of
 from purgatorio_stress.stateful.registry import searches_of_module
@@ -42,7 +44,15 @@ def test_a_change_that_loses_a_task_is_killed_and_its_row_is_kept(tmp_path: Path
     (fate,) = fates_of([change], 5, 1, kept=tmp_path / "rows")
     assert fate.layer == "scenarios"
     assert fate.clause
+    with (tmp_path / "rows").open("a") as torn:
+        torn.write('{"module": "purgatorio.ti')
     assert fates_of([change], 5, 1, kept=tmp_path / "rows") == [fate]
+    assert (tmp_path / "rows").read_text().count("\n") == 1
+
+
+def test_a_process_that_dies_takes_nobody_along() -> None:
+    assert apart(os._exit, 3) is None
+    assert apart(abs, -3) == 3
 
 
 @pytest.mark.slow

@@ -126,8 +126,8 @@ def command(
         for name, dialect in pairs:
             going.tell(len(explored), f"exploring {name}/{dialect}")
             one = explore(
-                name, dialect, limits, strategy="dpor" if races and strategy is None else strategy, seed=seed,
-                mutant=bug.number, patches=bug.patches, races=races,
+                name, dialect, limits, strategy=strategy, seed=seed, mutant=bug.number, patches=bug.patches,
+                races=races,
             )  # fmt: skip
             explored.append(one)
             if not as_json:

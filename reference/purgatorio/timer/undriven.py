@@ -7,7 +7,7 @@ RuntimeWarning, when the timer is closed or freed with something in it that no d
 import warnings
 from collections.abc import Callable
 
-from purgatorio.sync import Cell, Sync
+from purgatorio.sync import AtomicFlag, Sync
 
 
 class Undriven:
@@ -18,7 +18,8 @@ class Undriven:
     def __init__(self, name: str, waiting: Callable[[], int], sync: Sync) -> None:
         self._name = name
         self._waiting = waiting
-        self.driven: Cell[bool] = sync.cell(False, "undriven.driven")
+        # Two drains set it with no lock between them, so it is no cell.
+        self.driven: AtomicFlag = sync.atomic_flag(False, "undriven.driven")
 
     def tell(self) -> None:
         """Warn, if something waits and nobody came."""

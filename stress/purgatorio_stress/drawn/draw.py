@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise, permutations, product
 from typing import Final
 
@@ -98,7 +99,7 @@ def _number(vocabulary: Vocabulary, domain: str, things: int, dice: random.Rando
 
 
 def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...]) -> Iterator[Drawn]:
-    """All programs of plain acts with threads of these lengths, the longer ones first."""
+    """All programs of plain acts with threads of these lengths, the shorter ones first: DPOR varies the last most."""
     plain = vocabulary.plain
     if plain is None:
         return
@@ -114,7 +115,7 @@ def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...
         for callbacks in ((), *raising):
             drawn = Drawn(vocabulary.name, settings, plain.things, acts_of(plain.before), threads, callbacks)
             if canonical(drawn) and vocabulary.legal(drawn, dialect):
-                yield drawn
+                yield replace(drawn, threads=threads[::-1])
 
 
 def enumerated(vocabulary: Vocabulary, dialect: str, size: int) -> Iterator[Drawn]:

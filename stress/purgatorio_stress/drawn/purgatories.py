@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from purgatorio import ActionQueue, DelayedOperation, Purgatory, QueuedExecutor, SystemTimer
 from purgatorio.sync import Executor, ExecutorClosed
@@ -149,6 +149,15 @@ class PurgatoryPlayer(Player):
         except (ExecutorClosed, TimerClosed):
             if self.completes or not self.shut:
                 raise
+
+    def do_misuse(self) -> None:
+        """Keys that are refused: none, a text, one without a hash."""
+        wrong = self.world.operation(f"op-wrong-{len(self.churned)}", "a")
+        keys: list[Any] = [[], "ab", ["a", []]]
+        for one in keys:
+            with suppress(TypeError, ValueError):
+                self.purgatory.inner.try_complete_else_watch(wrong, one)
+                self.broken.append(Broken("CHECK", "purgatory", f"keys {one!r} were not refused"))
 
     def do_ready(self, number: int) -> None:
         """The condition becomes true; nobody is told."""
@@ -354,6 +363,7 @@ _VERBS: Final = (
     Verb("enter", ("group", "thing"), THREAD, weight=2),
     Verb("hold", ("group",), THREAD + CALLBACK, weight=4),
     Verb("queue", ("key",), CALLBACK, weight=2),
+    Verb("misuse", where=BEFORE + THREAD, weight=1),
     Verb("spoil", where=THREAD + CALLBACK, weight=1),
     Verb("churn", ("churn",), BEFORE + THREAD, weight=1),
     Verb("raise", where=CALLBACK, weight=3),

@@ -29,7 +29,7 @@ from purgatorio_stress.explorer.minimise import minimise
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
-from purgatorio_stress.explorer.sampling import explore_pct
+from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.outcome import Outcome
@@ -43,6 +43,8 @@ _SECONDS: Final = 2.0
 _NO_END_S: Final = 4.0
 _SHRINKING_S: Final = 6.0
 _LARGEST: Final = 6
+_FAIR_TURNS: Final = 1_000
+_FAIR_RUNS: Final = 3
 _PLAIN: Final = 4
 """How many times the schedules of others a plain program is worth."""
 
@@ -169,7 +171,9 @@ def search_drawn(
     result = DrawnSearch(seed)
     start = time.process_time()
     sources = [
-        _Source(vocabulary, dialect, seed, result) for vocabulary in chosen for dialect in vocabulary.dialects
+        _Source(vocabulary, dialect, seed, result, 1 if subjects else vocabulary.weight)
+        for vocabulary in chosen
+        for dialect in vocabulary.dialects
     ]
     turn = 0
     while time.process_time() - start < seconds and result.found is None:
@@ -202,10 +206,14 @@ def _pair_of(mark: str) -> tuple[str, str]:
 class _Source:
     """The programs of one subject and dialect: half of the time is for those that are enumerated.
 
-    `share`: the seconds that it has had, by its weight; whoever has had least is next."""
+    `share`: the seconds that it has had, by its weight; whoever has had least is next. Subjects that somebody has named
+    weigh the same."""
 
-    def __init__(self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, dialect: str, seed: int, result: DrawnSearch, weight: int
+    ) -> None:
         self.dialect = dialect
+        self._weight = weight
         self._vocabulary = vocabulary
         self._name = f"{vocabulary.name}/{dialect}" if len(vocabulary.dialects) > 1 else vocabulary.name
         self._dice = random.Random(f"{seed} {self._name}")
@@ -220,7 +228,7 @@ class _Source:
 
     def spend(self, seconds: float, met: Counter[str]) -> None:
         """A program of it has taken so long, and its acts have met so."""
-        self.share += seconds / self._vocabulary.weight
+        self.share += seconds / self._weight
         self._ahead += seconds if self._was_small else -seconds
         self._known.update(_pair_of(mark) for mark in met if mark not in self._met)
         self._met.update(met)
@@ -268,6 +276,12 @@ def explore_program(
     try:
         with bounded_cpu(_NO_END_S):
             done = explore_dpor(program, Limits(schedules, _SECONDS))
+            if done.beyond == done.schedules > 0 and not done.found:
+                # No run came to its end: somebody turns while others wait for their turn. By dice they get it.
+                fair = ScenarioProgram(
+                    replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
+                )
+                done.found = explore_random(fair, Limits(_FAIR_RUNS, _SECONDS), seed).found
             if not done.complete and not done.found:
                 more = explore_pct(program, Limits(SCHEDULES // 2, _SECONDS), seed)
                 done.schedules += more.schedules

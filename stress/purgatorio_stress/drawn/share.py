@@ -187,6 +187,11 @@ SHARE: Final = Vocabulary(
     {"how": tuple(range(len(_HOW))), "pass": (11, 21, ShareLimits().lock_ms + 1)},
     dialects=("pending-flag", "locked"),
     most_things=2,
-    plain=Plain(((-1, 1),), "fetch.0", "append,moved,force.0,read,leave.0"),
+    plain=Plain(
+        ((-1, 1),),
+        "fetch.0",
+        "append,moved,force.0,read,leave.0",
+        shapes=((1,), (2,), (1, 1), (2, 1), (3,), (2, 2)),
+    ),
 )
 """Of one group and one partition."""

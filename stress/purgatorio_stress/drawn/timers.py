@@ -7,9 +7,10 @@ too, so that the clauses judge it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final, cast
 
 from purgatorio import (
     DirectExecutor,
@@ -22,14 +23,17 @@ from purgatorio import (
     TimerClosed,
     TimerTask,
 )
-from purgatorio.sync import Executor, ExecutorClosed
+from purgatorio.sync import Cell, Executor, ExecutorClosed
 from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio.timer.calls import Calls, Repeated
 from purgatorio.timer.interface import Timer
+from purgatorio.timer.intrusive.wheel import Wheel
+from purgatorio.timer.undriven import Undriven
 from purgatorio_spec.oracle.timer_history import Call, TimerRules, earliest, judge_task, possible_sizes
 from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Plain, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.scenario.world import World
 
 HORIZON_MS: Final = 40
@@ -106,6 +110,41 @@ class FiringExecutor:
     def run_all(self) -> int:
         """Where nobody else does."""
         return self.inner.run_all() if isinstance(self.inner, QueuedExecutor) else 0
+
+
+class _SharedWheel(Wheel):
+    """A wheel whose every use is one of a cell: without the timer's lock that is a data race."""
+
+    __slots__ = ("uses",)
+
+    def __init__(self, player: TimerPlayer, size: int) -> None:
+        super().__init__(size, 1, player.clock.now_ms() // player.tick_ms)
+        self.uses: Cell[None] = player.world.sync.cell(None, "wheel")
+
+
+def _noting(method: Callable[..., object]) -> Callable[..., object]:
+    def note(self: _SharedWheel, *args: object) -> object:
+        self.uses.mutate()
+        return method(self, *args)
+
+    return note
+
+
+for _name in ("link", "unlink", "put", "pop", "put_back", "size", "next_due_tick", "take_due", "clear"):
+    setattr(_SharedWheel, _name, _noting(getattr(Wheel, _name)))
+
+
+class _Guard(Undriven):
+    """Says nothing, and knows whether it was asked."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, world: World) -> None:
+        super().__init__("timer", lambda: 0, world.sync)
+        self.told = [False]
+
+    def tell(self) -> None:
+        self.told[0] = True
 
 
 class Timeline:
@@ -198,6 +237,11 @@ class TimerPlayer(Player):
         self.queued = isinstance(inner, QueuedExecutor)
         self.executor = FiringExecutor(inner)
         self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
+        self.guards: dict[int, _Guard] = {}
+        for number, timer in enumerate(self.timers):
+            # (It is an atomic, and with it each drain would have one more step.)
+            if len(drawn.threads) == 1 and isinstance(timer, SystemTimer | HeapTimer | IntrusiveTimer):
+                timer.undriven = self.guards[number] = _Guard(world)
         self.tasks = [_PlayedTask(self, number, thing[0]) for number, thing in enumerate(drawn.things)]
         self.names: list[str] = [f"task-{number}" for number in range(len(drawn.things))]
         self.fired: dict[int, int] = {}
@@ -309,8 +353,12 @@ class TimerPlayer(Player):
         self.clock.forget()
 
         def keep() -> None:
-            self.handles[number] = (call(name), name)
-            self.called.append(self.handles[number])
+            handle: object = call(name)
+            if handle is None:
+                self.broken.append(Broken("T4", name, "called, and there is no handle to cancel it by"))
+            else:
+                self.handles[number] = (cast(Handle, handle), name)
+                self.called.append(self.handles[number])
 
         error = self._failing(keep)
         if deadline_ms is None:
@@ -327,6 +375,23 @@ class TimerPlayer(Player):
             else:
                 self._wheel().cancel(waiting)
             self.line.end(at)
+
+    def do_misuse(self) -> None:
+        """What is to be refused, with TypeError or ValueError: no function, half a millisecond, no period."""
+        timer = self._calls_functions()
+        none, half = cast(Any, None), cast(Any, 1.5)
+        wrong: list[Callable[[], object]] = [
+            lambda: timer.call_later(1, none),
+            lambda: timer.call_later(half, self.do_raise),
+            lambda: timer.call_every(1, none),
+            lambda: timer.call_every(0, self.do_raise),
+        ]
+        if isinstance(timer, IntrusiveTimer):
+            wrong += [lambda: timer.call_at(1, none), lambda: timer.call_at(half, self.do_raise)]
+        for call in wrong:
+            with suppress(TypeError, ValueError, TimerClosed):
+                call()
+                self.broken.append(Broken("CHECK", "timer", "a call with a wrong argument was not refused"))
 
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
@@ -486,6 +551,8 @@ class TimerPlayer(Player):
         ended_timer = any(call.do in _ENDED and not call.error for call in self._calls())
         if ended_timer and not self.executor.shut[0] and not self.kind.moves_clock:
             yield Broken("CHECK", "executor", "its timer is closed, and it goes on")
+        yield from self._guarded()
+        yield from self._held_up()
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
@@ -512,6 +579,34 @@ class TimerPlayer(Player):
 
     def _calls(self) -> tuple[Call, ...]:
         return self.line.calls(lags=self.kind.lags)
+
+    def _guarded(self) -> Iterator[Broken]:
+        """Who drains a timer drives it, and who closes it asks whether anybody did."""
+        for number, guard in self.guards.items():
+            done = {call.do for call in self._calls() if call.timer == number}
+            if "drain" in done and not guard.driven.get():
+                yield Broken("CHECK", f"timer-{number}", "it was drained, and says that nobody drives it")
+            if "close" in done and not guard.told[0]:
+                yield Broken("CHECK", f"timer-{number}", "it was closed, and nobody asked who drove it")
+
+    def _held_up(self) -> Iterator[Broken]:
+        """A drain of a strict timer that waits ends with the timer."""
+        acts = {act.do for thread in self.drawn.threads for act in thread}
+        if not self.kind.rules.strict or (len(self.drawn.threads) > 1 and acts & {"pass", "step"}):
+            return
+        closes = [call for call in self._calls() if call.do in _ENDED and not call.error]
+        for drain in self._calls():
+            for close in closes:
+                over_ms = max(close.end_ms, drain.begin_ms)
+                if (
+                    drain.do == "drain"
+                    and drain.timer == close.timer
+                    and drain.end > close.end
+                    and drain.end_ms > over_ms
+                ):
+                    yield Broken(
+                        "P3", "timer", f"closed at {close.end_ms} ms, a drain waited to {drain.end_ms} ms"
+                    )
 
     def _let_all_fire(self) -> None:
         self.do_run()
@@ -657,12 +752,15 @@ def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = Fals
 
 
 def _intrusive(player: TimerPlayer, size: int, number: int, integer_handles: bool = False) -> Timer:
-    world = player.world
-    return IntrusiveTimer(
-        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=1 << size.bit_length() - 1, levels=1,
+    world, slots = player.world, 1 << size.bit_length() - 1
+    timer = IntrusiveTimer(
+        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=slots, levels=1,
         integer_handles=integer_handles, clock=player.clock, executor=player.executor, faults=world.faults,
         sync=world.sync,
     )  # fmt: skip
+    if isinstance(world.sync, RacingSync):
+        timer._wheel = _SharedWheel(player, slots)
+    return timer
 
 
 def _mixed(player: TimerPlayer, size: int, number: int) -> Timer:
@@ -724,6 +822,7 @@ _CALLS: Final = (
     Verb("uncall", ("thing",), weight=1),
     Verb("call_every", ("thing",), BEFORE + THREAD, weight=1),
     Verb("unrepeat", where=THREAD + CALLBACK, weight=1),
+    Verb("misuse", where=BEFORE + THREAD, weight=1),
 )
 _FUNCTIONS: Final = (
     Verb("call_later", ("thing",), weight=5),

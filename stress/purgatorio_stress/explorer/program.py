@@ -77,6 +77,7 @@ class Repetition:
         self._track_state = track_state
         self._run: Run | None = None
         self._kept: Snapshot | None = None
+        self._tried = False
         self._runs = 0
         self._collects = False
 
@@ -113,7 +114,9 @@ class Repetition:
         self._program.set_up(run)
         if self._run is not None:
             self._run.close()
-        elif isinstance(self._program, Keeping):
+        # One thread has one run, mostly; to look at all that it holds costs as much.
+        if not self._tried and isinstance(self._program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
+            self._tried = True
             self._keep(run, self._program)
         self._run = run
         run.execute()

@@ -16,18 +16,14 @@ import ast
 import copy
 import hashlib
 import importlib
-import logging
-import multiprocessing
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Final
 
 import msgspec
@@ -36,6 +32,7 @@ from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.kill_matrix.apart import apart, keep, kept_lines
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 from purgatorio_stress.stateful.registry import searches_of_module
@@ -47,9 +44,6 @@ _SCENARIO: Final = Limits(schedules=300, seconds=4.0)
 _NO_END_S: Final = 10.0
 """So much CPU time no scenario takes."""
 _MACHINE_S: Final = 60.0
-_STILL_S: Final = 30.0
-"""Who uses no CPU for so long waits for nobody."""
-_MEMORY: Final = 4 << 30
 
 _OF_SYSTEM: Final = ("system", "mixed-timers", "reaper-system", "purgatory")
 _OF_INTRUSIVE: Final = ("intrusive", "intrusive-integers", "two-timers", "reaper-intrusive", "purgatory")
@@ -155,10 +149,12 @@ def fates_of(
 
     def one(change: Change) -> Fate:
         if change.name not in done:
-            fate = done[change.name] = _apart(change, seconds, seed)
+            fate = apart(_hunted, change.module, change.name, seconds, seed)
+            if fate is None:
+                fate = Fate(change.module, change.name, "process", "P3", "the process died of it", 0.0)
+            done[change.name] = fate
             if kept is not None:
-                with kept.open("a", encoding="utf-8") as file:
-                    file.write(msgspec.json.encode(fate).decode() + "\n")
+                keep(kept, msgspec.json.encode(fate).decode())
         tell(done[change.name])
         return done[change.name]
 
@@ -168,47 +164,12 @@ def fates_of(
 
 def kept_fates(path: Path) -> dict[str, Fate]:
     """The rows in a file that `fates_of` keeps, by the name of the change."""
-    if not path.exists():
-        return {}
-    rows = [msgspec.json.decode(line, type=Fate) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = [msgspec.json.decode(line, type=Fate) for line in kept_lines(path)]
     return {row.name: row for row in rows}
 
 
-def _apart(change: Change, seconds: float, seed: int) -> Fate:
-    # (Not forked from here: there are threads.)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_hunted, args=(there, change.module, change.name, seconds, seed))
-    process.start()
-    there.close()
-    try:
-        fate: Fate = here.recv()
-    except EOFError:
-        fate = Fate(change.module, change.name, "process", "P3", "the process died of it", 0.0)
-    process.join()
-    return fate
-
-
-def _hunted(there: Connection, module: str, name: str, seconds: float, seed: int) -> None:
-    """In the process of its own: says what became of the change of this name."""
-    # (There is none on Windows.)
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    logging.getLogger("purgatorio").disabled = True
-    change = next(one for one in changes(module) if one.name == name)
-    used_s = time.process_time()
-
-    def look(number: int, frame: FrameType | None) -> None:
-        nonlocal used_s
-        before, used_s = used_s, time.process_time()
-        if used_s - before < _STILL_S / 100:
-            raise NoEnd(f"nothing went on for {_STILL_S:g} s")
-
-    signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, _STILL_S, _STILL_S)
-    there.send(fate_of(change, seconds, seed))
+def _hunted(module: str, name: str, seconds: float, seed: int) -> Fate:
+    return fate_of(next(one for one in changes(module) if one.name == name), seconds, seed)
 
 
 def fate_of(change: Change, seconds: float, seed: int) -> Fate:

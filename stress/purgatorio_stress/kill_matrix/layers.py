@@ -13,13 +13,11 @@
   is named: the longest.
 """
 
-import logging
-import multiprocessing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -33,6 +31,7 @@ from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
+from purgatorio_stress.kill_matrix.apart import apart
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
 from purgatorio_stress.kill_matrix.kill import Kill
@@ -93,14 +92,15 @@ def kills_of_all(
 
 
 def _drawn_kills(mutants: Sequence[Mutant], drawing: Drawing) -> Iterator[Kill]:
-    with ProcessPoolExecutor(drawing.jobs, multiprocessing.get_context("forkserver")) as pool:
-        yield from pool.map(
-            partial(_drawn_kill, drawing.seconds, drawing.seed), (one.number for one in mutants)
-        )
+    def one(mutant: Mutant) -> Kill:
+        died = Kill(True, "P3")
+        return apart(_drawn_kill, mutant.number, drawing.seconds, drawing.seed) or died
+
+    with ThreadPoolExecutor(drawing.jobs) as pool:
+        yield from pool.map(one, mutants)
 
 
-def _drawn_kill(seconds: float, seed: int, number: int) -> Kill:
-    logging.getLogger("purgatorio").disabled = True
+def _drawn_kill(number: int, seconds: float, seed: int) -> Kill:
     mutant = MUTANTS[number]
     with mutant.applied():
         done = search_drawn(seconds, seed, mutant=number, memory=mutant.memory, shrink=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from purgatorio_stress.kill_matrix.apart import keep, kept_lines
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.layers import LAYERS, Drawing, kills_of_all
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
@@ -58,8 +59,7 @@ def matrix(
     def one_more(mutant: Mutant, by: Mapping[str, Kill]) -> None:
         row = done[mutant.number] = MatrixRow(mutant, by)
         if kept is not None:
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row.as_json()) + "\n")
+            keep(kept, json.dumps(row.as_json()))
         if tell is not None:
             tell(row)
 
@@ -70,7 +70,7 @@ def matrix(
 def kept_rows(path: Path) -> dict[int, MatrixRow]:
     """The rows in a file that `matrix` keeps, by number; those of mutants that are no more are left out."""
     rows: dict[int, MatrixRow] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in kept_lines(path):
         row = msgspec.json.decode(line, type=_Kept)
         mutant = MUTANTS.get(row.number)
         if mutant is not None:

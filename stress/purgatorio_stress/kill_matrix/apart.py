@@ -1,0 +1,76 @@
+"""Hunts in processes of their own, which may hang or die of what they hunt; and rows that outlive the hunter."""
+
+import logging
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType
+from typing import Final, ParamSpec, TypeVar
+
+from purgatorio_stress.explorer.endless import NoEnd
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_STILL_S: Final = 30.0
+"""Who uses no CPU for so long waits for nobody."""
+_MEMORY: Final = 4 << 30
+
+
+def apart(call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
+    """What it returns, in a new process with a bound on memory; None where the process died of it. Raises NoEnd inside
+    where nothing goes on. Called by threads, for several at once."""
+    # (Not forked from here: there are threads.)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([call.__module__])
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_called, args=(there, call, args, named))
+    process.start()
+    there.close()
+    try:
+        result: T = here.recv()
+    except EOFError:
+        return None
+    finally:
+        process.join()
+    return result
+
+
+def _called(
+    there: Connection, call: Callable[..., object], args: tuple[object, ...], named: dict[str, object]
+) -> None:
+    # (There is none on Windows.)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    logging.getLogger("purgatorio").disabled = True
+    used_s = time.process_time()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        nonlocal used_s
+        before, used_s = used_s, time.process_time()
+        if used_s - before < _STILL_S / 100:
+            raise NoEnd(f"nothing went on for {_STILL_S:g} s")
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _STILL_S, _STILL_S)
+    there.send(call(*args, **named))
+
+
+def kept_lines(path: Path) -> list[str]:
+    """The rows of a file, each a line; a last one that is not whole, since its writer was killed, is cut off."""
+    if not path.exists():
+        return []
+    whole, end, torn = path.read_text(encoding="utf-8").rpartition("\n")
+    if torn:
+        path.write_text(whole + end, encoding="utf-8")
+    return whole.splitlines()
+
+
+def keep(path: Path, row: str) -> None:
+    """One more."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(row + "\n")
