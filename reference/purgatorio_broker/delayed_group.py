@@ -41,7 +41,7 @@ class _InGroup(DelayedOperation):
 
 class DelayedJoin(_InGroup):
     """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the
-    lock. `run_actions`: what that has queued; run at expiry too, where no request is there to do it (KAFKA-8334)."""
+    lock. `run_actions`: what that has queued; run at expiry too, where no request does it (B408, KAFKA-8334)."""
 
     __slots__ = ("_end", "_run_actions")
 

@@ -97,7 +97,8 @@ class GroupCoordinator:
         (KIP-345). `metadata`: of each of the protocols.
 
         INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
-        other members have too, or for another type; FENCED_INSTANCE_ID for the id that the instance had before.
+        other members have too, or for another type; neither changes anything (B410). FENCED_INSTANCE_ID for the id
+        that the instance had before.
         """
         group = self.group(group_id)
         with group.lock:
@@ -183,8 +184,8 @@ class GroupCoordinator:
         instance: str = "",
     ) -> Error:
         """The member has read up to these: a sign of life as well. REBALANCE_IN_PROGRESS where the generation has begun
-        and nobody knows yet who reads what. A negative generation is that of nobody in particular, and good where the
-        group has no members."""
+        and nobody knows yet who reads what (B409). A negative generation is that of nobody in particular, and good
+        where the group has no members."""
         group = self.group(group_id)
         with group.lock:
             if generation < 0 and group.state() is GroupState.EMPTY:

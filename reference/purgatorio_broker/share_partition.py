@@ -11,7 +11,7 @@ Invariants: start <= next offset <= end; every offset in start..end-1 has a stat
 Every method takes the partition's lock and calls nobody back, except that `timed_out(partition)` is called without the
 lock when an acquisition lock has timed out and something can be acquired again.
 
-Not here: renewal, batches, storing the state, records that are deleted from the log under it.
+Clauses B951 to B955. Not here: renewal, batches, storing the state, records that are deleted from the log under it.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -5,8 +5,8 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from purgatorio_pipeline.command.clause import command
-from purgatorio_spec.clause.registry import CLAUSES
+from purgatorio_pipeline.command.clause import BROKER_IDS, ROOT, command
+from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
 
 WITHOUT_MUTANT: Final = {"O2", "O7"}
 """No known bug of the reference breaks them; drawn faults do (`tests/spec/drawn_history.py`)."""
@@ -23,6 +23,17 @@ def test_each_clause_has_every_leg(clause: str) -> None:
     empty = {title for title, text in parts.items() if text.strip().startswith(("no ", "none", "?"))}
     assert empty == ({"broken by"} if clause in WITHOUT_MUTANT else set())
     assert "spec/purgatorio_spec/clause/" in parts["judged by"]
+
+
+def test_each_clause_of_the_broker_and_of_the_code_is_named_where_it_is_kept_and_tested() -> None:
+    """By its number or in a range of numbers; those of the code by their tag, and in quotes in a test."""
+    for folder, names in (("reference", "*.py"), ("tests", "test_*.py")):
+        text = "\n".join(path.read_text() for path in sorted((ROOT / folder).rglob(names)))
+        ranges = ((int(first), int(last or first)) for first, last in BROKER_IDS.findall(text))
+        named = {f"B{number}" for first, last in ranges for number in range(first, last + 1)}
+        assert set(broker_clauses()) <= named, folder
+        marks = {name: f"[{name}]" if folder == "reference" else f'"{name}"' for name in CODE_CLAUSES}
+        assert [name for name, mark in marks.items() if mark not in text] == [], folder
 
 
 def test_a_clause_of_the_code_has_a_story_and_an_unknown_one_has_none() -> None:

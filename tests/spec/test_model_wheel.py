@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.wheel import Flaw, World, initial, steps
-from purgatorio_spec.model.wheel_refinement import CASCADES, REFINES, abstract, refinement
+from purgatorio_spec.model.wheel_refinement import CASCADES, IN_ORDER, REFINES, abstract, refinement
 from purgatorio_spec.oracle.timer_set import Deadlines, added, due_at, overdue, removed
 from purgatorio_spec.verdict import Verdict
 
@@ -69,3 +72,20 @@ def test_the_abstraction_forgets_only_places() -> None:
     world = World(2, 2, 3, (5, 9), tasks=1, ticks=2)
     after = steps(world, initial(world))[-1][1]
     assert abstract(after) == Deadlines(3, (12,))
+
+
+@pytest.mark.parametrize(
+    ("clause", "wanted", "flaw"),
+    [
+        ("T6", IN_ORDER, Flaw.FIRE_ON_FLUSH),
+        ("T6", IN_ORDER, Flaw.ADVANCE_TO_NOW),
+        ("T7", CASCADES, Flaw.FIRST_ONLY),
+        ("T7", CASCADES, Flaw.NO_OVERFLOW_ADVANCE),
+    ],
+)
+def test_order_within_a_drain_and_cascades_can_be_broken(clause: str, wanted: str, flaw: Flaw) -> None:
+    """The twins of the claims are asked for other properties: these two, and both ways, each wheel breaks alone."""
+    assert wanted.startswith(clause)
+    world = World(tick=1, size=2, start=1, delays=(0, 1, 2, 3, 4), tasks=2, ticks=6)
+    assert check(refinement(world)).finding(wanted).verdict is Verdict.PASS
+    assert check(refinement(replace(world, flaw=flaw))).finding(wanted).verdict is Verdict.VIOLATED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -44,14 +44,14 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
-    tag, word = re.compile(rf"\[{name}\]"), re.compile(rf'"{name}"')
-    kept = _lines(ROOT / "reference", tag)
+    kept = _lines(ROOT / "reference", _says(name, f"[{name}]"))
     yield "kept in the reference", kept or ["no line is tagged with it (or there is no checkout here)"]
     broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
     yield "broken by", broken or ["no mutant"]
-    twins = _lines(ROOT / "tests", word, "clause_twins.py")
+    quoted = _says(name, f'"{name}"')
+    twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
     yield "twins", twins or ["none, or there is no checkout here"]
-    files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", word, "test_*.py")})
+    files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
     yield "tests", files or ["none, or there is no checkout here"]
 
 
@@ -63,11 +63,24 @@ def _place(judge: object) -> str:
     return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}:{code.co_firstlineno}"
 
 
-def _lines(folder: Path, wanted: re.Pattern[str], names: str = "*.py") -> list[str]:
+BROKER_IDS: Final = re.compile(r"\bB(\d{3})\b(?: to B(\d{3}))?")
+
+
+def _says(name: str, mark: str) -> Callable[[str], bool]:
+    """Whether a line names the clause: by its mark, or, as the broker's are named, by its number or a range of them."""
+    if name[0] != "B":
+        return lambda line: mark in line
+    number = int(name[1:])
+    return lambda line: any(
+        int(first) <= number <= int(last or first) for first, last in BROKER_IDS.findall(line)
+    )
+
+
+def _lines(folder: Path, wanted: Callable[[str], bool], names: str = "*.py") -> list[str]:
     """Where it stands, with the line."""
     found = []
     for path in sorted(folder.rglob(names)) if folder.is_dir() else ():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if wanted.search(line):
+            if wanted(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
     return found

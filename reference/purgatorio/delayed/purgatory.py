@@ -10,7 +10,7 @@ Promises (clause ids in brackets; what differs by dialect stands in the dialects
 * [P1] Completed operations do not pile up: whenever the estimate of the operations inside exceeds those that the
   timer holds by more than `purge_interval`, all completed ones are unlinked. The look is taken after each turn of
   the reaper, at least every 200 ms; in `pass_time` where there is no reaper.
-* No callback runs under a lock of the purgatory.
+* [P3] No callback runs under a lock of the purgatory.
 
 Not promised: that the gauges are exact under load; that a completed operation leaves the lists of its other keys
 before a purge; that operations of one key are tried in any order; that `check_and_complete` is atomic.

@@ -6,7 +6,7 @@ completed, and counts those that it completed. Completed operations that it meet
 Not promised: that an operation which completed leaves the lists of its *other* keys. It stays there as garbage
 until one of them has an event or the purgatory purges.
 
-No lock is held while an operation is tried: a callback may check other keys, or this one (KAFKA-3994).
+[P3] No lock is held while an operation is tried: a callback may check other keys, or this one (KAFKA-3994).
 """
 
 from collections.abc import Callable, Hashable

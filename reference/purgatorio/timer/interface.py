@@ -10,7 +10,7 @@ So a task may run up to T - 1 ms before its deadline, and never before it at T =
 `advance_clock`; without somebody who makes these calls (a reaper) nothing runs, with the exception that `add` may
 hand over a task whose deadline has passed.
 
-Within one drain tasks are handed over in the order of floor(d / T); nothing is said about equals, about the
+Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothing is said about equals, about the
 thread, or about the time between handing over and running. A task runs at most once for each time it is added [T3].
 `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
 

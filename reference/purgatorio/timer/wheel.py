@@ -29,7 +29,7 @@ Promises.
 * No bucket holds deadlines of two ticks: the ticks in [clock + tick, clock + interval) are wheel_size - 1 different
   ones, and the clock never passes a bucket that has not been polled, since it moves to polled buckets only.
 * A bucket is offered to the delay queue once for each tick it serves.
-* An entry that is flushed from level n goes to a level below n or has expired: at most one cascade a level.
+* [T7] An entry that is flushed from level n goes to a level below n or has expired: at most one cascade a level.
 * `advance_clock` never goes back, and each level's clock is the one below, floored to its own tick.
 
 Not promised: that the clock shows the time. It stands at the last polled bucket, so an idle wheel lags; then a

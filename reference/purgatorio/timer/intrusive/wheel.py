@@ -13,11 +13,11 @@ what is overdue: one bucket, for every t < limit = now + 1.
 
 Promises (clause ids in brackets).
 * [T1] `take_due(now)` gives nothing whose tick is above `now`.
-* [T2] [T3] It gives all that waits for `now` or before, once, in the order of the ticks.
+* [T2] [T3] It gives all that waits for `now` or before, once, in the order of the ticks [T6].
 * [T4] What `unlink` or `pop` has taken out is in no answer of a later `take_due`.
 * [T5] `size()` is the number of what waits.
-* Each thing moves at most once in a `take_due`, wherever it was: *all* due buckets are taken out first, then what is
-  not due yet is placed by the new clock.
+* [T7] Each thing moves at most once in a `take_due`, wherever it was: *all* due buckets are taken out first, then what
+  is not due yet is placed by the new clock.
 
 >>> wheel = Wheel(wheel_size=4, levels=1, now_tick=0)
 >>> soon, late = wheel.put(2, print), wheel.put(70, print)
