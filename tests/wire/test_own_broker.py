@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 
+from purgatorio_broker.error import Error
+from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
+from purgatorio_stress.socket_broker import group_requests, server
+from purgatorio_stress.socket_broker.cluster import Topic
+from purgatorio_stress.socket_broker.fields import Fields, Values
+from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire.connection import Address
@@ -18,6 +27,7 @@ from purgatorio_stress.wire.plan import chosen
 from purgatorio_stress.wire.session import Asked, record
 
 DELAY_MS = 300
+Told = Callable[[Mapping[str, Error]], None]
 QUICK = (
     "acks",
     "ready-fetch",
@@ -72,3 +82,89 @@ def test_the_whole_plan_is_kept(tmp_path: Path) -> None:
     assert not broken
     without = [name for name, one in result.clauses.items() if not one.occasions]
     assert sorted(without) == ["F9", "P4", "P5", "P6"]  # they take two brokers
+
+
+def answers_before(patch: pytest.MonkeyPatch) -> None:
+    """KRaft: the controller answers, and the broker hears of it a moment later."""
+
+    def later(node: Node, work: Callable[[], None]) -> None:
+        def do() -> None:
+            sleep(0.2)
+            work()
+
+        node._work.put(do)
+
+    def create(node: Node, _: int, topics: Sequence[Topic], callback: Told) -> None:
+        made = [one for one in topics if node.cluster.add(one)]
+        later(node, lambda: node._lead_all(made))
+        callback({one.name: Error.NONE if one in made else Error.TOPIC_ALREADY_EXISTS for one in topics})
+
+    def grow(node: Node, _: int, totals: Mapping[str, int], callback: Told) -> None:
+        had = {name: node.cluster.topic(name) for name in totals}
+        fits = {name: one is not None and totals[name] > one.partitions for name, one in had.items()}
+        later(node, lambda: node._grow({name: totals[name] for name, fit in fits.items() if fit}))
+        callback({name: Error.NONE if fit else Error.INVALID_PARTITIONS for name, fit in fits.items()})
+
+    def delete(node: Node, _: int, names: Sequence[str], callback: Told) -> None:
+        later(node, lambda: node._delete(names))
+        callback(dict.fromkeys(names, Error.NONE))
+
+    for method in (create, grow, delete):
+        patch.setattr(Node, method.__name__, method)
+
+
+def loads_first(patch: pytest.MonkeyPatch) -> None:
+    """A coordinator that loads for two seconds: heartbeats are answered blindly, the rest with an error."""
+    refuses, beats, loaded_s = group_requests._refuses, GroupCoordinator.heartbeat, monotonic() + 2
+
+    def loading(node: Node, fields: Fields, *, makes: bool = False) -> Error:
+        if monotonic() >= loaded_s:
+            return refuses(node, fields, makes=makes)
+        asks = any(map(fields.has, ("protocols", "assignments", "members")))
+        return Error.COORDINATOR_LOAD_IN_PROGRESS if asks else Error.NONE
+
+    def blindly(groups: GroupCoordinator, group: str, generation: int, member: str, **more: str) -> Error:
+        return beats(groups, group, generation, member, **more) if monotonic() >= loaded_s else Error.NONE
+
+    patch.setattr(group_requests, "_refuses", loading)
+    patch.setattr(GroupCoordinator, "heartbeat", blindly)
+
+
+def slow_at_first(patch: pytest.MonkeyPatch) -> None:
+    """A JVM loads classes for the first answer of each kind, and for the first with each error."""
+    encoded, seen = server._encoded, set[tuple[int, frozenset[str]]]()
+
+    def slowly(key: int, version: int, correlation: int, values: Values) -> bytes:
+        kind = key, frozenset(re.findall(r"'error_code': (\d+)", str(values)))
+        if kind not in seen:
+            seen.add(kind)
+            sleep(0.4)
+        return encoded(key, version, correlation, values)
+
+    patch.setattr(server, "_encoded", slowly)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("as_kafka", "scenes", "clauses"),
+    [
+        (answers_before, ("topics", "partitions", "deleted-topic"), ("A1", "A2", "A3", "E1", "F8")),
+        (loads_first, ("refusals", "sync-waits"), ("G0", "G5", "G9")),
+        (slow_at_first, ("wrong-fetch", "refusals", "static-members"), ("F6", "G0", "G5", "G9", "G11")),
+    ],
+)
+def test_what_kafka_may_do_is_kept(
+    as_kafka: Callable[[pytest.MonkeyPatch], None],
+    scenes: Sequence[str],
+    clauses: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    as_kafka(monkeypatch)
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        result = driven(broker.port, tmp_path / "wire.jsonl", *scenes)
+    assert {one.verdict for one in result.clauses.values()} <= {Verdict.PASS, Verdict.SKIPPED}, [
+        one for one in result.clauses.values() if one.verdict not in (Verdict.PASS, Verdict.SKIPPED)
+    ]
+    for clause in clauses:
+        assert result.clauses[clause].occasions, f"{clause}: {result.clauses[clause].reason}"

@@ -123,7 +123,7 @@ async def warm_up(play: Play) -> None:
         await one.join()
         new.took((await joining.within(JOIN_SECONDS)).body)
         await synced([one, new])
-        await play.heartbeat(one.conn, group, "nobody", one.generation).within(8)
+        await _refused(one)
         for member in (new, one):
             await play.leave(member.conn, group, member.id).within(8)
 
@@ -314,9 +314,12 @@ async def refusals(play: Play) -> None:
     (one,) = await members(play, group, 1)
     await stable([one])
     for _ in range(2):
-        await play.heartbeat(one.conn, group, one.id, one.generation + 100).within(8)
-        await play.heartbeat(one.conn, group, "nobody", one.generation).within(8)
-        await play.sync(one.conn, group, one.id, one.generation + 100).within(8)
-        await play.sync(one.conn, group, "nobody", one.generation).within(8)
-        await play.join(one.conn, group, "nobody").within(8)
+        await _refused(one)
         await one.beat()
+
+
+async def _refused(one: Member) -> None:
+    for ask in (one.play.heartbeat, one.play.sync):
+        await ask(one.conn, one.group, one.id, one.generation + 100).within(8)
+        await ask(one.conn, one.group, "nobody", one.generation).within(8)
+    await one.play.join(one.conn, one.group, "nobody").within(8)
