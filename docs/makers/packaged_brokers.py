@@ -33,8 +33,6 @@ from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.plan import NoBroker, chosen
 from purgatorio_stress.wire.session import Asked, record
 
-__all__ = ["BROKERS", "Missing", "PackagedBroker", "judged", "started"]
-
 START_SECONDS: Final = 20.0
 RUN_SECONDS: Final = 180.0
 

@@ -558,6 +558,8 @@ def c1(s: Story, bad: bool) -> None:
 
 
 def c1_files(s: Story, bad: bool) -> None:
+    """Twenty connections of ours had not been taken by the broker at the first look."""
+    s.event(4, "stimulus", body={"what": "files", "files": 50, "ours": 22})
     s.event(5, "stimulus", body={"what": "files", "files": 50, "ours": 2})
     c1(s, False)
     s.event(9000, "stimulus", body={"what": "files", "files": 92, "ours": 30 if bad else 44})

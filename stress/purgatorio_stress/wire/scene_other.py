@@ -16,6 +16,7 @@ from purgatorio_stress.wire.play import ANSWER_SECONDS, Play, SceneSkipped, Seco
 from purgatorio_stress.wire.scene_fetch import settle
 
 CUTS: Final = 100
+COUNTS: Final = 12
 TAKES_TWO: Final = (
     "it takes two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
     "--continue-command"
@@ -150,7 +151,7 @@ async def order(play: Play) -> None:
 async def cut(play: Play) -> None:
     """Connections are cut with fetches waiting; then plain questions, and a fetch, are answered as before."""
     topic = await play.topic()
-    open_files(play)
+    await open_files(play)
     wait = play.wait_ms(2500)
     conns = await play.open_many(min(CUTS, play.broker.most_connections // 2))
     for conn in conns:
@@ -165,27 +166,26 @@ async def cut(play: Play) -> None:
         await play.pause(wait / 16)
     if play.broker.pid is not None:
         await play.pause(wait + play.broker.declared.late_topics_ms)
-        for _ in range(10):
-            open_files(play)
-            await play.pause(300)
+        await open_files(play)
     writer, reader = await play.open("writer"), await play.open("reader")
     fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait)
     await play.pause(50)
     await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
 
 
-def open_files(play: Play) -> None:
-    """Record how many sockets the broker's process has open, where its id is known, and how many are ours."""
-    if play.broker.pid is None:
-        return
-    held = 0
-    try:
-        for one in Path(f"/proc/{play.broker.pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                held += str(one.readlink()).startswith("socket:")
-    except OSError:
-        return
-    play.stimulus("files", files=held, ours=play.recorder.open_connections)
+async def open_files(play: Play) -> None:
+    """Record how many sockets the broker's process has open, where its id is known, and how many are ours; several times,
+    as others are opened and closed meanwhile."""
+    for _ in range(COUNTS if play.broker.pid is not None else 0):
+        held = 0
+        try:
+            for one in Path(f"/proc/{play.broker.pid}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    held += str(one.readlink()).startswith("socket:")
+        except OSError:
+            return
+        play.stimulus("files", files=held, ours=play.recorder.open_connections)
+        await play.pause(200)
 
 
 async def offered_versions(play: Play) -> None:
