@@ -812,6 +812,21 @@ def test_the_end_of_a_session_begins_a_rebalance_that_nobody_asked_for() -> None
     assert {story.judged(clause).verdict for clause in ("G4", "G6")} <= {Verdict.PASS, Verdict.SKIPPED}
 
 
+def test_what_is_refused_keeps_nobody_s_session_alive() -> None:
+    """On a slow machine: 8 s after its sync a member is out, whatever it asked wrongly meanwhile."""
+    story = Story()
+    story.join(10, 11, "", error=79, given="a")
+    story.join(20, 1021, "a", 1, leader="a", told="a")
+    story.sync(1030, 1032, "a", 1, "sa", gives={"a": "sa"})
+    for at in (2000, 5000, 6900):
+        story.beat(at, "a", 101, 22)
+        story.sync(at + 10, at + 12, "a", 101, error=22)
+    story.beat(9000, "a", 1, 25)
+    story.beat(9100, "a", 101, 25)
+    assert story.judged("G9").verdict is Verdict.PASS
+    assert story.judged("G10").verdict is not Verdict.VIOLATED
+
+
 def test_the_session_of_somebody_who_never_joined_may_end_the_initial_delay() -> None:
     story = Story(declared=Declared(initial_delay_ms=3000))
     story.join(10, 11, "", error=79, given="n")

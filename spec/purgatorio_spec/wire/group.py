@@ -258,6 +258,7 @@ def _alive_at(group: _Group, member: str, t: int) -> bool:
         return False
     if any(one.error == UNKNOWN_MEMBER and (one.answer_t or END_OF_TIME) <= t for one in heard):
         return False
+    heard = [one for one in heard if _renews(one)]
     # Who waits in a join is a member all the time, and the session begins anew with the answer.
     lives = [
         min(one.answer_t or END_OF_TIME, t) if one.api == "join_group" and _member(one) else one.t
@@ -516,7 +517,10 @@ def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) ->
     if group.left(member, until) is not None:
         return False
     session_ns = _session_ms(group, member) * MS
-    heard = [one for one in group.contacts(member) if current.members[member].t <= one.t <= beat.t]
+    heard = [
+        one for one in group.contacts(member)
+        if current.members[member].t <= one.t <= beat.t and (_renews(one) or one is beat)
+    ]  # fmt: skip
     # A coordinator may take one up when it comes and the next not before it answers it.
     if any(
         (b.answer_t or until) - max(a.t, current.from_t) >= session_ns - EARLY_NS
@@ -588,7 +592,7 @@ def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange])
             continue
         if not any(_member(sync) == other and _answered(sync) for sync in one.syncs):
             return True
-        times = [x.t for x in group.contacts(other) if x.t >= one.first_t]
+        times = [x.t for x in group.contacts(other) if x.t >= one.first_t and _renews(x)]
         if any(
             b - a >= _session_ms(group, other) * MS - EARLY_NS for a, b in pairwise([*times, beats[-1].t])
         ):
@@ -666,6 +670,11 @@ def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
 def _answered(one: Exchange) -> bool:
     """Answered without an error."""
     return one.answer is not None and one.got is not None and one.error == 0
+
+
+def _renews(one: Exchange) -> bool:
+    """Whether a session begins anew with it: what is refused has not been heard."""
+    return one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
 
 
 def _member(one: Exchange) -> str:

@@ -174,8 +174,8 @@ async def cut(play: Play) -> None:
 
 
 async def open_files(play: Play) -> None:
-    """Record how many sockets the broker's process has open, where its id is known, and how many are ours; several times,
-    as others are opened and closed meanwhile."""
+    """Record how many sockets the broker's process has open, where its id is known, and how many are ours; several
+    times, as others are opened and closed meanwhile."""
     for _ in range(COUNTS if play.broker.pid is not None else 0):
         held = 0
         try:
