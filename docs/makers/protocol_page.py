@@ -73,10 +73,10 @@ def talks() -> dict[str, str]:
 
 
 def transcript(command: Sequence[str], script: Script) -> str:
-    """The whole talk of one run of the script, from `describe` to the answer to `stop`."""
+    """The whole session of one run of the script, from `describe` to the answer to `stop`."""
     with ScriptPlayer(command) as player:
         played = player.play(script)
-        return "\n".join((*player.opening, *played.talk, *player.finish())) + "\n"
+        return "\n".join((*player.opening, *played.session, *player.finish())) + "\n"
 
 
 def sections() -> Mapping[str, str]:
@@ -150,7 +150,7 @@ def block(page: str, marker: str) -> str:
 
 def updated(page: str, talks: Mapping[str, str]) -> str:
     """The page with every made part as it should be, and these talks by their markers."""
-    parts = {**sections(), **{name: f"```text\n{talk}```" for name, talk in talks.items()}}
+    parts = {**sections(), **{name: f"```text\n{session}```" for name, session in talks.items()}}
     for marker, text in parts.items():
         old = f"<!-- {marker} -->\n{block(page, marker)}\n<!-- /{marker} -->"
         page = page.replace(old, f"<!-- {marker} -->\n{text}\n<!-- /{marker} -->")

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from broken_cases import CASES
 from purgatorio_pipeline.gold import write_gold
 from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.incremental.cached import CachedResult, cached_of
 from purgatorio_pipeline.incremental.check import Held, Manifest, check_lake
-from purgatorio_pipeline.incremental.kept import Kept, kept_of
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.report.page import write_report
@@ -83,13 +83,13 @@ class ProcessReader:
     meanwhile: Callable[[], object] = lambda: None
     published: int = 0
 
-    def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
-        kept: list[Kept] = []
+    def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
+        kept: list[CachedResult] = []
         for place in places:
             assert isinstance(place, Path)
             self.read.append(place.name)
             reader = TraceReader(place)
-            kept.append(kept_of(fold_reader(reader), reader.broken))
+            kept.append(cached_of(fold_reader(reader), reader.broken))
             self.killer.step(f"read {place.name}")
         self.meanwhile()
         self.killer.step("judged")

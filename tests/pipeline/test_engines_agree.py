@@ -13,7 +13,7 @@ from benchmarks.trace_set import write_traces
 from pipeline.broken_run import spoil
 from pipeline.drawn_run import CUT, DROPPED, Generated, sampled
 from purgatorio_pipeline.incremental.batch import judge_batch
-from purgatorio_pipeline.incremental.kept import result_of
+from purgatorio_pipeline.incremental.cached import result_of
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.check import check_files
 from purgatorio_spec.clause.declaration import READING

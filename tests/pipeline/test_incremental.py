@@ -33,9 +33,9 @@ from pipeline.lake_reader import (
     some_of_all,
 )
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
+from purgatorio_pipeline.incremental.cached import CachedResult, assemble
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.incremental.identity import fingerprint_of, state_of
-from purgatorio_pipeline.incremental.kept import Kept, assemble
 from purgatorio_pipeline.judging import FileCounts
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.verdict import Verdict
@@ -193,12 +193,12 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     """Everything, of every kind of file; text that is something else is told."""
     paths = some_of_all(tmp_path / "traces")
     held = ProcessReader().judge(paths, Lake(tmp_path / "lake"))
-    assert decoded(encoded(held), list[Kept]) == held
+    assert decoded(encoded(held), list[CachedResult]) == held
     assert any(one.late for one in held)
     assert any(one.gauges for one in held)
     assert any(one.examples for one in held)
     with pytest.raises(Unreadable):
-        decoded(encoded(held).replace(b'"verdict"', b'"judgement"'), list[Kept])
+        decoded(encoded(held).replace(b'"verdict"', b'"judgement"'), list[CachedResult])
 
 
 def test_an_order_of_its_own(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_what_a_bench_of_this_must_show() -> None:
 def test_an_empty_check_is_whole() -> None:
     """Of nothing comes nothing, and no limit is in its way."""
     assert assemble([]).result.runs == ()
-    assert decoded(encoded([]), list[Kept]) == list[Kept]()
+    assert decoded(encoded([]), list[CachedResult]) == list[CachedResult]()
 
 
 def test_gold_knows_what_was_idle(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.command.drive import TALK_KEPT, Shown
+from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])
@@ -50,7 +50,7 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
     assert (done.exit_code, said["verdict"]) == (1, "VIOLATED")
     (shortest,) = said["shortest"]
     assert (shortest["clause"], shortest["calls"]) == ("T1", 1)
-    assert json.loads(shortest["talk"][2].removeprefix("> "))["m"] == "add"
+    assert json.loads(shortest["session"][2].removeprefix("> "))["m"] == "add"
     shown = verify(tmp_path, f"{WHEEL} --bug", options=())
     assert "T1 in 1 call: " in shown.stdout
     assert f"traces: {tmp_path / 'traces'}" in shown.stdout
@@ -120,4 +120,4 @@ def test_a_talk_that_stayed_long_is_cut_in_json() -> None:
     """What could not be made short would be megabytes; the trace has it."""
     said = Shown("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).as_json()
     assert said["calls"] == 18_655
-    assert said["talk"] == ["> {}"] * TALK_KEPT
+    assert said["session"] == ["> {}"] * SESSION_KEPT

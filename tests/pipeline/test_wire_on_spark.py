@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from purgatorio_pipeline.comparison import Change, compare
-from purgatorio_pipeline.incremental.spark_fold import kept_of_files
+from purgatorio_pipeline.incremental.spark_fold import cached_of_files
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.file import WireWriter, convert_wire
@@ -42,7 +42,7 @@ def test_spark_judges_them_alike(tmp_path: Path, spark: SparkSession) -> None:
     paths = [nightly(tmp_path / name, broken=name == "b") for name in "ab"]
     assert convert_wire(paths[1], tmp_path / "c.parquet").valid
     paths.append(tmp_path / "c.parquet")
-    kept = kept_of_files(spark.sparkContext, paths, full=False)
+    kept = cached_of_files(spark.sparkContext, paths, full=False)
     by_process = judge_in_process(paths).result.runs
     assert [one.run.clauses for one in kept] == [run.clauses for run in by_process]
     assert [one.run.verdict is Verdict.VIOLATED for one in kept] == [False, True, True]

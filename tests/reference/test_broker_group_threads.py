@@ -79,16 +79,16 @@ class Day:
     def guarded(self, number: int) -> None:
         """A member's thread; an error ends the day."""
         try:
-            dice = random.Random(self.seed * 1000 + number)
+            rng = random.Random(self.seed * 1000 + number)
             for _ in range(LIVES):
-                self.live(dice)
+                self.live(rng)
         except BaseException as error:
             self.errors.append(error)
 
-    def live(self, dice: random.Random) -> None:
+    def live(self, rng: random.Random) -> None:
         """Join, and go on as the answers say; leave in the end, or fall silent."""
         member = ""
-        for _ in range(dice.randint(1, 4)):
+        for _ in range(rng.randint(1, 4)):
             joined = self.join(member)
             if joined.error is not Error.NONE:
                 assert joined.error is Error.UNKNOWN_MEMBER_ID, joined
@@ -98,10 +98,10 @@ class Day:
             synced = self.sync(joined)
             assert synced.error is Error.NONE or synced.error in REFUSED
             assert synced.error is not Error.NONE or synced.assignment == f"for {member}".encode()
-            for _ in range(dice.randint(0, 5)):
-                error = dice.choice((self.beat, self.commit))(joined)
+            for _ in range(rng.randint(0, 5)):
+                error = rng.choice((self.beat, self.commit))(joined)
                 assert error is Error.NONE or error in REFUSED
-        if member and dice.random() < 0.8:
+        if member and rng.random() < 0.8:
             assert self.coordinator.leave("g", member) in (Error.NONE, Error.UNKNOWN_MEMBER_ID)
             self.actions.run_all()
 

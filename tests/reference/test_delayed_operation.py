@@ -119,11 +119,11 @@ def test_the_action_runs_only_between_two_tries(ready: bool) -> None:
 def test_many_threads_complete_every_request(dialect: Dialect) -> None:
     """testTryCompleteWithMultipleThreads: requests become ready at their last of 20 events, on 20 threads at once."""
     _, purgatory = quiet_world()
-    dice = random.Random(7)
+    rng = random.Random(7)
     requests = [Request(dialect=dialect) for _ in range(50)]
     for number, request in enumerate(requests):
         purgatory.try_complete_else_watch(request, [f"key{number}"])
-    orders = [dice.sample(range(50), 50) for _ in range(20)]
+    orders = [rng.sample(range(50), 50) for _ in range(20)]
     arrivals = [0] * 50
     guard = threading.Lock()
 

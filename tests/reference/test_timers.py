@@ -165,23 +165,23 @@ def test_a_delay_is_an_integer(kind: str, delay: object) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_every_timer_agrees_with_the_dumb_twin(kind: str, tick_ms: int, seed: int) -> None:
     """The same random adds, moves, cancels and leaps: the same tasks run in the same drains, the size is the same."""
-    dice = random.Random(f"twin/{seed}")
-    start_ms = dice.choice((0, 5, -20))
+    rng = random.Random(f"twin/{seed}")
+    start_ms = rng.choice((0, 5, -20))
     world, twin = World(kind, tick_ms, start_ms), World("heap", tick_ms, start_ms)
     tasks: list[tuple[Note, Note]] = []
     for step in range(120):
-        move = dice.random()
-        delay_ms = dice.choice((dice.randint(-3, 40), dice.choice((1, 2, 3, 4, 6, 8, 9, 18, 27)) * tick_ms))
+        move = rng.random()
+        delay_ms = rng.choice((rng.randint(-3, 40), rng.choice((1, 2, 3, 4, 6, 8, 9, 18, 27)) * tick_ms))
         if move < 0.5:
             tasks.append((world.add(delay_ms, step), twin.add(delay_ms, step)))
         elif move < 0.65 and tasks:
-            for task in dice.choice(tasks):
+            for task in rng.choice(tasks):
                 task.cancel()
         elif move < 0.7 and tasks:
-            for moved, timer in zip(dice.choice(tasks), (world.timer, twin.timer), strict=True):
+            for moved, timer in zip(rng.choice(tasks), (world.timer, twin.timer), strict=True):
                 timer.add(moved)
         # A drain after each step: some timers hand over what is past at the `add`, and then it cannot be called back.
-        leap_ms = dice.choice((0, 1, 2, dice.randint(0, 30))) if move >= 0.7 else 0
+        leap_ms = rng.choice((0, 1, 2, rng.randint(0, 30))) if move >= 0.7 else 0
         world.advance(leap_ms)
         twin.advance(leap_ms)
         assert _by_drain(world) == _by_drain(twin), f"seed {seed}, step {step}"

@@ -35,18 +35,18 @@ def live(operations: int, dialect: Dialect) -> dict[str, int]:
 
     Returns how many completed and expired, and what is left in lists and timer.
     """
-    dice = random.Random(operations)
+    rng = random.Random(operations)
     totals = {"completed": 0, "expired": 0, "by_event": 0}
     world = VirtualTime()
     purgatory: Purgatory[Quick] = Purgatory("virtual", world.timer, reaper=False, shards=16)
     waiting: list[tuple[Quick, int]] = []
     for number in range(operations):
-        operation = Quick(dice.randint(1, 400), dialect, totals)
-        key = dice.randrange(500)
-        purgatory.try_complete_else_watch(operation, [key, 500 + dice.randrange(500)])
+        operation = Quick(rng.randint(1, 400), dialect, totals)
+        key = rng.randrange(500)
+        purgatory.try_complete_else_watch(operation, [key, 500 + rng.randrange(500)])
         waiting.append((operation, key))
         if number % 4:
-            ready, its_key = waiting[dice.randrange(max(0, number - 2_000), number + 1)]
+            ready, its_key = waiting[rng.randrange(max(0, number - 2_000), number + 1)]
             ready.ready = True
             totals["by_event"] += purgatory.check_and_complete(its_key)
         if number % 100 == 0:

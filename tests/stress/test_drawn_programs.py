@@ -59,12 +59,12 @@ def _never_played(vocabulary: Vocabulary, programs: int = PROGRAMS) -> list[str]
                 stack.enter_context(patched([Patch(owner, name, replaced)]))
         wanted = {f"{cls.__name__}.{name}" for cls in vocabulary.classes for name in _public(cls)}
         wanted -= set(vocabulary.apart)
-        dice = random.Random(1)
+        rng = random.Random(1)
         for _ in range(programs):
             if wanted <= called:
                 break
-            dialect = dice.choice(vocabulary.dialects)
-            drawn = draw(vocabulary, dialect, dice, lambda pair: 1.0)
+            dialect = rng.choice(vocabulary.dialects)
+            drawn = draw(vocabulary, dialect, rng, lambda pair: 1.0)
             carry_out(ScenarioProgram(scenario_named(str(drawn)), dialect), _FirstThatCan(), [])
     return sorted(wanted - called)
 
@@ -90,10 +90,10 @@ def test_a_public_method_that_no_act_plays_is_told(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_the_reference_breaks_nothing(name: str) -> None:
     vocabulary = VOCABULARIES[name]
-    dice = random.Random(20)
+    rng = random.Random(20)
     for _ in range(12):
-        dialect = dice.choice(vocabulary.dialects)
-        drawn = draw(vocabulary, dialect, dice, lambda pair: 1.0)
+        dialect = rng.choice(vocabulary.dialects)
+        drawn = draw(vocabulary, dialect, rng, lambda pair: 1.0)
         assert explore_program(drawn, dialect, schedules=40).found == [], str(drawn)
 
 

@@ -95,11 +95,11 @@ def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
 ) -> None:
     """Every message with its fields, and two whole runs, made anew; `--refresh-golden` writes them."""
     monkeypatch.chdir(ROOT)
-    talk = talks()
+    session = talks()
     page = PAGE.read_text(encoding="utf-8")
     if request.config.getoption("--refresh-golden"):
-        PAGE.write_text(updated(page, talk), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == updated(page, talk)
+        PAGE.write_text(updated(page, session), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == updated(page, session)
 
 
 def test_the_lines_of_the_transcript_are_lines_of_the_protocol() -> None:
@@ -198,14 +198,14 @@ LINES = st.one_of(
 def test_no_conversation_crashes(steps: list[tuple[Call, bytes]], virtual: bool) -> None:
     """Whatever comes in whatever order is recorded or is a Misbehaved; what was recorded can be written."""
     recorder = Recorder(lambda: 5)
-    talk = Conversation(recorder, REPORTABLE, virtual=virtual)
+    session = Conversation(recorder, REPORTABLE, virtual=virtual)
     for call, line in steps:
-        if talk.free(0) and talk.makes_sense(call):
-            talk.ask(call)
-        number = talk.calls - 1
+        if session.free(0) and session.makes_sense(call):
+            session.ask(call)
+        number = session.calls - 1
         why = ""
         try:
-            talk.hear(line.replace(b"%d", b"%d" % number))
+            session.hear(line.replace(b"%d", b"%d" % number))
         except Misbehaved as misbehaved:
             why = misbehaved.why
         assert len(why) < 800

@@ -103,7 +103,7 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
     assert {run.clauses[clause].verdict for run in runs} == {Verdict.VIOLATED}
     found = shortest_of_run(subjects[0], Path(runs[0].file), clause, 1, 100, tmp_path)
     assert found is not None
-    assert len(found.script.calls) <= calls, found.talk
+    assert len(found.script.calls) <= calls, found.session
     found.recording.write(tmp_path / "shortest.jsonl")
     again = check_files([tmp_path / "shortest.jsonl"]).runs[0]
     assert again.clauses[clause].violations == 1, "its trace is a trace like any other"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from purgatorio_stress.harness.batch import dice_of
+from purgatorio_stress.harness.batch import rng_of
 from purgatorio_stress.harness.campaign import StressPlan
 from purgatorio_stress.harness.noise import Lane
 from purgatorio_stress.harness.settings import SWITCH_INTERVALS_S, drawn
@@ -40,10 +40,10 @@ def test_a_worker_that_is_not_there_is_refused(worker: int, workers: int) -> Non
 
 def test_a_seed_repeats_the_settings_of_every_batch() -> None:
     """A report names seed and batch; both must lead to the same settings, whatever ran before."""
-    first = [drawn(dice_of(3, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
-    again = [drawn(dice_of(3, "two-events/locked", n), 2, 8, False, True) for n in reversed(range(30))]
+    first = [drawn(rng_of(3, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
+    again = [drawn(rng_of(3, "two-events/locked", n), 2, 8, False, True) for n in reversed(range(30))]
     assert first == again[::-1]
-    assert first != [drawn(dice_of(4, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
+    assert first != [drawn(rng_of(4, "two-events/locked", n), 2, 8, False, True) for n in range(30)]
 
 
 def test_settings_sweep_through_everything() -> None:

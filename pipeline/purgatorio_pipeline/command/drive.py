@@ -1,5 +1,5 @@
 """What `verify` does around the recording: subjects from commands, misbehaviour as a verdict of its run, and the
-shortest talk that shows a violation."""
+shortest session that shows a violation."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SHORTENED = 5
 """So many violated clauses are made short: each takes some seconds."""
 SHORTENING_S = 60.0
 """No search for a short one begins later than this after the first."""
-TALK_SHOWN = 40
-TALK_KEPT = 400
-"""Lines of a talk on the terminal, and in JSON; the trace has all of its calls."""
+SESSION_SHOWN = 40
+SESSION_KEPT = 400
+"""Lines of a session on the terminal, and in JSON; the trace has all of its calls."""
 
 
 def subjects_of_commands(
@@ -95,27 +95,27 @@ class Shown:
     clause: str
     path: Path
     calls: int
-    talk: tuple[str, ...]
+    session: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
-        """For `verify --json`: the whole talk stands there, or where it begins if it could not be made short."""
+        """For `verify --json`: the whole session stands there, or where it begins if it could not be made short."""
         return {
             "run": self.run,
             "clause": self.clause,
             "calls": self.calls,
-            "talk": list(self.talk[:TALK_KEPT]),
+            "session": list(self.session[:SESSION_KEPT]),
         }
 
     def print(self) -> None:
-        """The talk as it went, bounded; whatever the program wrote is made visible."""
+        """The session as it went, bounded; whatever the program wrote is made visible."""
         click.echo(f"\n{self.clause} in {self.calls} call{'' if self.calls == 1 else 's'}: {self.path}")
-        for line in self.talk[:TALK_SHOWN]:
+        for line in self.session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
-        if len(self.talk) > TALK_SHOWN:
-            click.echo(f"... {len(self.talk) - TALK_SHOWN:,} more lines")
+        if len(self.session) > SESSION_SHOWN:
+            click.echo(f"... {len(self.session) - SESSION_SHOWN:,} more lines")
 
 
-def shortest_talks(
+def shortest_sessions(
     result: CheckResult,
     driven: Sequence[CommandSubject],
     seed: int,
@@ -143,13 +143,13 @@ def shortest_talks(
             done.add(key)
             path = folder / f"{run.run}-shortest-{clause}.jsonl"
             if subject.mode.endswith("-gates"):
-                talk = order_of_run(subject, Path(run.file), clause, path)
-                if talk:
-                    calls = sum(line.startswith(">") for line in talk)
-                    shown.append(Shown(run.run, clause, path, calls, talk))
+                session = order_of_run(subject, Path(run.file), clause, path)
+                if session:
+                    calls = sum(line.startswith(">") for line in session)
+                    shown.append(Shown(run.run, clause, path, calls, session))
                 continue
             found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
             if found is not None:
                 replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(path)
-                shown.append(Shown(run.run, clause, path, len(found.script.calls), found.talk))
+                shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))
     return shown

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from purgatorio_pipeline.command.drive import judge_records, shortest_talks, subjects_of_commands
+from purgatorio_pipeline.command.drive import judge_records, shortest_sessions, subjects_of_commands
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import (
     CheckOutput,
@@ -132,7 +132,7 @@ def command(
         shown = []
         if driven and judged.result.verdict is Verdict.VIOLATED:
             with progress("looking for the fewest calls that show it", quiet=output.json) as going:
-                shown = shortest_talks(judged.result, driven, seed, operations, folder, going.tell)
+                shown = shortest_sessions(judged.result, driven, seed, operations, folder, going.tell)
         silent = not_looked_for(driven)
         more = {"shortest": [one.as_json() for one in shown], "not_looked_for": silent} if driven else {}
         status = show(judged, Focus(), output, more)

@@ -10,9 +10,9 @@ from pyspark.sql import functions as fn
 
 from purgatorio_pipeline.gold import VIOLATION_COLUMNS, write_gold
 from purgatorio_pipeline.hadoop import Place, address
+from purgatorio_pipeline.incremental.cached import CachedResult
 from purgatorio_pipeline.incremental.check import BATCHES, Held
-from purgatorio_pipeline.incremental.kept import Kept
-from purgatorio_pipeline.incremental.spark_fold import FOUND_COLUMNS, judge_files, kept_by_key
+from purgatorio_pipeline.incremental.spark_fold import FOUND_COLUMNS, cached_by_key, judge_files
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
 
@@ -20,7 +20,9 @@ _VIOLATIONS: Final = "violations"
 _FOUND: Final = "found"
 
 
-def judge_batch(spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool) -> list[Kept]:
+def judge_batch(
+    spark: SparkSession, places: Sequence[Place], lake: Lake, *, full: bool
+) -> list[CachedResult]:
     """Read and judge files, with every violation in a table."""
     judged = judge_files(spark.sparkContext, places, full=full, every=True)
     lake.write(_FOUND, spark.createDataFrame(judged, FOUND_COLUMNS, verifySchema=False))
@@ -28,7 +30,7 @@ def judge_batch(spark: SparkSession, places: Sequence[Place], lake: Lake, *, ful
     # The batch is a column, so that many of them can be read at once.
     rows = found.where("kept IS NULL").select(*VIOLATION_COLUMNS)
     lake.write(_VIOLATIONS, rows.withColumn("batch", fn.lit(lake.root.name)).coalesce(1))
-    kept = kept_by_key(found.where("kept IS NOT NULL").select("run_key", "kept").collect())
+    kept = cached_by_key(found.where("kept IS NOT NULL").select("run_key", "kept").collect())
     lake.remove(_FOUND)
     return kept
 

@@ -20,8 +20,8 @@ from typing import Final, Protocol
 
 from purgatorio_pipeline.documents import Unreadable, decoded, encoded
 from purgatorio_pipeline.hadoop import Place
+from purgatorio_pipeline.incremental.cached import CachedResult, assemble
 from purgatorio_pipeline.incremental.identity import FileState, state_of
-from purgatorio_pipeline.incremental.kept import Kept, assemble
 from purgatorio_pipeline.judging import FileCounts, Judged
 from purgatorio_pipeline.lake import Lake
 from purgatorio_spec.judge.result import without_silent_pass
@@ -47,7 +47,7 @@ class Held:
     """A file of this check, with what is kept of it."""
 
     entry: Entry
-    kept: Kept
+    kept: CachedResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Manifest:
 class Reader(Protocol):
     """Who reads and judges files, and who writes gold."""
 
-    def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
+    def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
         """Read files and judge them, leaving their tables in the folder of a batch."""
         ...
 
@@ -118,7 +118,7 @@ def last_check(lake: Lake) -> Judged:
         raise Unreadable(f"{lake.root}: a batch cannot be read; check over it again") from None
 
 
-def _assembled(manifest: Manifest, kept: Sequence[Kept]) -> Judged:
+def _assembled(manifest: Manifest, kept: Sequence[CachedResult]) -> Judged:
     judged = assemble(kept)
     if manifest.allow_idle:
         return judged
@@ -162,12 +162,12 @@ def _known(lake: Lake, before: Manifest, states: Mapping[str, FileState], checke
     }
 
 
-def _batches(lake: Lake, entries: Iterable[Entry]) -> dict[str, list[Kept]]:
+def _batches(lake: Lake, entries: Iterable[Entry]) -> dict[str, list[CachedResult]]:
     """What is kept of the files of each batch, by run key; nothing where that cannot be read."""
-    batches: dict[str, list[Kept]] = {}
+    batches: dict[str, list[CachedResult]] = {}
     for batch in sorted({one.batch for one in entries}):
         try:
-            batches[batch] = decoded(lake.read_bytes(f"{BATCHES}/{batch}/{_KEPT}") or b"", list[Kept])
+            batches[batch] = decoded(lake.read_bytes(f"{BATCHES}/{batch}/{_KEPT}") or b"", list[CachedResult])
         except Unreadable:
             batches[batch] = []
     return batches

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from purgatorio_pipeline.hadoop import Place, hadoop_path
+from purgatorio_pipeline.incremental.cached import assemble
 from purgatorio_pipeline.incremental.check import KIND, check_lake
 from purgatorio_pipeline.incremental.identity import checker_fingerprint
-from purgatorio_pipeline.incremental.kept import assemble
 from purgatorio_pipeline.incremental.spark_reader import SparkReader
 from purgatorio_pipeline.judging import Judged, with_wire_examples
 from purgatorio_pipeline.lake import Lake

@@ -18,7 +18,7 @@ from pyspark import RDD, SparkContext
 
 from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.hadoop import HadoopPath, Place
-from purgatorio_pipeline.incremental.kept import Kept, kept_of, result_of
+from purgatorio_pipeline.incremental.cached import CachedResult, cached_of, result_of
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import RunTally
@@ -91,26 +91,26 @@ def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Ite
     told = broken.append if every else None
     if is_wire_trace(path):
         trace, run = judge_file(path, told)
-        kept = Kept(replace(run, file=name), tuple(trace.broken))
+        kept = CachedResult(replace(run, file=name), tuple(trace.broken))
     else:
         reader = TraceReader(path, name)
-        kept = kept_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
+        kept = cached_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
     yield (run_key, None, None, None, None, None, None, encoded(kept).decode())
     for one in broken:
         yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 
 
-def kept_by_key(rows: Iterable[tuple[int, str]]) -> list[Kept]:
+def cached_by_key(rows: Iterable[tuple[int, str]]) -> list[CachedResult]:
     """What is kept of each run, in the order of the run keys; from the columns `run_key` and `kept`."""
-    return [decoded(text, Kept) for _, text in sorted(rows)]
+    return [decoded(text, CachedResult) for _, text in sorted(rows)]
 
 
-def kept_of_files(context: SparkContext, places: Sequence[Place], *, full: bool) -> list[Kept]:
+def cached_of_files(context: SparkContext, places: Sequence[Place], *, full: bool) -> list[CachedResult]:
     """Judge trace files on Spark; nothing is left behind."""
     found = judge_files(context, places, full=full, every=False)
-    return kept_by_key((row[0], str(row[-1])) for row in found.collect())
+    return cached_by_key((row[0], str(row[-1])) for row in found.collect())
 
 
 def check_files(context: SparkContext, places: Sequence[Place], *, full: bool = False) -> CheckResult:
     """The same, for its verdicts alone."""
-    return result_of(kept_of_files(context, places, full=full))
+    return result_of(cached_of_files(context, places, full=full))

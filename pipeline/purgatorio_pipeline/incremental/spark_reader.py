@@ -14,8 +14,8 @@ from purgatorio_pipeline.lake import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from purgatorio_pipeline.incremental.cached import CachedResult
     from purgatorio_pipeline.incremental.check import Held
-    from purgatorio_pipeline.incremental.kept import Kept
 
 
 @dataclass(slots=True)
@@ -35,15 +35,15 @@ class SparkReader:
             self._spark = start_session(self.master, quick=_is_quick(places), memory=self.memory)
         return self._spark
 
-    def judge_alone(self, places: Sequence[Place]) -> list[Kept]:
+    def judge_alone(self, places: Sequence[Place]) -> list[CachedResult]:
         """Read files and judge them, without a table."""
-        from purgatorio_pipeline.incremental.spark_fold import kept_of_files
+        from purgatorio_pipeline.incremental.spark_fold import cached_of_files
         from purgatorio_pipeline.session import start_context
 
         context = start_context(self.master, quick=_is_quick(places), memory=self.memory)
-        return kept_of_files(context, places, full=self.full)
+        return cached_of_files(context, places, full=self.full)
 
-    def judge(self, places: Sequence[Place], lake: Lake) -> list[Kept]:
+    def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
         """Read files and judge them, leaving their tables in a lake of their own."""
         from purgatorio_pipeline.incremental.batch import judge_batch
 

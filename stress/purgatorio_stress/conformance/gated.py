@@ -1,7 +1,7 @@
 """An adapter under the suite: programs of calls played to it, and its races by control, with gates and steps.
 
 Of the races one run plays all; its verdicts are asked for clause by clause. A violation is shown by the one order that
-made it, played again to a fresh subject, as a talk.
+made it, played again to a fresh subject, as a session.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from purgatorio_stress.protocol.gate_program import GateProgram, Inside
 from purgatorio_stress.protocol.gates import AGAIN, GatedRun, PlayedOrder, is_deadlock, play_of, unfinished
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.script import play as play_script
-from purgatorio_stress.protocol.talk import Listener, Talk
+from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Judged, judge, judge_file
@@ -42,19 +42,19 @@ from purgatorio_stress.trace_file import StreamedRecording
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
 _SHOWN: Final = 60
-"""Lines of a talk."""
+"""Lines of a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class TalkedProgram:
-    """The talk of one play, `>` to the subject."""
+    """The session of one play, `>` to the subject."""
 
     name: str
-    talk: tuple[str, ...]
+    session: tuple[str, ...]
 
     def lines(self) -> Iterable[str]:
         """Line by line."""
-        yield from self.talk
+        yield from self.session
         yield "(where calls come from one thread only, the promise says threads=False)"
 
 
@@ -161,8 +161,8 @@ def _played(
     run: GatedRun | None = None
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
-            talk = Talk(peer, talked, limits or _LIMITS, listener, recording.flush)
-            run = GatedRun(talk, description, under.part, clock)
+            session = Session(peer, talked, limits or _LIMITS, listener, recording.flush)
+            run = GatedRun(session, description, under.part, clock)
             wants_steps = program.name == "steps"
             orders = run.drive(
                 _silent,
@@ -191,10 +191,10 @@ def _narrowed(
     for number in (play_of(cause.examples[0].subject) for cause in causes):
         if number is None or number > len(plays):
             continue
-        talk: list[str] = []
+        session: list[str] = []
 
-        def note(way: str, line: bytes, talk: list[str] = talk) -> None:
-            talk.append(f"{way} {line.decode(errors='replace')}")
+        def note(way: str, line: bytes, session: list[str] = session) -> None:
+            session.append(f"{way} {line.decode(errors='replace')}")
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{program.name}.jsonl"
@@ -202,7 +202,7 @@ def _narrowed(
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:
-            return again, TalkedProgram(plays[number - 1].program, tuple(talk[:_SHOWN]))
+            return again, TalkedProgram(plays[number - 1].program, tuple(session[:_SHOWN]))
     return whole, program
 
 

@@ -92,7 +92,7 @@ class Driven(Protocol):
 
 
 class InProcess:
-    """A peer for `Talk`; `make` makes a fresh subject for each `start`."""
+    """A peer for `Session`; `make` makes a fresh subject for each `start`."""
 
     def __init__(self, name: str, make: Callable[[Stage, int], Driven]) -> None:
         self._name = name

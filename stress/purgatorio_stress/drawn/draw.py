@@ -1,4 +1,4 @@
-"""Programs from a vocabulary: the small ones one after the other, the larger ones by dice.
+"""Programs from a vocabulary: the small ones one after the other, the larger ones by rng.
 
 Enumerated are, up to symmetry, first the programs of plain acts, each act at most once in a thread, those of one
 thread and two acts also with a callback that raises; then all programs of so many acts, without callbacks and with
@@ -41,11 +41,11 @@ def pairs_of(drawn: Drawn) -> set[Pair]:
     return found
 
 
-def draw(vocabulary: Vocabulary, dialect: str, dice: random.Random, worth: Callable[[Pair], float]) -> Drawn:
+def draw(vocabulary: Vocabulary, dialect: str, rng: random.Random, worth: Callable[[Pair], float]) -> Drawn:
     """A program that a caller may write: of a handful of throws the one whose pairs are worth most."""
     thrown: list[Drawn] = []
     for _ in range(20 * _HANDFUL):
-        one = _throw(vocabulary, dice)
+        one = _throw(vocabulary, rng)
         if vocabulary.legal(one, dialect):
             thrown.append(one)
         if len(thrown) == _HANDFUL:
@@ -53,34 +53,34 @@ def draw(vocabulary: Vocabulary, dialect: str, dice: random.Random, worth: Calla
     return max(thrown, key=lambda one: sum(map(worth, pairs_of(one))))
 
 
-def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:
-    threads = dice.choice((1, 2, 2, 2, 2, 3))
+def _throw(vocabulary: Vocabulary, rng: random.Random) -> Drawn:
+    threads = rng.choice((1, 2, 2, 2, 2, 3))
     things = tuple(
-        tuple(dice.choice(choices) for choices in vocabulary.thing)
-        for _ in range(min(vocabulary.most_things, dice.choice((1, 1, 2, 2, 2, 3, 4, 5))))
+        tuple(rng.choice(choices) for choices in vocabulary.thing)
+        for _ in range(min(vocabulary.most_things, rng.choice((1, 1, 2, 2, 2, 3, 4, 5))))
     )
     lengths = {1: (3, 4, 5, 6, 8), 2: (1, 1, 2, 2, 3), 3: (1, 1, 2)}[threads]
     before = tuple(
-        _act(vocabulary, BEFORE, len(things), dice)
-        for _ in range(0 if threads == 1 else dice.choice((0, 1, 2, 2, 3, 4)))
+        _act(vocabulary, BEFORE, len(things), rng)
+        for _ in range(0 if threads == 1 else rng.choice((0, 1, 2, 2, 3, 4)))
     )
     plain = vocabulary.plain
-    if plain is not None and dice.random() < _PLAIN_START and len(things) >= len(plain.things):
+    if plain is not None and rng.random() < _PLAIN_START and len(things) >= len(plain.things):
         before = (*acts_of(plain.before), *before[:1])
     bodies = [
-        tuple(_act(vocabulary, THREAD, len(things), dice) for _ in range(dice.choice(lengths)))
+        tuple(_act(vocabulary, THREAD, len(things), rng) for _ in range(rng.choice(lengths)))
         for _ in range(threads)
     ]
-    if threads > 1 and dice.random() < _ECHO:
+    if threads > 1 and rng.random() < _ECHO:
         bodies[1] = bodies[0]
     callbacks = []
     if vocabulary.slots:
-        for _ in range(dice.choice((0, 0, 1, 1, 2))):
-            act = _act(vocabulary, CALLBACK, len(things), dice)
-            callbacks.append(Callback(dice.choice(vocabulary.slots), dice.randrange(len(things)), act))
+        for _ in range(rng.choice((0, 0, 1, 1, 2))):
+            act = _act(vocabulary, CALLBACK, len(things), rng)
+            callbacks.append(Callback(rng.choice(vocabulary.slots), rng.randrange(len(things)), act))
     return Drawn(
         vocabulary.name,
-        tuple(dice.choice(choices) for choices in vocabulary.settings),
+        tuple(rng.choice(choices) for choices in vocabulary.settings),
         things,
         before,
         tuple(bodies),
@@ -88,14 +88,14 @@ def _throw(vocabulary: Vocabulary, dice: random.Random) -> Drawn:
     )
 
 
-def _act(vocabulary: Vocabulary, where: str, things: int, dice: random.Random) -> Act:
+def _act(vocabulary: Vocabulary, where: str, things: int, rng: random.Random) -> Act:
     verbs = [verb for verb in vocabulary.verbs if where in verb.where]
-    verb = dice.choices(verbs, [verb.weight for verb in verbs])[0]
-    return Act(verb.do, tuple(_number(vocabulary, domain, things, dice) for domain in verb.args))
+    verb = rng.choices(verbs, [verb.weight for verb in verbs])[0]
+    return Act(verb.do, tuple(_number(vocabulary, domain, things, rng) for domain in verb.args))
 
 
-def _number(vocabulary: Vocabulary, domain: str, things: int, dice: random.Random) -> int:
-    return dice.randrange(things) if domain == "thing" else dice.choice(vocabulary.domains[domain])
+def _number(vocabulary: Vocabulary, domain: str, things: int, rng: random.Random) -> int:
+    return rng.randrange(things) if domain == "thing" else rng.choice(vocabulary.domains[domain])
 
 
 def plain_programs(vocabulary: Vocabulary, dialect: str, lengths: tuple[int, ...]) -> Iterator[Drawn]:

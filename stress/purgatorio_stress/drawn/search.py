@@ -216,7 +216,7 @@ class _Source:
         self._weight = weight
         self._vocabulary = vocabulary
         self._name = f"{vocabulary.name}/{dialect}" if len(vocabulary.dialects) > 1 else vocabulary.name
-        self._dice = random.Random(f"{seed} {self._name}")
+        self._rng = random.Random(f"{seed} {self._name}")
         self._result = result
         self._small = self._all_small()
         self._was_small = False
@@ -237,7 +237,7 @@ class _Source:
         """One more, and the schedules that it is worth."""
         small = next(self._small, None) if self._ahead <= 0 else None
         self._was_small = small is not None
-        drawn, schedules = small or (draw(self._vocabulary, self.dialect, self._dice, self._worth), SCHEDULES)
+        drawn, schedules = small or (draw(self._vocabulary, self.dialect, self._rng, self._worth), SCHEDULES)
         self._result.enumerated += self._was_small
         self._known.update(pairs_of(drawn))
         return drawn, schedules

@@ -55,8 +55,8 @@ class Dpor:
 
     def choose(self, run: Run, /) -> int:
         """See `Chooser`. The node at the end of the known schedule has been planned by `next_schedule`."""
-        if run.stretch_oids:
-            self._add_stretch(run)
+        if run.block_oids:
+            self._add_block(run)
         if run.in_vain:
             self._settle_tries(run)
         if self._planned >= 0:
@@ -105,8 +105,8 @@ class Dpor:
 
     def after(self, run: Run) -> None:
         """A run has ended; where it was cut at a loop, what its tasks were about to do counts for races too."""
-        if run.stretch_oids:
-            self._add_stretch(run)
+        if run.block_oids:
+            self._add_block(run)
         if run.in_vain:
             self._settle_tries(run)
         self._learn(run)
@@ -128,19 +128,19 @@ class Dpor:
             heappop(self._open)
         return None
 
-    def _add_stretch(self, run: Run) -> None:
+    def _add_block(self, run: Run) -> None:
         """Steps that one task made on its own: the same tasks were enabled throughout, and the same asleep."""
-        count = len(run.stretch_oids)
+        count = len(run.block_oids)
         index = self.chosen[-1]
         self.chosen += [index] * count
         self.enabled += [self.enabled[-1]] * count
         self._sleep += [self._sleep[-1]] * count
         self._backtrack += [1 << index] * count
         self._done += [1 << index] * count
-        self._oid += run.stretch_oids
-        self._kind += run.stretch_kinds
-        run.stretch_oids.clear()
-        run.stretch_kinds.clear()
+        self._oid += run.block_oids
+        self._kind += run.block_kinds
+        run.block_oids.clear()
+        run.block_kinds.clear()
 
     def _settle_tries(self, run: Run) -> None:
         """A `try_lock` that failed has only read, though its own races are those of a try."""

@@ -80,7 +80,7 @@ class Run:
     """See the module. `schedule` is followed first, then `chooser` asked; `turns` bounds marked loops.
 
     `free`: set by a chooser when it has chosen a task that may go on until it is blocked or ends, or is about to use
-    the object `wary`, or a new task is spawned; `stretch_oids` and `stretch_kinds` then have the steps that it was not
+    the object `wary`, or a new task is spawned; `block_oids` and `block_kinds` then have the steps that it was not
     asked about. Only where all other tasks are enabled, and stay so. `in_vain`: the depths of the steps of `try_lock`
     that failed. `objects`, `named`, `changed`, `volatile`: for `Fingerprint`, where states are compared. `steps`: how
     many steps the run took, once it has ended.
@@ -92,6 +92,8 @@ class Run:
         "_main",
         "_none",
         "_until",
+        "block_kinds",
+        "block_oids",
         "changed",
         "chooser",
         "current",
@@ -110,8 +112,6 @@ class Run:
         "schedule",
         "steps",
         "stop",
-        "stretch_kinds",
-        "stretch_oids",
         "tasks",
         "turns",
         "volatile",
@@ -135,8 +135,8 @@ class Run:
         self.in_vain: list[int] = []
         self.free = False
         self.wary = 0
-        self.stretch_oids: list[int] = []
-        self.stretch_kinds: list[int] = []
+        self.block_oids: list[int] = []
+        self.block_kinds: list[int] = []
         self.objects: dict[int, Shared] | None = {} if track_state else None
         self.changed: set[int] = set()
         self.volatile: set[int] = set()
@@ -193,8 +193,8 @@ class Run:
         self.known = len(schedule)
         self.in_vain.clear()
         self.free = False
-        self.stretch_oids.clear()
-        self.stretch_kinds.clear()
+        self.block_oids.clear()
+        self.block_kinds.clear()
         self.now_ms = now_ms
         self.stop = _END
         self.named = dict(named)
@@ -243,8 +243,8 @@ class Run:
             return
         task = self.current
         if self.free and obj != self.wary and (gate is None or gate.is_open(task)) and depth < MAX_STEPS:
-            self.stretch_oids.append(obj)
-            self.stretch_kinds.append(kind)
+            self.block_oids.append(obj)
+            self.block_kinds.append(kind)
             self.depth = depth + 1
             return
         self.free = False
@@ -321,10 +321,10 @@ class Run:
         if self.places is not None:
             self._note(self.tasks[index])
         elif self.objects is None:
-            self._until = self._end_of_stretch(index)
+            self._until = self._end_of_block(index)
         return self.tasks[index]
 
-    def _end_of_stretch(self, index: int) -> int:
+    def _end_of_block(self, index: int) -> int:
         """Up to which depth the known schedule leaves the task alone that goes on now."""
         at, known, schedule = self.depth, self.known, self.schedule
         while at < known and schedule[at] == index:

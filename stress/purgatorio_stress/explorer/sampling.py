@@ -31,7 +31,7 @@ class _Sampler(Protocol):
 
 class _Uniform:
     def __init__(self, seed: int) -> None:
-        self._dice = random.Random(seed)
+        self._rng = random.Random(seed)
         self.chosen: list[int] = []
         self.enabled: list[int] = []
 
@@ -40,7 +40,7 @@ class _Uniform:
 
     def choose(self, run: Run, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
-        index = self._dice.choice(able) if able else TIME
+        index = self._rng.choice(able) if able else TIME
         self.chosen.append(index)
         self.enabled.append(sum(1 << one for one in able))
         return index
@@ -48,7 +48,7 @@ class _Uniform:
 
 class _Priorities:
     def __init__(self, seed: int, depth: int) -> None:
-        self._dice = random.Random(seed)
+        self._rng = random.Random(seed)
         self._depth = depth
         self._length = 50
         self._priority: dict[int, float] = {}
@@ -60,13 +60,13 @@ class _Priorities:
         self._length = max(self._length, len(self.chosen))
         self.chosen, self.enabled = [], []
         self._priority = {}
-        self._falls = {self._dice.randrange(1, self._length) for _ in range(self._depth - 1)}
+        self._falls = {self._rng.randrange(1, self._length) for _ in range(self._depth - 1)}
 
     def choose(self, run: Run, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         for index in able:
             if index not in self._priority:
-                self._priority[index] = self._depth + self._dice.random()
+                self._priority[index] = self._depth + self._rng.random()
         if run.depth in self._falls and self.chosen:
             self._priority[self.chosen[-1]] = -run.depth
         index = max(able, key=self._priority.__getitem__) if able else TIME

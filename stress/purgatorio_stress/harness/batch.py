@@ -155,6 +155,6 @@ class Batch:
             trace.write(one.log)
 
 
-def dice_of(seed: int, scenario: str, number: int) -> random.Random:
+def rng_of(seed: int, scenario: str, number: int) -> random.Random:
     """What the settings of a batch are drawn from."""
     return random.Random(f"{seed}/{scenario}/{number}/settings")

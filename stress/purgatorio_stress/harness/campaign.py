@@ -10,7 +10,7 @@ from typing import Final
 
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_stress.explorer.history_judge import HistoryJudge
-from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, dice_of, waited
+from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, rng_of, waited
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round import RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
@@ -290,9 +290,9 @@ def _wants(plan: StressPlan, lane: _Lane) -> bool:
 
 def _settings(plan: StressPlan, lane: _Lane) -> Settings:
     recorded = plan.record_every > 0 and lane.batches % plan.record_every == 0
-    dice = dice_of(plan.seed, lane.table.name, lane.batches)
+    rng = rng_of(plan.seed, lane.table.name, lane.batches)
     yields = lane.batches % 2 == 1 if plan.yields is None else plan.yields
-    return drawn(dice, lane.scenario.threads, plan.threads, recorded, yields, plan.batch_rounds)
+    return drawn(rng, lane.scenario.threads, plan.threads, recorded, yields, plan.batch_rounds)
 
 
 def _share(plan: StressPlan, lanes: list[_Lane], minutes: float) -> float:

@@ -64,7 +64,7 @@ class Crew:
 
     def _work(self, k: int, working: list[int]) -> None:
         """`working[k]` is the round that thread k is in the middle of, or -1."""
-        dice = random.Random(f"{self.seed}/{self.number}/{k}/spin")
+        rng = random.Random(f"{self.seed}/{self.number}/{k}/spin")
         others = [j for j in range(len(working)) if j != k]
         lane = self.lanes[k] if self.lanes else None
         if lane is not None and self.noise is not None:
@@ -75,7 +75,7 @@ class Crew:
             self.arrived[k] = n
             if not self._met(n, others):
                 return
-            for _ in range(int(dice.random() * self.spin)):
+            for _ in range(int(rng.random() * self.spin)):
                 pass
             working[k] = n
             self._run(one, k)

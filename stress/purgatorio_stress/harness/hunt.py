@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from purgatorio_stress.harness.batch import Batch, dice_of
+from purgatorio_stress.harness.batch import Batch, rng_of
 from purgatorio_stress.harness.campaign import why_not_raced
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import Stop
@@ -85,7 +85,7 @@ def _batch(
     scenario: Scenario, mutant: Mutant, number: int, seed: int, stop: Stop, yields: bool, rounds: int
 ) -> Batch:
     name = f"{scenario.name}/{mutant.dialect}"
-    settings = drawn(dice_of(seed, name, number), scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
+    settings = drawn(rng_of(seed, name, number), scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
     return Batch(scenario, mutant.dialect, number, seed, settings, stop, _short_wait, _PATIENCE_BEATS)
 
 

@@ -22,10 +22,10 @@ _FIRST_SPAN: Final = 12
 class Lane:
     """One thread's plan: where it yields in this round."""
 
-    __slots__ = ("_dice", "_left", "_most", "_next", "_passed", "span", "yields")
+    __slots__ = ("_left", "_most", "_next", "_passed", "_rng", "span", "yields")
 
     def __init__(self, seed: str, most: int) -> None:
-        self._dice = random.Random(seed)
+        self._rng = random.Random(seed)
         self._most = most
         self._left = 0
         self._next = 0
@@ -37,8 +37,8 @@ class Lane:
         """Draw the plan of the next round."""
         self.span = max(self.span, self._passed)
         self._passed = 0
-        self._left = 1 + int(self._dice.random() * self._most)
-        self._next = 1 + int(self._dice.random() * self.span)
+        self._left = 1 + int(self._rng.random() * self._most)
+        self._next = 1 + int(self._rng.random() * self.span)
 
     def pass_by(self) -> None:
         """One call of the seam; yields where the plan says so."""
@@ -47,8 +47,8 @@ class Lane:
             self.yields += 1
             self._left -= 1
             if self._left:
-                self._next += 1 + int(self._dice.random() * self.span)
-            time.sleep(NAPS_S[int(self._dice.random() * len(NAPS_S))])
+                self._next += 1 + int(self._rng.random() * self.span)
+            time.sleep(NAPS_S[int(self._rng.random() * len(NAPS_S))])
 
 
 class _Local(threading.local):

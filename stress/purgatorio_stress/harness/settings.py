@@ -48,7 +48,7 @@ class Settings:
 
 
 def drawn(
-    dice: random.Random,
+    rng: random.Random,
     tasks: int,
     threads: int,
     recorded: bool,
@@ -60,15 +60,15 @@ def drawn(
     `yields`: inject some at the seam. `rounds`: of all crews together, at most
     BATCH_ROUNDS.
     """
-    crews = dice.choice([n for n in (1, 1, 2, 4, 8) if n == 1 or n * tasks <= threads])
+    crews = rng.choice([n for n in (1, 1, 2, 4, 8) if n == 1 or n * tasks <= threads])
     return Settings(
         crews=crews,
         rounds=max(1, min(rounds, BATCH_ROUNDS) // crews),
-        switch_interval_s=dice.choices(SWITCH_INTERVALS_S, _WEIGHTS)[0],
-        spin=dice.choice(_SPINS),
-        calls=dice.choice(_CALLS),
-        yields=dice.choice((1, 2, 3)) if yields else 0,
-        one_processor=dice.random() < 0.25,
+        switch_interval_s=rng.choices(SWITCH_INTERVALS_S, _WEIGHTS)[0],
+        spin=rng.choice(_SPINS),
+        calls=rng.choice(_CALLS),
+        yields=rng.choice((1, 2, 3)) if yields else 0,
+        one_processor=rng.random() < 0.25,
         recorded=recorded,
     )
 

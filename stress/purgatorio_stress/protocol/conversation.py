@@ -1,4 +1,4 @@
-"""One run's talk with a subject, without any input or output of its own: what may be said when, and what it records.
+"""One run's session with a subject, without any input or output of its own: what may be said when, and what it records.
 
 `ask` makes the line of a call and records that it begins; `hear` takes one line of the subject, of any content, and
 records what it says. Whatever is no part of the protocol is a `Misbehaved` of its kind. All recording happens here and

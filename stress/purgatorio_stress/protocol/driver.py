@@ -32,7 +32,7 @@ from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
 from purgatorio_stress.protocol.message import STEP, Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
-from purgatorio_stress.protocol.talk import Listener, Talk, checked_description
+from purgatorio_stress.protocol.session import Listener, Session, checked_description
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.protocol.virtual_time import (
     VirtualClock,
@@ -62,7 +62,7 @@ def describe_command(command: Sequence[str], limits: ChildLimits | None = None) 
     """What the program says of itself. Raises SubjectFailed: `unavailable` where it cannot be started."""
     limits = limits or ChildLimits()
     with LineChild(_called(command), command, limits) as child:
-        return checked_description(child, Talk(child, Conversation(Recorder()), limits).call(Describe()))
+        return checked_description(child, Session(child, Conversation(Recorder()), limits).call(Describe()))
 
 
 def _described(
@@ -76,7 +76,7 @@ def _described(
     with closing(Listening()) as listening:
         try:
             with LineChild(_called(command), command, limits, listening.environ()) as child:
-                said = Talk(child, Conversation(Recorder()), limits).call(Describe())
+                said = Session(child, Conversation(Recorder()), limits).call(Describe())
                 description = checked_description(child, said)
                 jvms = listening.jvms()
         except SubjectFailed as failure:
@@ -247,8 +247,8 @@ class CommandSubject:
                 try:
                     header = self._header(run, plan)
                     with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
-                        talk = Talk(lines or child, talked, limits, self.listener, recording.flush)
-                        self._drive(talk, child, lines, clock, plan, progress)
+                        session = Session(lines or child, talked, limits, self.listener, recording.flush)
+                        self._drive(session, child, lines, clock, plan, progress)
                 finally:
                     _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
         except SubjectFailed as failure:
@@ -301,14 +301,14 @@ class CommandSubject:
 
     def _drive(
         self,
-        talk: Talk,
+        session: Session,
         child: LineChild,
         lines: Lines | None,
         clock: VirtualClock,
         plan: Plan,
         progress: Progress,
     ) -> None:
-        again = checked_description(child, talk.call(Describe()))
+        again = checked_description(child, session.call(Describe()))
         if self.lines is not None:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:
@@ -316,28 +316,30 @@ class CommandSubject:
         if self.mode.endswith("-gates"):
             if lines is not None and not lines.connect():
                 raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
-            gated = GatedRun(talk, self.description, self.part, clock if self.virtual else None, lines=lines)
+            gated = GatedRun(
+                session, self.description, self.part, clock if self.virtual else None, lines=lines
+            )
             self.account.plays = gated.plays
             try:
                 self.account.orders = gated.drive(lambda _: None, self.account.only)
             except SubjectFailed:
                 if gated.under_way is not None:
-                    self.account.stuck = gated.under_way, talk.conversation.unanswered()
+                    self.account.stuck = gated.under_way, session.conversation.unanswered()
                 raise
             if lines is not None and lines.unknown:
                 self.account.lost = lines.unknown
-            talk.finish()
+            session.finish()
             return
         if self.mode == "real-free":
             drive_free(
-                talk,
+                session,
                 self.description,
                 self.part,
                 plan.seed,
                 plan.timers,
                 lambda done: progress(self.name, done, plan.timers),
             )
-            talk.finish()
+            session.finish()
             return
         one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
         operations = plan.timers
@@ -349,7 +351,7 @@ class CommandSubject:
 
         if self.mode == "real":
             drive_real(
-                talk,
+                session,
                 self.description,
                 self.part,
                 plan.seed,
@@ -361,9 +363,9 @@ class CommandSubject:
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
             self.account.left_out = drive_virtual(
-                talk, clock, self.description, self.part, dues, manner, plan.seed, operations, report
+                session, clock, self.description, self.part, dues, manner, plan.seed, operations, report
             )
-        talk.finish()
+        session.finish()
 
     def _header(self, run: str, plan: Plan) -> Header:
         slack_ns = {

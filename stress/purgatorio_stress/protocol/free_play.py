@@ -24,7 +24,7 @@ from purgatorio_stress.protocol.gate_program import (
     named_in,
 )
 from purgatorio_stress.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
-from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
 
@@ -47,7 +47,7 @@ def free_programs(description: Description, part: Part) -> tuple[GateProgram, ..
 
 
 def drive_free(
-    talk: Talk,
+    session: Session,
     description: Description,
     part: Part,
     seed: int,
@@ -55,29 +55,29 @@ def drive_free(
     progress: Callable[[int], None],
 ) -> None:
     """Play every program so often, then wait until all is over. Raises SubjectFailed."""
-    talk.call(Start(part, "real"))
-    dice = random.Random(f"free/{seed}")
+    session.call(Start(part, "real"))
+    rng = random.Random(f"free/{seed}")
     programs = free_programs(description, part)
     rounds = max(1, min(_ROUNDS_MOST, operations // _OPERATIONS_A_ROUND))
     number = 0
     for program in programs:
         for _ in range(rounds):
             number += 1
-            _Round(talk, program, number, dice).play()
+            _Round(session, program, number, rng).play()
         if "gauge" in description.capabilities:
-            talk.call(Gauge())
+            session.call(Gauge())
         progress(number * operations // (rounds * len(programs)))
-    _come_to_rest(talk, min(_FAR_NS, description.most_delay_ns))
-    if not talk.conversation.settled.pending or description.late_ns is not None:
-        talk.call(Quiesce())
+    _come_to_rest(session, min(_FAR_NS, description.most_delay_ns))
+    if not session.conversation.settled.pending or description.late_ns is not None:
+        session.call(Quiesce())
 
 
 class _Round:
     """One program, once."""
 
-    def __init__(self, talk: Talk, program: GateProgram, number: int, dice: random.Random) -> None:
-        self._talk = talk
-        self._dice = dice
+    def __init__(self, session: Session, program: GateProgram, number: int, rng: random.Random) -> None:
+        self._session = session
+        self._rng = rng
         self._before = _plain(named_in(program.before, number))
         self._after = _plain(named_in(program.after, number))
         lanes = [named_in(lane, number) for lane in program.lanes]
@@ -86,24 +86,24 @@ class _Round:
         calls = [*self._before, *(call for lane in self._lanes for call in lane)]
         delays = [c.delay_ns for c in calls if isinstance(c, Add | Register) and c.id in self._expiring]
         self._delay_s = min(delays, default=0) / 1e9
-        dice.shuffle(self._lanes)
+        rng.shuffle(self._lanes)
 
     def play(self) -> None:
         """All calls of it; returns when all are answered."""
         begun_s = time.monotonic()
         for call in self._before:
             begun_s = time.monotonic()
-            self._talk.call(call)
+            self._session.call(call)
         # As long as a call takes, or two: later the other lane has ended.
         spread_s = 2 * (time.monotonic() - begun_s) if self._before else 0.000_3
         from_s = time.monotonic()
         if self._expiring:
             from_s, spread_s = begun_s + self._delay_s - _EARLY_S, 2 * _EARLY_S
         moments = [
-            from_s + self._dice.choice((0.0, self._dice.random(), self._dice.random())) * spread_s
+            from_s + self._rng.choice((0.0, self._rng.random(), self._rng.random())) * spread_s
             for _ in self._lanes
         ]
-        conversation = self._talk.conversation
+        conversation = self._session.conversation
         while any(self._lanes):
             now_s = time.monotonic()
             asked = False
@@ -112,17 +112,17 @@ class _Round:
                     if not conversation.makes_sense(calls[0]):
                         # Its registration is under way, and may not be answered at once.
                         continue
-                    self._talk.ask(calls.pop(0), lane)
+                    self._session.ask(calls.pop(0), lane)
                     asked = True
             if not asked:
                 ahead_s = [moments[lane] - now_s for lane, calls in enumerate(self._lanes) if calls]
                 waits_s = min((wait_s for wait_s in ahead_s if wait_s > 0), default=_LOOK_S)
                 # Who polls for less than a millisecond sleeps for one.
-                self._talk.hear(max(0.0, waits_s - 0.001))
+                self._session.hear(max(0.0, waits_s - 0.001))
         for lane in range(len(self._lanes)):
-            self._talk.wait_for_lane(lane)
+            self._session.wait_for_lane(lane)
         for call in self._after:
-            self._talk.call(call)
+            self._session.call(call)
 
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
@@ -131,7 +131,7 @@ def _plain(calls: Sequence[LaneCall]) -> list[Call]:
     return [call for call in calls if not isinstance(call, Expiry | Inside | Until)]
 
 
-def _come_to_rest(talk: Talk, far_ns: int) -> None:
+def _come_to_rest(session: Session, far_ns: int) -> None:
     until_s = time.monotonic() + (far_ns + LATE_SLACK_NS) / 1e9
-    while talk.conversation.settled.pending and time.monotonic() < until_s:
-        talk.hear(_LOOK_S)
+    while session.conversation.settled.pending and time.monotonic() < until_s:
+        session.hear(_LOOK_S)

@@ -47,7 +47,7 @@ from purgatorio_stress.protocol.message import (
     Said,
     Start,
 )
-from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
 from purgatorio_stress.subject.plan import MS
@@ -161,7 +161,7 @@ class GatedRun:
 
     def __init__(
         self,
-        talk: Talk,
+        session: Session,
         description: Description,
         part: Part,
         clock: VirtualClock | None,
@@ -169,7 +169,7 @@ class GatedRun:
         lines: Lines | None = None,
     ) -> None:
         self._lines = lines
-        self._talk = talk
+        self._session = session
         self._description = description
         self._part = part
         self._clock = clock
@@ -241,7 +241,7 @@ class GatedRun:
 
     def _start(self, gates: tuple[str, ...]) -> None:
         now_ns = None if self._clock is None else self._clock.now_ns
-        self._talk.call(Start(self._part, "real" if now_ns is None else "virtual", now_ns, gates))
+        self._session.call(Start(self._part, "real" if now_ns is None else "virtual", now_ns, gates))
 
     def _declared(self, places: Iterable[str]) -> tuple[str, ...]:
         return tuple(place for place in places if place in self._description.gates)
@@ -356,13 +356,13 @@ class GatedRun:
         watched = self._lines is not None and not stop.points
         for place in range(stop.place + 1):
             here = place == stop.place
-            while not play.can_call(stop.lane) and self._talk.conversation.loose():
+            while not play.can_call(stop.lane) and self._session.conversation.loose():
                 self._hear_on()
             if play.can_call(stop.lane):
                 if here and watched and self._lines is not None:
                     self._lines.watch(workers=stop.workers)
                 play.make(stop.lane, stop.steps if here else ())
-            while here and watched and self._talk.conversation.loose():
+            while here and watched and self._session.conversation.loose():
                 self._hear_on()
             self.settle(play)
         others = [lane for lane in range(len(play.lanes)) if lane != stop.lane]
@@ -370,7 +370,7 @@ class GatedRun:
             while play.can_call(lane):
                 play.make(lane)
                 self.settle(play)
-            standing = [hold for hold in self._talk.conversation.standing() if hold.f == STEP]
+            standing = [hold for hold in self._session.conversation.standing() if hold.f == STEP]
             if lane == others[0] and program.twice and standing:
                 self.go(standing)
                 self.settle(play)
@@ -381,7 +381,7 @@ class GatedRun:
             waiting = [lane for lane in range(len(play.lanes)) if play.can_call(lane)]
             if waiting:
                 play.make(waiting[0])
-            elif self._talk.conversation.loose():
+            elif self._session.conversation.loose():
                 self._hear_on()
             else:
                 break
@@ -419,7 +419,7 @@ class GatedRun:
         self._play_to_the_end(play.before)
         while True:
             acts = play.acts()
-            if not acts and self._talk.conversation.loose():
+            if not acts and self._session.conversation.loose():
                 # Nobody is held, so whatever still runs comes somewhere.
                 self._hear_on()
                 self.settle(play)
@@ -443,47 +443,47 @@ class GatedRun:
         self._drain()
         for call in calls:
             assert not isinstance(call, Expiry | Inside | Until), "those are the lanes'"
-            if self._talk.conversation.makes_sense(call):
+            if self._session.conversation.makes_sense(call):
                 self.ask(call)
             self._drain()
 
     def _drain(self) -> None:
         stops = 0
         while True:
-            if standing := self._talk.conversation.standing():
+            if standing := self._session.conversation.standing():
                 stops += 1
                 self._go_in_circles(stops)
                 self.go(standing)
-            elif self._talk.conversation.loose():
+            elif self._session.conversation.loose():
                 self._hear_on()
             else:
                 return
 
     def _go_in_circles(self, stops: int) -> None:
         if stops > _STOPS_MOST:
-            raise self._talk.failed(
+            raise self._session.failed(
                 "hang", f"came to its gates {stops} times in one play, and goes in circles"
             )
 
     def _hear(self, within_s: float) -> Said | None:
-        """See `Talk.hear`."""
+        """See `Session.hear`."""
         self._count_what_is_said()
-        return self._talk.hear(within_s)
+        return self._session.hear(within_s)
 
     def _hear_on(self) -> None:
-        """See `Talk.hear_on`."""
+        """See `Session.hear_on`."""
         self._count_what_is_said()
-        self._talk.hear_on()
+        self._session.hear_on()
 
     def _count_what_is_said(self) -> None:
         """A call that never ends may say something all the time, and is never silent."""
         self._said += 1
         if self._said > _SAID_MOST:
-            raise self._talk.failed("hang", f"said {_SAID_MOST:,} lines in one play, and goes in circles")
+            raise self._session.failed("hang", f"said {_SAID_MOST:,} lines in one play, and goes in circles")
 
     def settle(self, play: _Play) -> None:
         """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
-        talked = self._talk.conversation
+        talked = self._session.conversation
         while True:
             for hold in talked.standing():
                 if not play.stops(hold):
@@ -514,12 +514,12 @@ class GatedRun:
     def ask(self, call: Call, lane: int = 0, hold: int | None = None, steps: tuple[int, ...] = ()) -> None:
         """Make a call and do not wait."""
         moves = self._clock.to(call.now_ns) if self._clock is not None and isinstance(call, Advance) else None
-        self._talk.ask(call, lane, moves, hold=hold, steps=steps)
+        self._session.ask(call, lane, moves, hold=hold, steps=steps)
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
         """Let the threads go on, together, or `fail`; heard once the subject has taken note."""
-        number = self._talk.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
-        while self._talk.conversation.is_open(number):
+        number = self._session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
+        while self._session.conversation.is_open(number):
             self._hear_on()
 
     def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
@@ -537,16 +537,16 @@ class GatedRun:
             self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane, steps=steps)
             return
         until_s = begun_s + (delay_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
-        talked = self._talk.conversation
+        talked = self._session.conversation
         while operation in talked.settled.pending and time.monotonic() < until_s:
             if any(hold.f == "timer_fire" and hold.id == operation for hold in talked.holds.values()):
                 return
             self._hear(min(0.05, until_s - time.monotonic()))
 
     @property
-    def talk(self) -> Talk:
-        """The talk that it drives."""
-        return self._talk
+    def session(self) -> Session:
+        """The session that it drives."""
+        return self._session
 
     @property
     def description(self) -> Description:
@@ -564,7 +564,7 @@ class GatedRun:
                 )
         else:
             until_s = time.monotonic() + (self._delays.far_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
-            while time.monotonic() < until_s and self._talk.conversation.settled.pending:
+            while time.monotonic() < until_s and self._session.conversation.settled.pending:
                 if self._hear(min(0.05, until_s - time.monotonic())) is not None:
                     # As long as something comes the rest may come too: a slow machine has lost nothing.
                     until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
@@ -615,7 +615,7 @@ class _Play:
 
     def acts(self) -> list[Act]:
         """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
-        talked = self.run.talk.conversation
+        talked = self.run.session.conversation
         standing = [hold for hold in talked.standing() if not self._early(hold)]
         calls = [self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)]
         if self.program.volley:
@@ -633,7 +633,7 @@ class _Play:
         """Whether the lane's next call can be made."""
         if not self.lanes[lane]:
             return False
-        talked = self.run.talk.conversation
+        talked = self.run.session.conversation
         call = self.lanes[lane][0]
         if isinstance(call, Cancel) and not talked.makes_sense(call):
             # A task may be cancelled while it is added.
@@ -649,7 +649,7 @@ class _Play:
 
     def _place(self, call: Inside) -> Hold | None:
         """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""
-        standing = self.run.talk.conversation.standing()
+        standing = self.run.session.conversation.standing()
         return next((hold for hold in reversed(standing) if hold.id == call.id), None)
 
     def _call(self, lane: int) -> Act:

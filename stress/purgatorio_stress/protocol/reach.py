@@ -93,7 +93,7 @@ class Reach:
         self._run = run
         self._description = description
         self._part = part
-        self._dice = random.Random(f"reach/{seed}")
+        self._rng = random.Random(f"reach/{seed}")
         self._unit_ns = description.unit_ns
         self._size = max(2, description.wheel_size or 20)
         self._count = 0
@@ -183,25 +183,25 @@ class Reach:
         buckets = (1, 2, size // 2, size - 1, size)
         beside = (-self._unit_ns, 0, self._unit_ns)
         for number in buckets:
-            yield number * wide_ns + self._dice.choice(beside)
+            yield number * wide_ns + self._rng.choice(beside)
         yield wide_ns
         yield wide_ns
-        yield wide_ns * size - wide_ns + self._dice.randrange(wide_ns)
+        yield wide_ns * size - wide_ns + self._rng.randrange(wide_ns)
         for width_ns in widths[:-1]:
-            yield self._dice.randint(1, size) * width_ns + self._dice.choice(beside)
-        yield self._dice.randrange(wide_ns, 2 * wide_ns)
+            yield self._rng.randint(1, size) * width_ns + self._rng.choice(beside)
+        yield self._rng.randrange(wide_ns, 2 * wide_ns)
 
     def _disturb(self, added: list[str], widths: list[int]) -> None:
         """Some are taken back, at once or after a cascade, and some of those are added again."""
-        chosen = self._dice.sample(added, len(added) // 4)
+        chosen = self._rng.sample(added, len(added) // 4)
         for number, name in enumerate(chosen):
             if number % 2:
                 self._run.advance_through(self._run.now_ns + widths[max(0, len(widths) - 2)])
             self._take_back(name)
         again = {"add-again", "add-same"} & {*self._description.capabilities}
         if again and self._part == "timer":
-            for name in self._dice.sample(sorted(self._delay_of), len(added) // 4):
-                delay_ns = self._fit(self._dice.choice(widths) * self._dice.randint(1, 3))
+            for name in self._rng.sample(sorted(self._delay_of), len(added) // 4):
+                delay_ns = self._fit(self._rng.choice(widths) * self._rng.randint(1, 3))
                 self._run.call(
                     Add(name, delay_ns if "add-again" in again else self._delay_of[name]), tuple(widths)
                 )
@@ -225,13 +225,13 @@ class Reach:
         if self._part == "timer":
             if "cancel" in self._description.capabilities:
                 self._run.call(Cancel(name))
-        elif "cancel-key" in self._description.capabilities and self._dice.random() < 0.5:
+        elif "cancel-key" in self._description.capabilities and self._rng.random() < 0.5:
             self._run.call(CancelKey(f"{name}-0"))
         else:
             self._complete(name, f"{name}-1")
 
     def _complete(self, name: str, key: str) -> None:
-        if "force" in self._description.capabilities and self._dice.random() < 0.5:
+        if "force" in self._description.capabilities and self._rng.random() < 0.5:
             self._run.call(Force(name))
         else:
             self._run.call(Ready(name))

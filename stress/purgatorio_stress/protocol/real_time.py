@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
 from purgatorio_stress.protocol.reach import REACHES_FROM, Reach
-from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.protocol.timeline import Due
 
 _LOOK_S = 0.005
@@ -16,7 +16,7 @@ _GAUGE_EVERY = 50
 
 
 def drive_real(
-    talk: Talk,
+    session: Session,
     description: Description,
     part: Part,
     seed: int,
@@ -30,9 +30,9 @@ def drive_real(
     A run in which something is still pending has come to rest only by a late bound that the subject declared: what has
     not happened by then is lost. Raises SubjectFailed.
     """
-    settled = talk.conversation.settled
-    talk.call(Start(part, "real"))
-    run = _RealRun(talk, description, give_up_ns)
+    settled = session.conversation.settled
+    session.call(Start(part, "real"))
+    run = _RealRun(session, description, give_up_ns)
     reach = Reach(run, description, part, seed)
     if operations >= REACHES_FROM and part == "purgatory":
         # First: what has expired before widens the bound on garbage.
@@ -40,14 +40,14 @@ def drive_real(
     start_s = time.monotonic()
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
-        talk.listen(start_s + due.at_ns / 1e9)
-        talk.wait_for_lane(due.lane)
-        if not talk.conversation.makes_sense(due.call):
+        session.listen(start_s + due.at_ns / 1e9)
+        session.wait_for_lane(due.lane)
+        if not session.conversation.makes_sense(due.call):
             continue
-        talk.ask(due.call, due.lane)
+        session.ask(due.call, due.lane)
         if number % _GAUGE_EVERY == 0 and "gauge" in description.capabilities:
-            talk.wait_for_lane(due.lane)
-            talk.ask(Gauge(), due.lane)
+            session.wait_for_lane(due.lane)
+            session.ask(Gauge(), due.lane)
         if number % report == 0:
             progress(len(settled.known) - len(settled.pending))
     run.settle()
@@ -55,14 +55,14 @@ def drive_real(
         reach.in_real_time()
         run.settle()
     if not settled.pending or description.late_ns is not None:
-        talk.call(Quiesce())
+        session.call(Quiesce())
 
 
 class _RealRun:
     """See `ReachingRun`. What is added or registered goes to one lane after the other, and what follows to the same."""
 
-    def __init__(self, talk: Talk, description: Description, give_up_ns: int) -> None:
-        self._talk = talk
+    def __init__(self, session: Session, description: Description, give_up_ns: int) -> None:
+        self._session = session
         self._lanes = description.lanes
         self._lane = 0
         self._lost: set[str] = set()
@@ -77,26 +77,26 @@ class _RealRun:
             self._lane = (self._lane + 1) % self._lanes
         if isinstance(call, Quiesce):
             self._wait_for_lanes()
-        self._talk.wait_for_lane(self._lane)
-        if self._talk.conversation.makes_sense(call):
-            self._talk.ask(call, self._lane)
+        self._session.wait_for_lane(self._lane)
+        if self._session.conversation.makes_sense(call):
+            self._session.ask(call, self._lane)
 
     def advance_through(self, until_ns: int) -> None:
-        self._talk.listen(until_ns / 1e9)
+        self._session.listen(until_ns / 1e9)
 
     def leap(self, by_ns: int) -> None:
         self._wait_for_lanes()
-        self._talk.listen(time.monotonic() + by_ns / 1e9)
+        self._session.listen(time.monotonic() + by_ns / 1e9)
 
     def settle(self) -> None:
         self._wait_for_lanes()
-        settled = self._talk.conversation.settled
+        settled = self._session.conversation.settled
         give_up_s = time.monotonic() + self._give_up_ns / 1e9
         while settled.pending - self._lost and time.monotonic() < give_up_s:
-            self._talk.listen(min(give_up_s, time.monotonic() + _LOOK_S))
+            self._session.listen(min(give_up_s, time.monotonic() + _LOOK_S))
         # Nobody waits for these again.
         self._lost |= settled.pending
 
     def _wait_for_lanes(self) -> None:
         for lane in range(self._lanes):
-            self._talk.wait_for_lane(lane)
+            self._session.wait_for_lane(lane)

@@ -29,7 +29,7 @@ from purgatorio_stress.protocol.message import (
     Start,
     call_name,
 )
-from purgatorio_stress.protocol.talk import Peer, Talk, checked_description
+from purgatorio_stress.protocol.session import Peer, Session, checked_description
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Recording
@@ -96,12 +96,12 @@ def late_bound_ns(events: Sequence[Event], late_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of a script: the header and events of its trace, and the lines of the talk (`> ` to the subject).
+    """What came of a script: the header and events of its trace, and the lines of the session (`> ` to the subject).
     `failure`: what the subject did that ended it, or None."""
 
     header: Header
     events: tuple[Event, ...]
-    talk: tuple[str, ...]
+    session: tuple[str, ...]
     failure: SubjectFailed | None = None
 
     def recording(self, run: str) -> Recording:
@@ -127,12 +127,12 @@ def play(
     conversation = Conversation(recorder, reported(description, script.part), virtual=True, first=first)
     conversation.description = description
     lines: list[str] = []
-    talk = Talk(
+    session = Session(
         peer, conversation, limits, lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
     )
     failure: SubjectFailed | None = None
     try:
-        _Playing(talk, clock, limits.lines + 1, errors_end).play(script, description)
+        _Playing(session, clock, limits.lines + 1, errors_end).play(script, description)
     except SubjectFailed as failed:
         failure = failed
     events = tuple(recorder.drain(last=True))
@@ -151,8 +151,8 @@ def play(
 class _Playing:
     """One script under way."""
 
-    def __init__(self, talk: Talk, clock: VirtualClock, lines: int, errors_end: bool) -> None:
-        self._talk = talk
+    def __init__(self, session: Session, clock: VirtualClock, lines: int, errors_end: bool) -> None:
+        self._session = session
         self._clock = clock
         self._left = lines
         self._errors_end = errors_end
@@ -167,25 +167,25 @@ class _Playing:
             else:
                 self._make(step)
         rest_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
-        if self._talk.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self._clock.now_ns:
+        if self._session.conversation.last_deadline_t(HUGE_NS) + rest_ns <= self._clock.now_ns:
             self._make(Quiesce())
 
     def _make(self, call: Call, hold: int | None = None) -> None:
         """One call and all that it leads to, until it is answered."""
-        talked = self._talk.conversation
+        talked = self._session.conversation
         if not talked.makes_sense(call):
             return
         moves = self._clock.to(call.now_ns) if isinstance(call, Advance) else None
-        number = self._talk.ask(call, 0, moves, hold=hold)
+        number = self._session.ask(call, 0, moves, hold=hold)
         while talked.is_open(number):
             self._left -= 1
             if self._left < 0:
-                raise self._talk.failed("flood", f"answers {call_name(call)} with more and more lines")
-            said = self._talk.hear_on()
+                raise self._session.failed("flood", f"answers {call_name(call)} with more and more lines")
+            said = self._session.hear_on()
             if isinstance(said, Held):
                 self._at_gate(said)
             elif isinstance(said, Answer) and said.n == number and said.err is not None and self._errors_end:
-                raise self._talk.failed("refused", f"{call_name(call)} ended with {said.err!r}")
+                raise self._session.failed("refused", f"{call_name(call)} ended with {said.err!r}")
 
     def _at_gate(self, said: Held) -> None:
         act = self._at.pop((said.f, said.id), AtGate(said.f, ""))
@@ -203,19 +203,19 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         self._lines: list[str] = []
         try:
             self._conversation = Conversation(Recorder(), virtual=True)
-            talk = self._talk()
-            self.description: Description = checked_description(self._child, talk.call(Describe()))
+            session = self._session()
+            self.description: Description = checked_description(self._child, session.call(Describe()))
         except BaseException:
             self._child.__exit__(None, None, None)
             raise
         self.opening = tuple(self._lines)
         """The lines of the describing."""
 
-    def _talk(self) -> Talk:
+    def _session(self) -> Session:
         def note(way: str, line: bytes) -> None:
             self._lines.append(f"{way} {line.decode(errors='replace')}")
 
-        return Talk(self._child, self._conversation, self._limits, note)
+        return Session(self._child, self._conversation, self._limits, note)
 
     def play(self, script: Script) -> Played:
         """See `play`; what the subject did wrong is raised."""
@@ -230,7 +230,7 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
     def finish(self) -> tuple[str, ...]:
         """Stop the subject and wait for its end; the lines of that."""
         self._lines = []
-        self._talk().finish()
+        self._session().finish()
         return tuple(self._lines)
 
     def __exit__(

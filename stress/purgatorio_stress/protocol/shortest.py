@@ -2,7 +2,7 @@
 
 The calls are read back from the trace, so nothing has to be kept while a run is recorded. They are left out, piece by
 piece, as long as the clause stays broken by the judgement of the specification alone; the last word has a fresh start
-of the program. The result is a trace like any other, and a talk that can be typed into the program by hand.
+of the program. The result is a trace like any other, and a session that can be typed into the program by hand.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ MAX_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """A script that breaks `clause`: its recorded run and its talk, from `start` on. `plays`: what it took."""
+    """A script that breaks `clause`: its recorded run and its session, from `start` on. `plays`: what it took."""
 
     clause: str
     script: Script
     recording: Recording
-    talk: tuple[str, ...]
+    session: tuple[str, ...]
     plays: int
 
 
@@ -108,34 +108,36 @@ def shortest_of_run(
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
-    """The talk of the one order that broke a clause in this run with gates, played again in a program started anew; its
-    trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
+    """The session of the one order that broke a clause in this run with gates, played again in a program started anew;
+    its trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
     run = check_files([trace]).runs[0]
     causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
     numbers = [play_of(cause.examples[0].subject) for cause in causes]
     for number in numbers:
         if number is None or number > len(subject.account.plays):
             continue
-        talk: list[str] = []
+        session: list[str] = []
 
-        def note(way: str, line: bytes, talk: list[str] = talk) -> None:
-            talk.append(f"{way} {line.decode(errors='replace')}")
+        def note(way: str, line: bytes, session: list[str] = session) -> None:
+            session.append(f"{way} {line.decode(errors='replace')}")
 
         again = replace(subject, listener=note, account=Account(only=subject.account.plays[number - 1]))
         with suppress(SubjectFailed):
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, _silent)
             judged = check_files([path]).runs[0].clauses[clause]
             if judged.verdict is Verdict.VIOLATED:
-                return _from_its_start(talk, next(iter(judged.causes.values())).examples[0].subject)
+                return _from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
     return ()
 
 
-def _from_its_start(talk: Sequence[str], operation: str) -> tuple[str, ...]:
+def _from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
     """The play of this operation, after the `start` before it: a call may have been watched before it is stopped."""
-    first = next((at for at, line in enumerate(talk) if f'"p{play_of(operation)}-' in line), 0)
-    starts = [at for at, line in enumerate(talk[: first + 1]) if '"m":"start"' in line]
+    first = next((at for at, line in enumerate(session) if f'"p{play_of(operation)}-' in line), 0)
+    starts = [at for at, line in enumerate(session[: first + 1]) if '"m":"start"' in line]
     return (
-        (*talk[starts[-1] : starts[-1] + 2], *talk[max(first, starts[-1] + 2) :]) if starts else tuple(talk)
+        (*session[starts[-1] : starts[-1] + 2], *session[max(first, starts[-1] + 2) :])
+        if starts
+        else tuple(session)
     )
 
 
@@ -182,7 +184,7 @@ def _played(player: ScriptPlayer, script: Script, clause: str, plays: int) -> Sh
     recording = Recording(played.header, played.events)
     if judge(recording).result.clauses[clause].verdict is not Verdict.VIOLATED:
         return None
-    return Shortest(clause, script, recording, played.talk, plays)
+    return Shortest(clause, script, recording, played.session, plays)
 
 
 class _Search:

@@ -65,14 +65,14 @@ def shape_of(description: Description, part: str, *, virtual: bool) -> PlanShape
 
 def fitted(plan: Plan, shape: PlanShape, part: str, description: Description) -> Plan:
     """The plan with times and delays as the subject takes them, and without what it cannot do."""
-    dice = random.Random(f"fit/{plan.seed}")
+    rng = random.Random(f"fit/{plan.seed}")
     boundaries = _boundaries(description, shape)
 
     def placed(step: Step) -> Step:
         lane, at_ns = step.thread % description.lanes, step.at_ns - step.at_ns % description.unit_ns
         delay_ns = step.delay_ns
-        if delay_ns is not None and delay_ns < HUGE_NS and dice.random() < 1 / 3:
-            delay_ns = dice.choice(boundaries)
+        if delay_ns is not None and delay_ns < HUGE_NS and rng.random() < 1 / 3:
+            delay_ns = rng.choice(boundaries)
         return Step(at_ns, lane, step.slot, delay_ns)
 
     known = shape.fit(replace(plan, threads=description.lanes, steps=tuple(map(placed, plan.steps))))
@@ -111,14 +111,14 @@ def _of_timers(plan: Plan, description: Description) -> Iterator[Due]:
 
 
 def _of_purgatory(plan: Plan, description: Description) -> Iterator[Due]:
-    dice = random.Random(f"events/{plan.seed}")
+    rng = random.Random(f"events/{plan.seed}")
     _, acts = purgatory_plan(plan, "command")
     for act in acts:
-        for call in _calls(act, description, dice):
+        for call in _calls(act, description, rng):
             yield Due(act.at_ns - act.at_ns % description.unit_ns, act.thread, call)
 
 
-def _calls(act: Act, description: Description, dice: random.Random) -> Sequence[Call]:
+def _calls(act: Act, description: Description, rng: random.Random) -> Sequence[Call]:
     operation = act.operation
     if act.what == "register":
         return [Register(operation.id, operation.keys, operation.delay_ns)]
@@ -128,4 +128,4 @@ def _calls(act: Act, description: Description, dice: random.Random) -> Sequence[
         return [CancelKey(act.key)]
     # What is ready and not checked waits for a check of another, which then has several to complete.
     both: list[Call] = [Ready(operation.id), Check(act.key)]
-    return dice.choice((both, both, both[:1], both[1:]))
+    return rng.choice((both, both, both[:1], both[1:]))

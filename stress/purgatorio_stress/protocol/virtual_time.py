@@ -26,7 +26,7 @@ from purgatorio_stress.protocol.message import (
     Start,
 )
 from purgatorio_stress.protocol.reach import REACHES_FROM, Reach
-from purgatorio_stress.protocol.talk import Talk
+from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.protocol.timeline import Due
 from purgatorio_stress.subject.plan import HUGE_NS, MS
 
@@ -81,7 +81,7 @@ def longest_jump_ns(description: Description) -> int:
 
 
 def drive_virtual(
-    talk: Talk,
+    session: Session,
     clock: VirtualClock,
     description: Description,
     part: Part,
@@ -92,8 +92,8 @@ def drive_virtual(
     progress: Callable[[int], None],
 ) -> str:
     """Carry out the calls, and then what is beyond a plan; what of that was left out, and why. Raises SubjectFailed."""
-    run = _VirtualRun(talk, clock, description, random.Random(f"jumps/{seed}"), manner)
-    talk.call(Start(part, "virtual", clock.now_ns))
+    run = _VirtualRun(session, clock, description, random.Random(f"jumps/{seed}"), manner)
+    session.call(Start(part, "virtual", clock.now_ns))
     reach = Reach(run, description, part, seed)
     if operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
         # First: what has expired before widens the bound on garbage.
@@ -103,32 +103,37 @@ def drive_virtual(
     for number, due in enumerate(dues):
         if manner == "steps":
             run.advance_through(run.moment_of(due))
-        elif run.dice.random() < 0.2:
+        elif run.rng.random() < 0.2:
             run.jump()
         run.call(due.call)
         if number % _GAUGE_EVERY == 0:
             run.gauge()
         if number % report == 0:
-            progress(len(talk.conversation.settled.known) - len(talk.conversation.settled.pending))
+            progress(len(session.conversation.settled.known) - len(session.conversation.settled.pending))
     run.come_to_rest(manner)
-    talk.call(Quiesce())
+    session.call(Quiesce())
     if operations < REACHES_FROM:
         return f"levels, days and purges: only from {REACHES_FROM} operations on"
     reach.through_levels(longest_ns=MAX_TIME_NS if manner == "steps" else 4 * run.jump_ns)
     if manner == "jumps":
         reach.over_buckets(run.jump_ns)
-    talk.call(Quiesce())
+    session.call(Quiesce())
     return reach.left_out
 
 
 class _VirtualRun:
     def __init__(
-        self, talk: Talk, clock: VirtualClock, description: Description, dice: random.Random, manner: Manner
+        self,
+        session: Session,
+        clock: VirtualClock,
+        description: Description,
+        rng: random.Random,
+        manner: Manner,
     ) -> None:
         self._manner = manner
         self.start_ns = self.plan_ns = clock.now_ns
-        self.dice = dice
-        self._talk = talk
+        self.rng = rng
+        self._session = session
         self._clock = clock
         self._unit_ns = description.unit_ns
         self._tick_ns = max(description.tick_ns or MS, description.unit_ns)
@@ -145,7 +150,7 @@ class _VirtualRun:
         """When it is due; every third call waits for the next tick, for a call just at a tick is a case of its own."""
         moment_ns = self.plan_ns + due.at_ns
         on_tick_ns = moment_ns + -moment_ns % self._tick_ns
-        if on_tick_ns % self._unit_ns or self.dice.random() >= 1 / 3:
+        if on_tick_ns % self._unit_ns or self.rng.random() >= 1 / 3:
             return moment_ns
         return on_tick_ns
 
@@ -156,9 +161,9 @@ class _VirtualRun:
 
     def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
         """Make the call, unless it speaks of what was never added, and remember its deadline."""
-        if not self._talk.conversation.makes_sense(call):
+        if not self._session.conversation.makes_sense(call):
             return
-        self._talk.call(call)
+        self._session.call(call)
         if isinstance(call, Add | Register) and (call.delay_ns < HUGE_NS or through):
             self._expect(self._clock.now_ns + max(0, call.delay_ns), through)
             if call.delay_ns <= 0:
@@ -196,7 +201,7 @@ class _VirtualRun:
             self._advance(until_ns)
 
     def _advance(self, now_ns: int) -> None:
-        self._talk.call(Advance(now_ns), before_sending=self._clock.to(now_ns))
+        self._session.call(Advance(now_ns), before_sending=self._clock.to(now_ns))
 
     def jump(self) -> None:
         """Go forward at once: not at all, by a tick, over many, over revolutions, or to a deadline that waits."""
@@ -204,15 +209,14 @@ class _VirtualRun:
         while self._deadlines and self._deadlines[0] <= now_ns:
             heapq.heappop(self._deadlines)
         to_deadline_ns = self._deadlines[0] - now_ns if self._deadlines else self._tick_ns
-        forward_ns = self.dice.choice(
+        forward_ns = self.rng.choice(
             (
                 0,
                 self._tick_ns,
                 self._tick_ns - now_ns % self._tick_ns,
-                self._tick_ns * self.dice.randint(2, 9)
-                + self.dice.choice((-self._unit_ns, 0, self._unit_ns)),
-                self._wheel_ns + self.dice.choice((-self._tick_ns, 0, self._tick_ns)),
-                self._wheel_ns * self.dice.randint(2, 3),
+                self._tick_ns * self.rng.randint(2, 9) + self.rng.choice((-self._unit_ns, 0, self._unit_ns)),
+                self._wheel_ns + self.rng.choice((-self._tick_ns, 0, self._tick_ns)),
+                self._wheel_ns * self.rng.randint(2, 3),
                 to_deadline_ns - self._unit_ns,
                 to_deadline_ns,
             )
@@ -231,7 +235,7 @@ class _VirtualRun:
     def gauge(self) -> None:
         """Read the sizes, where the subject can."""
         if self._gauges:
-            self._talk.call(Gauge())
+            self._session.call(Gauge())
 
     def come_to_rest(self, manner: Manner) -> None:
         """Go past the last deadline and the late bound, and then on for a while."""

@@ -137,7 +137,7 @@ class LineChild(AbstractContextManager["LineChild"]):
                 rest = rest[os.write(place, rest) :]
 
     def say(self, line: bytes) -> None:
-        """Write one short line at once; for a talk in which the child answers before it is told more.
+        """Write one short line at once; for a session in which the child answers before it is told more.
 
         What a pipe holds (64 KiB) is the caller's bound on what is said and not yet answered. A child that no longer
         listens is noticed by its silence, see `silent`.

@@ -107,52 +107,52 @@ def make_plan(
     if min(timers, threads, tick_ns, span_ns, longest_ns) < 1:
         raise ValueError("timers, threads, tick_ns, span_ns and longest_ns must be at least 1")
     # A string is hashed the same way in every process, whatever PYTHONHASHSEED says.
-    dice = random.Random(f"{seed}/{timers}/{threads}/{tick_ns}/{span_ns}/{longest_ns}")
+    rng = random.Random(f"{seed}/{timers}/{threads}/{tick_ns}/{span_ns}/{longest_ns}")
     steps: list[Step] = []
     end_ns = 0
     for slot in range(timers):
-        at_ns = dice.randrange(span_ns)
-        delay_ns = _delay(dice, tick_ns, longest_ns)
-        adder = dice.randrange(threads)
+        at_ns = rng.randrange(span_ns)
+        delay_ns = _delay(rng, tick_ns, longest_ns)
+        adder = rng.randrange(threads)
         steps.append(Step(at_ns, adder, slot, delay_ns))
         if delay_ns >= HUGE_NS:
             # By the thread that added it: only there is the add sure to come first.
-            steps.append(Step(at_ns + dice.randrange(longest_ns), adder, slot, None))
+            steps.append(Step(at_ns + rng.randrange(longest_ns), adder, slot, None))
             continue
         end_ns = max(end_ns, at_ns + delay_ns)
-        for cancel_ns in _cancels(dice, at_ns, max(0, delay_ns), tick_ns):
-            steps.append(Step(cancel_ns, dice.randrange(threads), slot, None))
+        for cancel_ns in _cancels(rng, at_ns, max(0, delay_ns), tick_ns):
+            steps.append(Step(cancel_ns, rng.randrange(threads), slot, None))
     # The sort is stable: a cancel planned for the moment of its add stays behind it.
     steps.sort(key=lambda step: step.at_ns)
     return Plan(seed, threads, timers, tuple(steps), max(end_ns, steps[-1].at_ns))
 
 
-def _delay(dice: random.Random, tick_ns: int, longest_ns: int) -> int:
-    kind = dice.random()
+def _delay(rng: random.Random, tick_ns: int, longest_ns: int) -> int:
+    kind = rng.random()
     if kind < 0.40:
-        return dice.randrange(longest_ns)
+        return rng.randrange(longest_ns)
     if kind < 0.55:
         return longest_ns // 8
     if kind < 0.80:
-        ticks = dice.randint(0, max(1, longest_ns // tick_ns - 1))
-        return max(0, min(longest_ns, ticks * tick_ns + dice.choice((-1, 0, 1))))
+        ticks = rng.randint(0, max(1, longest_ns // tick_ns - 1))
+        return max(0, min(longest_ns, ticks * tick_ns + rng.choice((-1, 0, 1))))
     if kind < 0.90:
         return 0
     if kind < 0.95:
-        return dice.choice(_NEGATIVE_DELAYS_NS)
-    return dice.choice(_HUGE_DELAYS_NS)
+        return rng.choice(_NEGATIVE_DELAYS_NS)
+    return rng.choice(_HUGE_DELAYS_NS)
 
 
-def _cancels(dice: random.Random, at_ns: int, delay_ns: int, tick_ns: int) -> list[int]:
+def _cancels(rng: random.Random, at_ns: int, delay_ns: int, tick_ns: int) -> list[int]:
     """The times of this timer's cancels: mostly none, else well before, at, or after its deadline, or twice."""
-    kind = dice.random()
+    kind = rng.random()
     deadline_ns = at_ns + delay_ns
     if kind < 0.10:
         return [at_ns + delay_ns // 2]
     if kind < 0.20:
-        return [max(at_ns, deadline_ns + dice.randint(-MS, tick_ns + MS))]
+        return [max(at_ns, deadline_ns + rng.randint(-MS, tick_ns + MS))]
     if kind < 0.25:
-        return [deadline_ns + tick_ns + dice.randrange(50 * MS)]
+        return [deadline_ns + tick_ns + rng.randrange(50 * MS)]
     if kind < 0.30:
         return [at_ns + delay_ns // 3, at_ns + delay_ns // 2]
     return []

@@ -45,27 +45,27 @@ def purgatory_plan(plan: Plan, name: str) -> tuple[list[PlannedOperation], list[
 
     The same arguments give the same; `name` tells subjects apart that share a plan.
     """
-    dice = random.Random(f"{name}/{plan.seed}")
+    rng = random.Random(f"{name}/{plan.seed}")
     adds = (step for step in plan.steps if step.delay_ns is not None)
-    operations = [_operation(step, dice) for step in sorted(adds, key=lambda step: step.slot)]
+    operations = [_operation(step, rng) for step in sorted(adds, key=lambda step: step.slot)]
     acts: list[Act] = []
     disturbed = {step.slot for step in plan.steps if step.delay_ns is None}
     for step in plan.steps:
         operation = operations[step.slot]
         if step.delay_ns is None:
-            acts.append(_act(step.at_ns, step.thread, _disturbance(operation, dice), operation))
+            acts.append(_act(step.at_ns, step.thread, _disturbance(operation, rng), operation))
             continue
         acts.append(_act(step.at_ns, step.thread, "register", operation))
-        if step.slot not in disturbed and dice.random() < 0.5:
-            acts.append(_event(step, operation, plan.threads, dice))
+        if step.slot not in disturbed and rng.random() < 0.5:
+            acts.append(_event(step, operation, plan.threads, rng))
     acts.sort(key=lambda act: act.at_ns)
     return operations, acts
 
 
-def _operation(step: Step, dice: random.Random) -> PlannedOperation:
-    keys = tuple(f"k{dice.randrange(_SHARED_KEYS)}" for _ in range(dice.randint(1, 3)))
+def _operation(step: Step, rng: random.Random) -> PlannedOperation:
+    keys = tuple(f"k{rng.randrange(_SHARED_KEYS)}" for _ in range(rng.randint(1, 3)))
     if step.slot % 16 == 0:
-        keys = (f"c{dice.randrange(4)}", *keys[1:])
+        keys = (f"c{rng.randrange(4)}", *keys[1:])
     return PlannedOperation(f"op-{step.slot}", tuple(dict.fromkeys(keys)), step.delay_ns or 0)
 
 
@@ -74,16 +74,16 @@ def _act(at_ns: int, thread: int, what: What, operation: PlannedOperation) -> Ac
     return Act(at_ns, thread, what, operation, key)
 
 
-def _disturbance(operation: PlannedOperation, dice: random.Random) -> What:
-    if operation.keys[0].startswith("c") and dice.random() < 0.5:
+def _disturbance(operation: PlannedOperation, rng: random.Random) -> What:
+    if operation.keys[0].startswith("c") and rng.random() < 0.5:
         return "cancel_key"
     kinds: tuple[What, ...] = ("event", "event", "force")
-    return dice.choice(kinds)
+    return rng.choice(kinds)
 
 
-def _event(step: Step, operation: PlannedOperation, threads: int, dice: random.Random) -> Act:
+def _event(step: Step, operation: PlannedOperation, threads: int, rng: random.Random) -> Act:
     """An event near the registration, within the time-out, or around its end."""
     wait_ns = max(0, step.delay_ns or 0)
-    offset_ns = dice.choice((-2 * MS, 0, dice.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))
-    thread = dice.randrange(threads)
+    offset_ns = rng.choice((-2 * MS, 0, rng.randrange(MS), wait_ns // 2, wait_ns, wait_ns + MS))
+    thread = rng.randrange(threads)
     return _act(max(0, step.at_ns + offset_ns), thread, "event", operation)

@@ -43,7 +43,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedResult:
     """One file, and the causes that are shown of it."""
 
     run: RunResult
@@ -53,12 +53,12 @@ class Kept:
     examples: tuple[Example, ...] = ()
 
 
-def kept_of(folded: Folded, broken: Sequence[BrokenLine]) -> Kept:
+def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
     """What is kept of a file that was read and judged."""
     examples = tuple(
         example_of(events, violation) for _, _, violation, events in folded.examples()[:MAX_CAUSES]
     )
-    return Kept(folded.result, tuple(broken), lateness(folded), gauges(folded), examples)
+    return CachedResult(folded.result, tuple(broken), lateness(folded), gauges(folded), examples)
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:
@@ -78,13 +78,13 @@ def example_of(events: pa.Table, violation: Violation) -> Example:
     return Example(violation.clause, violation.cause, rows, int(count - shown.sum()))
 
 
-def result_of(kept: Sequence[Kept]) -> CheckResult:
+def result_of(kept: Sequence[CachedResult]) -> CheckResult:
     """The verdicts of a check of these files, in this order."""
     broken = tuple(line for one in kept for line in one.broken)
     return CheckResult(tuple(one.run for one in kept), sum(one.run.quarantined for one in kept), broken)
 
 
-def assemble(kept: Sequence[Kept]) -> Judged:
+def assemble(kept: Sequence[CachedResult]) -> Judged:
     """The check of these files, in this order, with all that is needed to show it."""
     result = result_of(kept)
     held = {

@@ -52,7 +52,7 @@ def checked_description(child: LineChild, said: Answer | Description) -> Descrip
     return said
 
 
-class Talk:
+class Session:
     """Calls to one peer, one at a time by `call`, or with several under way by `ask` and `listen`.
 
     Everything raises SubjectFailed where the child misbehaves. `flush` is called now and then, to write what was
