@@ -227,6 +227,7 @@ UNDRIVEN: dict[str, Callable[[], object]] = {
     "IntrusiveTimer": lambda: IntrusiveTimer("t"),
     "SystemTimer": lambda: SystemTimer("t"),
     "HeapTimer": lambda: HeapTimer("t"),
+    "HashedWheel": lambda: HashedWheel("t"),
 }
 
 
@@ -235,7 +236,7 @@ UNDRIVEN: dict[str, Callable[[], object]] = {
 def test_a_timer_that_nobody_drains_warns(kind: str, how: str) -> None:
     """What waits in it never runs, and nothing else says so."""
     timer = UNDRIVEN[kind]()
-    assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer)
+    assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel)
     timer.add(ActionTask(10, lambda: None))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -260,9 +261,9 @@ def test_no_warning_without_a_reason(kind: str) -> None:
 def uses(kind: str) -> Iterator[Callable[[], object]]:
     """Each gets a timer of this kind."""
 
-    def made() -> IntrusiveTimer | SystemTimer | HeapTimer:
+    def made() -> IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel:
         timer = UNDRIVEN[kind]()
-        assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer)
+        assert isinstance(timer, IntrusiveTimer | SystemTimer | HeapTimer | HashedWheel)
         return timer
 
     def drained() -> None:
@@ -284,7 +285,12 @@ def uses(kind: str) -> Iterator[Callable[[], object]]:
         timer.call_later(10, lambda: None)
         timer.close()
 
-    yield from (lambda: made().close(), drained, reaped, waiting, by_hand)
+    def by_itself() -> None:
+        wheel = HashedWheel("t", own_worker=True)
+        wheel.call_later(10_000, lambda: None)
+        wheel.close()
+
+    yield from (lambda: made().close(), drained, reaped, waiting, by_hand, by_itself)
 
 
 def test_a_purgatory_that_nobody_drives_warns() -> None:

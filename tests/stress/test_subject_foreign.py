@@ -391,3 +391,13 @@ def test_a_plan_is_fitted_to_what_a_timer_takes() -> None:
     assert shape.fit(fitted) == fitted
     waits = replace(shape, cancels=False).fit(replace(plan, steps=(*plan.steps, Step(9, 0, 0, None))))
     assert [step.slot for step in waits.steps] == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_a_plan_cancels_is_not_waited_for_where_the_range_makes_an_hour_of_it() -> None:
+    """A timer that loses one task is given up after seconds: the cancelled hours of others do not count."""
+    shape = PlanShape(most_ns=3_600_000 * MS)
+    made = make_plan(1, 200, 4, MS)
+    assert any(step.delay_ns == MAX_DELAY_NS for step in made.steps)
+    fitted = shape.fit(made)
+    assert max(step.delay_ns or 0 for step in fitted.steps) == 3_600_000 * MS
+    assert shape.fit(fitted).end_ns == fitted.end_ns == made.end_ns

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_spec.check import check_files
+from purgatorio_spec.verdict import Verdict
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
 FAILURE = re.compile(r"(<!-- failure -->\n```text\n)(.*?)(<!-- /failure -->)", re.DOTALL)
@@ -57,3 +60,33 @@ def test_a_tutorial_does_what_it_says(name: str, tmp_path: Path, request: pytest
     passed = suite(tmp_path, again[1])
     assert passed.returncode == 0, passed.stdout
     assert " passed" in passed.stdout
+
+
+def test_a_log_becomes_a_trace(tmp_path: Path) -> None:
+    """The converter of docs/recording.md, on a log of the kind that it speaks of: one timer fires early, one though it
+    was cancelled."""
+    code = re.search(r"<!-- log -->\n```python\n(.*?)```", (DOCS / "recording.md").read_text(), re.DOTALL)
+    assert code is not None
+    log = "".join(
+        f"2026-11-01T12:00:00.{ms:03}000 {line}\n"
+        for ms, line in (
+            (0, "worker-1 armed t-0 100"),
+            (1, "worker-2 armed t-1 100"),
+            (2, "worker-1 armed t-2 100"),
+            (50, "worker-1 cancelled t-2"),
+            (90, "reaper fired t-1"),
+            (101, "reaper fired t-0"),
+            (103, "reaper fired t-2"),
+        )
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code[1]], input=log, capture_output=True, text=True, check=True
+    )
+    (tmp_path / "run.jsonl").write_text(made.stdout)
+    found = check_files([tmp_path / "run.jsonl"]).runs[0].clauses
+    assert {name: one.violations for name, one in found.items() if one.verdict is Verdict.VIOLATED} == {
+        "T1": 1,
+        "T4": 1,
+    }
+    assert found["T2"].verdict is Verdict.PASS
+    assert found["T2"].occasions == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -29,11 +30,17 @@ def command(name: str) -> None:
     promises = public_clauses()
     if name not in promises:
         raise click.UsageError(f"no clause {name}: `purgatorio check --clauses` lists those of traces")
-    click.echo(f"{name}  {promises[name]}")
+    click.echo(_wrapped(f"{name}  {promises[name]}", ""))
     for title, lines in _story(name):
         click.echo(f"\n{title}")
         for line in lines:
-            click.echo(f"  {line}")
+            # A place in a file stays whole, to be clicked and copied.
+            whole = title in ("judged by", "kept in the reference", "twins")
+            click.echo(f"  {line}" if whole else _wrapped(line, "  "))
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, 79, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _story(name: str) -> Iterator[tuple[str, list[str]]]:
@@ -42,6 +49,7 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "formula", clause.formula.split(";  ")
         yield "promised by", [", ".join(one for one, p in PROFILES.items() if name in p.clauses)]
         yield "needs", [", ".join((*clause.records, *(f"header {one}" for one in clause.constants)))]
+        yield "what counts as an occasion", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
     kept = _lines(ROOT / "reference", _says(name, f"[{name}]"))

@@ -15,11 +15,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped
+from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, run_titles
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.text import lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.trace.reader import CUT
 from purgatorio_spec.verdict import Verdict
 
 RUNS_SHOWN: Final = 100
@@ -78,7 +79,8 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
     events = max([len("events"), *(len(f"{run.events:,}") for run in runs)])
     last = min(max(map(len, kept), default=0), CLAUSES_WIDE)
     room = max(console.width - verdict - events - last - 3 * len(_GAP), NAME_LEAST)
-    names = under_headings([visible(run.run) for run in runs], room)
+    titles = run_titles(result.runs)
+    names = under_headings([visible(titles[run.file, run.run]) for run in runs], room)
     wide = min(max((cell_len(name) for _, name in names), default=0), room)
     _print(
         console,
@@ -193,16 +195,17 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
         _print(console, "")
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
         _print(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
-    if not result.quarantined:
+    told = " ".join(problem for _, problem in problems)
+    shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
+    # The first of a file stands above, and so does a last line that is cut.
+    untold = [line for line in shown if str(line) not in told and line.why != CUT]
+    left = result.quarantined - len(shown)
+    if not untold and left <= 0:
         return
     _print(console, "")
     _print(console, f"quarantined lines: {result.quarantined:,}", "bold")
-    told = " ".join(problem for _, problem in problems)
-    shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
-    for line in shown:
-        if str(line) not in told:  # the first of a file stands above
-            _print(console, visible(str(line), TEXT_LIMIT), "yellow")
-    left = result.quarantined - len(shown)
+    for line in untold:
+        _print(console, visible(str(line), TEXT_LIMIT), "yellow")
     if left > 0:
         _print(console, f"... {left:,} more", "dim")
 
@@ -220,6 +223,9 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> No
         said += f"; {_counted(len(skipped), 'clause')} SKIPPED ({', '.join(sorted(skipped))})"
     _print(console, "")
     _print(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
+    if result.verdict is Verdict.PASS:
+        unseen = "; SKIPPED was not looked for (why: --verbose)" if skipped else ""
+        _print(console, f"This PASS is about these runs only{unseen}", "dim")
 
 
 def _counted(count: int, noun: str) -> str:

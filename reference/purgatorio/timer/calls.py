@@ -11,11 +11,14 @@ a period below the timer's tick: it is over at once, so the function runs again 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVarTuple
 
 from purgatorio.sync import ExecutorClosed, Sync
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import ActionTask, TimerTask
+
+Args = TypeVarTuple("Args")
+"""What a function is called with."""
 
 
 class TakesTasks(Protocol):
@@ -78,19 +81,19 @@ class Calls:
         """The same as `task.cancel()`."""
         task.cancel()
 
-    def call_later(self, delay_ms: int, function: Callable[..., object], *args: object) -> TimerTask:
+    def call_later(self, delay_ms: int, function: Callable[[*Args], object], *args: *Args) -> TimerTask:
         """Let `function(*args)` run once, `delay_ms` from now; returns its task, for `cancel`."""
         task = ActionTask(delay_ms, bound(function, args), sync=self._sync)
         self.add(task)
         return task
 
-    def call_every(self, period_ms: int, function: Callable[..., object], *args: object) -> Repeated:
+    def call_every(self, period_ms: int, function: Callable[[*Args], object], *args: *Args) -> Repeated:
         """Let `function(*args)` run again and again, see `Repeated`; returns it, for `cancel`."""
         task = Repeated(self, period_ms, bound(function, args), sync=self._sync)
         self.add(task)
         return task
 
 
-def bound(function: Callable[..., object], args: tuple[object, ...]) -> Callable[[], object]:
+def bound(function: Callable[[*Args], object], args: tuple[*Args]) -> Callable[[], object]:
     """The function with its arguments; `partial` refuses what is no function."""
     return partial(function, *args) if args else function

@@ -30,6 +30,7 @@ from purgatorio.timer.calls import Calls
 from purgatorio.timer.hand_over import close_executor, hand_over
 from purgatorio.timer.interface import TimerClosed
 from purgatorio.timer.task import TimerTask
+from purgatorio.timer.undriven import Undriven
 
 _POLL_MS = 200
 
@@ -85,6 +86,7 @@ class HashedWheel(Calls):
         "_worker",
         "name",
         "tick_ms",
+        "undriven",
         "wheel_size",
     )
 
@@ -117,6 +119,7 @@ class HashedWheel(Calls):
         self._cursor: Cell[int | None] = sync.cell(None, "hashed-wheel.cursor")
         self._size: Cell[int] = sync.cell(0, "hashed-wheel.size")
         self._worker: Cell[Worker | None] = sync.cell(None, "hashed-wheel.worker")
+        self.undriven = Undriven(name, self._size.get, sync) if clock is None and not own_worker else None
         self._slots: tuple[Cell[dict[HashedEntry, None]], ...] = tuple(
             sync.cell({}, f"hashed-wheel.slot{slot}") for slot in range(wheel_size)
         )
@@ -136,6 +139,8 @@ class HashedWheel(Calls):
     def advance_clock(self, timeout_ms: int) -> bool:
         """Drain, waiting up to `timeout_ms` for a task to be due. True iff a task was handed over. What the executor
         refuses waits, and the next drain offers it again."""
+        if self.undriven is not None:
+            self.undriven.driven.set(True)
         with self._lock:
             end_ms = self._clock.now_ms() + timeout_ms if timeout_ms > 0 else None
             while True:
@@ -161,6 +166,8 @@ class HashedWheel(Calls):
 
         Tasks that were handed over still run. From a task itself it does not wait for the threads.
         """
+        if self.undriven is not None:
+            self.undriven.tell()
         with self._lock:
             self._closed.set(True)
             waiting = sorted(self._entries(), key=lambda entry: entry.deadline_tick)

@@ -120,7 +120,7 @@ class CheckResult:
 
 
 NO_OCCASION: Final = (
-    "had no occasion: nothing here could have broken it; if that is meant, check with --allow-idle"
+    "had no occasion to be broken (`purgatorio clause ID` says what one is); if that is meant: --allow-idle"
 )
 
 

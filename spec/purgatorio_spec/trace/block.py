@@ -47,7 +47,8 @@ class BrokenLine:
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{where}: field {self.field!r}: {self.why}; {self.hint}"
+        field = "" if self.field == "$" else f"field {self.field!r}: "  # `$` is the whole line
+        return f"{where}: {field}{self.why}; {self.hint}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,11 @@ def _not_json(line: bytes, bad: orjson.JSONDecodeError) -> Refusal:
         return Refusal(
             "$", f"no UTF-8 ({byte}): {start}", "write UTF-8; a single byte like this is often Latin-1"
         )
+    cut = "; if the writer was killed, drop the cut line" if "unexpected end" in bad.msg else ""
     return Refusal(
         "$",
         f"not JSON ({bad.msg} at column {bad.colno}): {start}",
-        "write one JSON object a line; if the writer was killed, drop the cut line",
+        f"write one JSON object a line{cut}",
     )
 
 

@@ -31,6 +31,9 @@ BLOCK_ROWS: Final = 1 << 17
 MAX_BROKEN_KEPT: Final = 10_000
 """Broken lines kept with their text; more are counted only."""
 
+CUT: Final = "cut in the middle: the file has no end"
+"""Why a last line that a killed writer left is no record."""
+
 _HINT_HEADER: Final = "line 1 of a trace is its header: write it first"
 
 
@@ -145,10 +148,7 @@ class TraceReader:
                     yield line
                 else:
                     self.cut = f"line {line.number} is cut in the middle"
-                    why = Refusal(
-                        "$", "cut in the middle: the file has no end", "the writer was stopped here"
-                    )
-                    self._refuse(refused(self.name, line, why))
+                    self._refuse(refused(self.name, line, Refusal("$", CUT, "the writer was stopped here")))
         except Cut as cut:
             self.cut = cut.why
 

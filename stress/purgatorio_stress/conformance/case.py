@@ -185,8 +185,7 @@ class Case:
                 if judged.broken_off:
                     continue
                 why = "; ".join(judged.result.problems)
-                text = f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
-                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
+                return Outcome(Verdict.INVALID_TRACE, occasions, self._not_judged(why), judged, program)
             occasions += found.occasions
             if found.verdict is Verdict.VIOLATED and judged.narrowed is not None:
                 shown, part = judged.narrowed(self.clause)
@@ -196,8 +195,7 @@ class Case:
             reasons.setdefault(found.verdict, found.reason)
         for program, judged in runs:
             if judged.broken_off:
-                why = visible(judged.broken_off, TEXT_LIMIT)
-                text = f"{self.clause}  cannot be judged: {why}"
+                text = self._not_judged(judged.broken_off)
                 return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
         unfinished = [judged.unfinished for _, judged in runs if judged.unfinished]
         if unfinished and Verdict.SKIPPED not in reasons:
@@ -209,6 +207,9 @@ class Case:
         if not occasions:
             return Outcome(Verdict.UNKNOWN, 0, f"{self.clause} had no occasion to fail in {len(runs)} runs")
         return Outcome(Verdict.PASS, occasions)
+
+    def _not_judged(self, why: str) -> str:
+        return f"{self.clause}  cannot be judged: {visible(why, TEXT_LIMIT)}"
 
     def _drawn(self, subject: Subject) -> Outcome:
         runs: dict[Program, Judged] = {}

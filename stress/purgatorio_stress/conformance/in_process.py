@@ -33,7 +33,7 @@ from purgatorio_stress.conformance.contract import (
     TimerFactory,
 )
 from purgatorio_stress.conformance.probe import Probe
-from purgatorio_stress.conformance.stage import Call, Fields, Over, Stage
+from purgatorio_stress.conformance.stage import MEANT, Call, Fields, Over, Stage
 from purgatorio_stress.protocol.message import MAX_TIME_NS, REPORTABLE, SPOKEN, STEP, Description
 from purgatorio_stress.subject.child import Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
@@ -169,7 +169,12 @@ class InProcess:
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
         """The failure; with what the subject raised last."""
-        return SubjectFailed(self._name, kind, f"{why}; it raised {self._error}" if self._error else why)
+        raised = f"; it raised {self._error}" if self._error else ""
+        if MEANT in raised:
+            raised += (
+                '. If what a callback raises is to come out of the call, say so: lacks={"raising": "..."}'
+            )
+        return SubjectFailed(self._name, kind, f"{why}{raised}")
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
         """The failure of a subject that was silent for so long."""

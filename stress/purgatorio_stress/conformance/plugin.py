@@ -17,6 +17,7 @@ so it imports nothing but pytest until a test asks for it.
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -113,12 +114,18 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many verdicts were UNKNOWN: a green run that knows little should not look like one that knows."""
+    """Say how many verdicts were UNKNOWN, and what was not looked for: a green run that knows little should not look
+    like one that knows."""
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
-    unknown = [report for report in skipped if dict(report.user_properties).get("verdict") == "UNKNOWN"]
-    if unknown:
+    verdicts = Counter(dict(report.user_properties).get("verdict") for report in skipped)
+    if verdicts["UNKNOWN"]:
         terminalreporter.write_line(
-            f"purgatorio: {len(unknown)} UNKNOWN, which is no pass; -rs shows why, --purgatorio-unknown=fail fails them"
+            f"purgatorio: {verdicts['UNKNOWN']} UNKNOWN, which is no pass; -rs shows why, --purgatorio-unknown=fail "
+            "fails them"
+        )
+    if verdicts["SKIPPED"]:
+        terminalreporter.write_line(
+            f"purgatorio: {verdicts['SKIPPED']} SKIPPED, not looked for; -rs shows why"
         )
 
 

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import orjson
 
 Fields = dict[str, object]
 T = TypeVar("T")
+MEANT: Final = "raises, as the suite meant it to"
 Call = Mapping[str, object]
 
 
@@ -72,7 +73,7 @@ class Stage:
         while (call := calls.get())["m"] != "go":
             self._answer(call)
         if call.get("fail"):
-            raise ValueError(f"{operation} raises, as the suite meant it to")
+            raise ValueError(f"{operation} {MEANT}")
 
     def go(self, call: Call) -> None:
         """Let the threads go on that the call names."""

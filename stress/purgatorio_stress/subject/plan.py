@@ -76,7 +76,10 @@ class PlanShape:
         A trace says what was asked of the timer, never what was rounded away on the way to it.
         """
         steps = tuple(self._step(step) for step in plan.steps if self._possible(step))
-        ends = (step.at_ns + (step.delay_ns or 0) for step in steps if (step.delay_ns or 0) < HUGE_NS)
+        # A huge delay is cancelled, and never waited for, also where the range makes an hour of it.
+        most_ns = self.most_ns // self.unit_ns * self.unit_ns
+        never_ns = min(HUGE_NS, most_ns) if most_ns > self.longest_ns else HUGE_NS
+        ends = (step.at_ns + (step.delay_ns or 0) for step in steps if (step.delay_ns or 0) < never_ns)
         return replace(plan, steps=steps, end_ns=max(ends, default=0))
 
     def _possible(self, step: Step) -> bool:
