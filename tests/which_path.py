@@ -1,7 +1,7 @@
 """Which path finds which bugs: the reference's mutants behind its public API, measured; writes docs/which-path.md.
 
-    python tests/which_path.py --write docs/which-path.md      # about ten minutes of a processor
-    python tests/which_path.py 11 19                            # only these, on the terminal
+    python tests/which_path.py                       # an hour of a processor
+    python tests/which_path.py 11 19 --path gates    # only these; the other cells stay
 
 Nothing is asked but what a stranger has: the example of the protocol, the adapters of the pytest plugin, threads.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from purgatorio_stress.harness.hunt import stress_hunt
 from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
+from purgatorio_stress.protocol.driver import Mode, command_subjects
 from purgatorio_stress.subjects import record_runs
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
@@ -71,19 +70,20 @@ locks, so there the reference is driven as Kafka's coordinators use it."""
 BREAKS_NOTHING: Final = (41, 49, 53, 55, 58, 60, 88)
 """Bugs of threads that break no promise that is seen from outside; the page says why of each."""
 
-PATHS: Final = ("plugin", "protocol, virtual", "protocol, real", "gates", "races", "explorer")
 
-
-def driven(mutant: Mutant, modes: Callable[[CommandSubject], bool], seeds: Sequence[int]) -> str:
-    """Over the protocol: the clauses, and in how many of the runs."""
+def driven(mutant: Mutant, modes: Sequence[Mode], seeds: Sequence[int]) -> str:
+    """Over the protocol: the clauses, and in how many of the runs. A mode is left out where one before it convicts."""
     command = [sys.executable, str(Path(__file__).resolve()), "--serve", str(mutant.number)]
     broken: set[str] = set()
     hits = 0
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
-            subjects = [one for one in command_subjects(command) if modes(one)]
+            subjects = {one.mode: one for one in command_subjects(command)}
             found: set[str] = set()
-            for run in record_runs(subjects, Path(folder), seed=seed, ops=OPERATIONS):
+            for mode in modes:
+                if found:
+                    break
+                (run,) = record_runs([subjects[mode]], Path(folder), seed=seed, ops=OPERATIONS)
                 if run.failure is not None:
                     found.add("P3" if run.failure.kind == "deadlock" else run.failure.kind)
                 if run.path is not None:
@@ -103,7 +103,7 @@ def cell(broken: set[str], hits: int, runs: int) -> str:
 
 
 def plugged(mutant: Mutant) -> str:
-    """The plugin's cases, by the adapters of its tests."""
+    """The plugin's cases, by the adapters of its tests; those of one thread only where the races do not convict."""
     from stress.test_conformance_kills import RACES, outcomes
 
     of_timer = any(
@@ -111,18 +111,16 @@ def plugged(mutant: Mutant) -> str:
     )
     names = ("wheel", "fine-wheel") if of_timer else (mutant.dialect,)
     with mutant.applied():
-        found = {
-            case.split("/")[0]
-            for name in names
-            for case, outcome in outcomes(name).items()
-            if outcome.verdict is Verdict.VIOLATED
-        }
         # Tasks move in the timer of a purgatory too, and its calls are what a stranger has.
         name = f"{mutant.dialect}, groups" if mutant.number in OF_GROUPS else mutant.dialect
         races = outcomes(name, races=RACES)
-        found |= {case.split("/")[0] for case, one in races.items() if one.verdict is Verdict.VIOLATED}
+        found = {case.split("/")[0] for case, one in races.items() if one.verdict is Verdict.VIOLATED}
         broken_off = [one.text for one in races.values() if one.verdict is Verdict.INVALID_TRACE]
         found |= {"P3" if "P3 is broken" in text else "hang" for text in broken_off if "hang" in text}
+        for plain in names:
+            if not found:
+                alone = outcomes(plain).items()
+                found = {case.split("/")[0] for case, one in alone if one.verdict is Verdict.VIOLATED}
     return cell(found, int(bool(found)), 1)
 
 
@@ -140,16 +138,14 @@ def explored(mutant: Mutant) -> str:
     return f"{found.clause} in {found.schedules:,}" if found.killed else "-"
 
 
-def measured(mutant: Mutant) -> dict[str, str]:
-    """All paths."""
-    return {
-        "plugin": plugged(mutant),
-        "protocol, virtual": driven(mutant, lambda one: one.mode in ("virtual-steps", "virtual-jumps"), (1,)),
-        "protocol, real": driven(mutant, lambda one: one.mode in ("real", "real-free"), SEEDS),
-        "gates": driven(mutant, lambda one: one.mode.endswith("gates"), (1,)),
-        "races": raced(mutant),
-        "explorer": explored(mutant),
-    }
+MEASURES: Final[Mapping[str, Callable[[Mutant], str]]] = {
+    "plugin": plugged,
+    "protocol, virtual": partial(driven, modes=("virtual-steps", "virtual-jumps"), seeds=(1,)),
+    "protocol, real": partial(driven, modes=("real", "real-free"), seeds=SEEDS),
+    "gates": partial(driven, modes=("virtual-gates", "real-gates"), seeds=(1,)),
+    "races": raced,
+    "explorer": explored,
+}
 
 
 def serve(number: int) -> None:
@@ -208,28 +204,38 @@ def put_under_groups(example: ModuleType) -> None:
         setattr(place, name, instead)
 
 
-def measured_apart(number: int) -> dict[str, str]:
+def measured_apart(number: int, path: str) -> str:
     """In a process of its own: a race that is stuck leaves threads behind that nobody can end."""
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--one", str(number)],
+        [sys.executable, str(Path(__file__).resolve()), "--one", path, str(number)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=900,
+        timeout=1_800,
     )
-    cells: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return cells
+    return done.stdout.splitlines()[-1]
+
+
+def rows_of(page: str) -> dict[int, dict[str, str]]:
+    """What the page's table says."""
+    rows: dict[int, dict[str, str]] = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        number = cells[0].partition(" ")[0]
+        if number.isdigit() and len(cells) == len(MEASURES) + 1:
+            rows[int(number)] = dict(zip(MEASURES, cells[1:], strict=True))
+    return rows
 
 
 def table(rows: Mapping[int, Mapping[str, str]]) -> str:
     """The classes with their mutants, as Markdown."""
-    lines = ["| bug | " + " | ".join(PATHS) + " |", "|" + "---|" * (len(PATHS) + 1)]
+    lines = ["| bug | " + " | ".join(MEASURES) + " |", "|" + "---|" * (len(MEASURES) + 1)]
     for title, numbers in CLASSES:
         there = [number for number in numbers if number in rows]
         if there:
-            lines.append(f"| **{title}** |" + " |" * len(PATHS))
+            lines.append(f"| **{title}** |" + " |" * len(MEASURES))
         for number in there:
-            cells = " | ".join(rows[number][path] for path in PATHS)
+            cells = " | ".join(rows[number].get(path, "not run") for path in MEASURES)
             lines.append(f"| {number} {MUTANTS[number].name} | {cells} |")
     left_out = [str(number) for _, numbers in CLASSES for number in numbers if number not in rows]
     lines += ["", f"Not run this time: {', '.join(left_out)}."] if left_out else []
@@ -241,7 +247,7 @@ def summed(rows: Mapping[int, Mapping[str, str]]) -> str:
     threads = [number for number in rows if MUTANTS[number].interleaving]
     counted = [number for number in threads if number not in BREAKS_NOTHING]
     found = {
-        path: [number for number in counted if rows[number][path] not in ("-", "hang")]
+        path: [number for number in counted if rows[number].get(path, "-") not in ("-", "hang", "not run")]
         for path in ("gates", "plugin")
     }
     missed = {path: sorted(set(counted) - set(numbers)) for path, numbers in found.items()}
@@ -263,38 +269,36 @@ def main() -> None:
     parser.add_argument(
         "numbers", nargs="*", type=int, help="mutants; all that are listed, where none is named"
     )
-    parser.add_argument("--write", type=Path, help="put the table into this page, between its marks")
     parser.add_argument(
-        "--kept", type=Path, help="write each row here when it is done; what is there is not run again"
+        "--path", action="append", choices=MEASURES, help="only this path, or these; the others' cells stay"
     )
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--page",
+        type=Path,
+        default=REPOSITORY / "docs" / "which-path.md",
+        help="its table, between its marks, gets what is found",
+    )
+    parser.add_argument("--one", choices=MEASURES, help=argparse.SUPPRESS)
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve is not None:
         serve(options.serve)
         return
     if options.one is not None:
-        cells = measured(MUTANTS[options.one])
-        print(json.dumps(cells), flush=True)
+        print(MEASURES[options.one](MUTANTS[options.numbers[0]]), flush=True)
         # Threads of a stuck race would keep the process alive.
         os._exit(0)
-    rows: dict[int, dict[str, str]] = {}
-    if options.kept is not None and options.kept.exists():
-        rows = {int(number): cells for number, cells in json.loads(options.kept.read_text()).items()}
     for number in options.numbers or [number for _, numbers in CLASSES for number in numbers]:
-        if number not in rows:
-            rows[number] = measured_apart(number)
-            print(number, MUTANTS[number].name, rows[number], file=sys.stderr, flush=True)
-            if options.kept is not None:
-                options.kept.write_text(json.dumps(rows))
-    if options.write is None:
-        print(table(rows))
-        return
-    before, _, rest = options.write.read_text(encoding="utf-8").partition("<!-- measured -->\n")
-    _, _, after = rest.partition("<!-- /measured -->\n")
-    options.write.write_text(
-        f"{before}<!-- measured -->\n{table(rows)}<!-- /measured -->\n{after}", encoding="utf-8"
-    )
+        for path in options.path or MEASURES:
+            cell = measured_apart(number, path)
+            print(number, MUTANTS[number].name, f"{path}: {cell}", file=sys.stderr, flush=True)
+            before, _, rest = options.page.read_text(encoding="utf-8").partition("<!-- measured -->\n")
+            old, _, after = rest.partition("<!-- /measured -->\n")
+            rows = rows_of(old)
+            rows.setdefault(number, {})[path] = cell
+            options.page.write_text(
+                f"{before}<!-- measured -->\n{table(rows)}<!-- /measured -->\n{after}", encoding="utf-8"
+            )
 
 
 if __name__ == "__main__":

@@ -123,6 +123,7 @@ class Jvm:
         self._events: deque[Stopped] = deque()
         self._names: dict[int, str] = {}
         self._replies: dict[tuple[int, int, bytes], bytes] = {}
+        self._lines: dict[Location, Line] = {}
         self._kinds: dict[int, int] = {}
         while len(self._rest) < len(_HANDSHAKE):
             self._receive()
@@ -223,7 +224,11 @@ class Jvm:
 
     def line(self, at: Location) -> Line:
         """Where that is."""
-        of, method, index = at
+        if at not in self._lines:
+            self._lines[at] = self._line(*at)
+        return self._lines[at]
+
+    def _line(self, of: int, method: int, index: int) -> Line:
         name, source, line = "?", "", -1
         signature = _Fields(self._ask_once(2, 1, _long(of))).text()
         with suppress(_Refused):

@@ -178,8 +178,8 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
-        self._hear_aside()
         if not self._lines_said:
+            self._hear_aside()
             now_s = time.monotonic()
             until_s = min(now_s + within_s, self._end_s)
             while not self._lines_said:
