@@ -15,7 +15,14 @@ from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
 from purgatorio.timer import Handle, IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
-from purgatorio_stress.scenario.timing import walk
+from purgatorio_stress.scenario.timing import (
+    add_against_drain,
+    cancel_against_flush,
+    fired_once,
+    moved_twice,
+    size_is,
+    walk,
+)
 from purgatorio_stress.scenario.walks import walks
 from purgatorio_stress.scenario.world import Task, World
 
@@ -23,11 +30,12 @@ from purgatorio_stress.scenario.world import Task, World
 def _timer(
     world: World, wheel_size: int = 2, tick_ms: int = 1, name: str = "timer"
 ) -> tuple[IntrusiveTimer, QueuedExecutor]:
+    """A power of two of buckets."""
     executor = QueuedExecutor(sync=world.sync)
     timer = IntrusiveTimer(
         name,
         tick_ms=tick_ms,
-        wheel_size=wheel_size,
+        wheel_size=1 << (wheel_size - 1).bit_length(),
         levels=1,
         integer_handles=True,
         clock=world.clock,
@@ -36,38 +44,6 @@ def _timer(
         sync=world.sync,
     )
     return timer, executor
-
-
-def _fired_once(*tasks: Task) -> Iterator[Broken]:
-    for task in tasks:
-        if len(task.fired_at_ms) != 1:
-            yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
-
-
-def _size_is(size: int, *timers: IntrusiveTimer) -> Iterator[Broken]:
-    sizes = [timer.size() for timer in timers]
-    if sum(sizes) != size:
-        yield Broken("T5", "timer", f"size() is {sizes}, and {size} tasks wait")
-
-
-def _cancel_against_drain(world: World) -> Final_:
-    """At 2 ms the task moves from the upper level to the lower one, where it is due at 3 ms."""
-    timer, executor = _timer(world)
-    task = Task(world, "task", 3)
-    task.add_to(timer)
-    world.virtual.advance(2)
-    world.task("drain", lambda: timer.advance_clock(0))
-    world.task("cancel", task.cancel_recorded)
-
-    def final() -> Iterator[Broken]:
-        timer.check()
-        yield from _size_is(0, timer)
-        walk(world, timer, executor, 8)
-        world.mark("did not fire", not task.fired_at_ms)
-        if task.fired_at_ms:
-            yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
-
-    return final
 
 
 def _cancel_against_add(world: World) -> Final_:
@@ -80,7 +56,7 @@ def _cancel_against_add(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.check()
         cancelled = task.is_cancelled()
-        yield from _size_is(0 if cancelled else 1, timer)
+        yield from size_is(timer, 0 if cancelled else 1)
         walk(world, timer, executor, 8)
         world.mark("cancelled first", not cancelled)
         world.mark("added first", cancelled)
@@ -90,27 +66,8 @@ def _cancel_against_add(world: World) -> Final_:
     return final
 
 
-def _add_against_drain(world: World) -> Final_:
-    timer, executor = _timer(world)
-    due, later = Task(world, "due", 1), Task(world, "later", 1)
-    due.add_to(timer)
-    world.virtual.advance(1)
-    world.task("drain", lambda: timer.advance_clock(0))
-    world.task("add", lambda: later.add_to(timer))
-
-    def final() -> Iterator[Broken]:
-        timer.check()
-        executor.run_all()
-        walk(world, timer, executor, 6)
-        world.mark("both fired", bool(due.fired_at_ms and later.fired_at_ms))
-        yield from _fired_once(due, later)
-        yield from _size_is(0, timer)
-
-    return final
-
-
 def _call_cancelled_against_drain(world: World) -> Final_:
-    """As `_cancel_against_drain`, of a function under a number, beside one that stays in the same bucket."""
+    """As `cancel_against_flush`, of a function under a number, beside one that stays in the same bucket."""
     timer, executor = _timer(world)
     task, stays = Task(world, "task", 3), Task(world, "stays", 3)
     handle = timer.call_later(3, task.run)
@@ -121,12 +78,12 @@ def _call_cancelled_against_drain(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from _size_is(1, timer)
+        yield from size_is(timer, 1)
         walk(world, timer, executor, 8)
         world.mark("did not fire", not task.fired_at_ms)
         if task.fired_at_ms:
             yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
-        yield from _fired_once(stays)
+        yield from fired_once(stays)
 
     return final
 
@@ -149,32 +106,14 @@ def _call_against_call(world: World) -> Final_:
         world.mark("all fired", all(task.fired_at_ms for task in tasks))
         if len(set(handles)) != 2:
             yield Broken("T3", "handles", f"not two numbers: {handles}")
-        yield from _fired_once(*tasks)
-        yield from _size_is(0, timer)
+        yield from fired_once(*tasks)
+        yield from size_is(timer, 0)
 
     return final
 
 
 def _call(timer: IntrusiveTimer, task: Task, handles: list[Handle]) -> None:
     handles.append(timer.call_later(1, task.run))
-
-
-def _moved_twice(world: World) -> Final_:
-    """A waiting task is added again by two threads: it moves, and is there once."""
-    timer, executor = _timer(world, 4)
-    task = Task(world, "task", 2)
-    timer.add(task)
-    for name in ("one", "two"):
-        world.task(name, lambda: timer.add(task))
-
-    def final() -> Iterator[Broken]:
-        timer.check()
-        yield from _size_is(1, timer)
-        walk(world, timer, executor, 6)
-        world.mark("fired", bool(task.fired_at_ms))
-        yield from _fired_once(task)
-
-    return final
 
 
 def _two_timers(world: World) -> Final_:
@@ -191,7 +130,8 @@ def _two_timers(world: World) -> Final_:
         first.check()
         second.check()
         cancelled = task.is_cancelled()
-        yield from _size_is(1 if cancelled else 2, first, second)
+        if first.size() + second.size() != (1 if cancelled else 2):
+            yield Broken("T5", "timers", f"{first.size()} and {second.size()} wait, cancelled is {cancelled}")
         world.virtual.advance(3)
         for timer, own in ((first, executor), (second, other)):
             timer.advance_clock(0)
@@ -200,7 +140,7 @@ def _two_timers(world: World) -> Final_:
         world.mark("cancelled", cancelled)
         if len(task.fired_at_ms) != (0 if cancelled else 1):
             yield Broken("T3", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
-        yield from _fired_once(stays)
+        yield from fired_once(stays)
 
     return final
 
@@ -226,7 +166,7 @@ def _close_against_add(world: World) -> Final_:
         world.virtual.advance(9)
         if timer.advance_clock(0) or executor.run_all() or task.fired_at_ms:
             yield Broken("T5", "task", "waits in a timer that is closed")
-        yield from _size_is(0, timer)
+        yield from size_is(timer, 0)
 
     return final
 
@@ -259,12 +199,7 @@ def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = Fa
 
 
 def _walk_boundaries(world: World) -> Final_:
-    """Powers of two: 3 becomes 4."""
-
-    def make(tick_ms: int, size: int) -> tuple[IntrusiveTimer, QueuedExecutor]:
-        return _timer(world, 1 << (size - 1).bit_length(), tick_ms)
-
-    return walks(world, make)
+    return walks(world, lambda tick_ms, size: _timer(world, size, tick_ms))
 
 
 def _two(
@@ -295,7 +230,7 @@ INTRUSIVE: Final = (
         "cancel-against-drain",
         "wheel for use: a task is cancelled while it moves between levels",
         ("T4", "T5"),
-        _cancel_against_drain,
+        partial(cancel_against_flush, make=_timer),
         "did not fire",
     ),
     _two(
@@ -310,7 +245,7 @@ INTRUSIVE: Final = (
         "add-against-drain",
         "wheel for use: a task is added while the timer is drained",
         ("T3", "T5"),
-        _add_against_drain,
+        partial(add_against_drain, make=_timer),
         "both fired",
     ),
     _two(
@@ -334,7 +269,7 @@ INTRUSIVE: Final = (
         "moved-twice",
         "wheel for use: a waiting task is added again by two threads",
         ("T3", "T5"),
-        _moved_twice,
+        partial(moved_twice, make=_timer),
         "fired",
     ),
     _two(

@@ -1,6 +1,6 @@
 """Timers under threads: cancel, add and re-add against a flush, levels made twice, a reaper's sleep, shutdown."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -21,21 +21,31 @@ def walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: 
         executor.run_all()
 
 
-def _not_once(*tasks: Task) -> Iterator[Broken]:
+Make = Callable[[World, int], tuple[CheckedTimer, QueuedExecutor]]
+"""Makes a timer with at least so many buckets, and its executor."""
+
+
+def _of_the_world(world: World, wheel_size: int) -> tuple[CheckedTimer, QueuedExecutor]:
+    executor = QueuedExecutor(sync=world.sync)
+    return world.timer(wheel_size=wheel_size, executor=executor), executor
+
+
+def fired_once(*tasks: Task) -> Iterator[Broken]:
+    """T3: each of them has."""
     for task in tasks:
         if len(task.fired_at_ms) != 1:
             yield Broken("T3", task.id, f"fired {len(task.fired_at_ms)} times, at {task.fired_at_ms}")
 
 
-def _size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
+def size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
+    """T5: so many tasks wait."""
     if timer.size() != size:
         yield Broken("T5", "timer", f"size() is {timer.size()}, and {size} tasks wait")
 
 
-def _cancel_against_flush(world: World) -> Final_:
+def cancel_against_flush(world: World, make: Make = _of_the_world) -> Final_:
     """At 2 ms the task moves from the upper level to the lower one, where it is due at 3 ms."""
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(executor=executor)
+    timer, executor = make(world, 2)
     task = Task(world, "task", 3)
     task.add_to(timer)
     world.virtual.advance(2)
@@ -44,12 +54,12 @@ def _cancel_against_flush(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from _size_is(timer, 0)
+        yield from size_is(timer, 0)
         walk(world, timer, executor, 8)
         world.mark("did not fire", not task.fired_at_ms)
         if task.fired_at_ms:
             yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
-        yield from _size_is(timer, 0)
+        yield from size_is(timer, 0)
 
     return final
 
@@ -104,25 +114,24 @@ def _remove_against_move(world: World) -> Final_:
 
 
 def _overflow_twice(world: World) -> Final_:
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(executor=executor)
+    timer, executor = _of_the_world(world, 2)
     tasks = [Task(world, f"task-{delay}", delay) for delay in (2, 3)]
     for task in tasks:
         world.task(task.id, partial(task.add_to, timer))
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from _size_is(timer, 2)
+        yield from size_is(timer, 2)
         walk(world, timer, executor, 10)
         world.mark("both fired", all(task.fired_at_ms for task in tasks))
-        yield from _not_once(*tasks)
+        yield from fired_once(*tasks)
 
     return final
 
 
-def _add_against_drain(world: World) -> Final_:
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(executor=executor)
+def add_against_drain(world: World, make: Make = _of_the_world) -> Final_:
+    """One task is due when another comes for the next tick."""
+    timer, executor = make(world, 2)
     due, later = Task(world, "due", 1), Task(world, "later", 1)
     due.add_to(timer)
     world.virtual.advance(1)
@@ -134,15 +143,15 @@ def _add_against_drain(world: World) -> Final_:
         executor.run_all()
         walk(world, timer, executor, 6)
         world.mark("both fired", bool(due.fired_at_ms and later.fired_at_ms))
-        yield from _not_once(due, later)
+        yield from fired_once(due, later)
+        yield from size_is(timer, 0)
 
     return final
 
 
-def _moved_twice(world: World) -> Final_:
+def moved_twice(world: World, make: Make = _of_the_world) -> Final_:
     """A waiting task is added again by two threads: it moves, and is there once."""
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(wheel_size=3, executor=executor)
+    timer, executor = make(world, 3)
     task = Task(world, "task", 2)
     timer.add(task)
     for name in ("one", "two"):
@@ -150,17 +159,16 @@ def _moved_twice(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        yield from _size_is(timer, 1)
+        yield from size_is(timer, 1)
         walk(world, timer, executor, 6)
         world.mark("fired", bool(task.fired_at_ms))
-        yield from _not_once(task)
+        yield from fired_once(task)
 
     return final
 
 
 def _completed_before_timer(world: World) -> Final_:
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(executor=executor)
+    timer, _ = _of_the_world(world, 2)
     purgatory = world.purgatory(timer)
     operation = world.operation("op", "k", delay_ms=1)
     world.task("registrar", lambda: purgatory.register(operation))
@@ -170,14 +178,13 @@ def _completed_before_timer(world: World) -> Final_:
         timer.check()
         world.mark("completed", operation.is_completed())
         yield from world.left_waiting(operation)
-        yield from _size_is(timer, 0)
+        yield from size_is(timer, 0)
 
     return final
 
 
 def _shutdown_against_registration(world: World) -> Final_:
-    executor = QueuedExecutor(sync=world.sync)
-    timer = world.timer(executor=executor)
+    timer, _ = _of_the_world(world, 2)
     purgatory = world.purgatory(timer)
     operation = world.operation("op", "k", delay_ms=3)
     world.task("registrar", lambda: purgatory.register(operation))
@@ -268,7 +275,7 @@ _ONE: Final = ("pending-flag",)
 TIMING: Final = (
     Scenario(
         *_timer("cancel-against-flush", "a task is cancelled while it moves between levels", ("T4", "T5")),
-        _cancel_against_flush,
+        cancel_against_flush,
         dialects=_ONE,
         marks=("did not fire",),
         horizon_ms=8,
@@ -300,14 +307,14 @@ TIMING: Final = (
     ),
     Scenario(
         *_timer("add-against-drain", "a task is added while the timer is drained", ("T3", "T5")),
-        _add_against_drain,
+        add_against_drain,
         dialects=_ONE,
         marks=("both fired",),
         horizon_ms=6,
     ),
     Scenario(
         *_timer("moved-twice", "a waiting task is added again by two threads", ("T3", "T5")),
-        _moved_twice,
+        moved_twice,
         dialects=_ONE,
         marks=("fired",),
         horizon_ms=6,
