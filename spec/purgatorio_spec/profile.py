@@ -82,9 +82,6 @@ _PROFILES: Final = (
             'cancel "will only work if the timer is still in its waiting stage", and does not say whether it did'),
     Profile("timewheel", frozenset({"T1", "T2", "T3"}),
             "PyPI's TimeWheel: no documentation of its times, no cancel and no count"),
-    Profile("bazaar-timer-wheel", _TIMER,
-            "PyPI's bazaar-contrib-timer-wheel: \"Expiry is rounded up to the provider's scheduling resolution\"; one "
-            'thread; cancel "a pending timer"'),
     Profile("npm-timer-wheel", _TIMER,
             "npm's timer-wheel: "
             '"schedule items to be expired after a certain delay and then control when to advance"; '

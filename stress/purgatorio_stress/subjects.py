@@ -11,7 +11,6 @@ from typing import Final
 
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop
-from purgatorio_stress.subject.bazaar_wheel import bazaar_wheel
 from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
 from purgatorio_stress.subject.jvm_timers import (
     caffeine_expiry,
@@ -58,7 +57,6 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
     "timewheel": lambda: [IsolatedSubject("timewheel")],
-    "bazaar-timer-wheel": lambda: [bazaar_wheel()],
     "npm-timer-wheel": lambda: [NpmTimerWheel("virtual-steps"), NpmTimerWheel("virtual-jumps")],
 }
 """Every built-in subject: the name, and what makes its configurations."""

@@ -55,7 +55,7 @@ def rows() -> list[Surveyed]:
             )
         )
     made.append(Surveyed("jdk-timer", "java-util-timer", "hang: silent for 20 s", failed=True))
-    made.append(Surveyed("bazaar-timer-wheel", "bazaar-timer-wheel", "needs another Python"))
+    made.append(Surveyed("caffeine", "caffeine-expiry", "libcaffeine-java is not installed"))
     return made
 
 

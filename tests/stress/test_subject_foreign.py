@@ -16,7 +16,6 @@ from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
-from purgatorio_stress.subject.bazaar_wheel import bazaar_wheel
 from purgatorio_stress.subject.contract import Subject, SubjectFailed
 from purgatorio_stress.subject.java_build import debian_jar
 from purgatorio_stress.subject.jvm import JvmSubject
@@ -263,43 +262,6 @@ def test_timer_that_ends_its_process_is_a_failure(tmp_path: Path, monkeypatch: p
     assert caught.value.kind == "died"
 
 
-BAZAAR = """
-import asyncio, time
-class TimerCancelledError(RuntimeError): pass
-class Handle:
-    def __init__(self, seconds):
-        self.end, self.stopped = asyncio.get_running_loop().time() + seconds, asyncio.Event()
-    def cancel(self): self.stopped.set()
-    async def wait(self):
-        left = max(0, self.end - asyncio.get_running_loop().time())
-        try: await asyncio.wait_for(self.stopped.wait(), left)
-        except TimeoutError: return
-        raise TimerCancelledError
-class TimerWheel:
-    def create(self, delay_ms): return Handle(delay_ms / 1000 UP)
-    async def run(self): await asyncio.Event().wait()
-    def close(self): pass
-"""
-
-
-@pytest.mark.parametrize(("up", "verdict"), [("+ 0.001", Verdict.PASS), ("- 0.01", Verdict.VIOLATED)])
-def test_wheel_of_an_event_loop(
-    up: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A package of bazaar-contrib-timer-wheel's name and interface, on any Python: rounded up, and a tick early."""
-    package = tmp_path / "bazaar_contrib_timer_wheel"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "wheel.py").write_text(BAZAAR.replace("UP", up))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for name in ("bazaar_contrib_timer_wheel", "bazaar_contrib_timer_wheel.wheel"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    subject = replace(bazaar_wheel(), version_of=lambda: "0")
-    clauses = judged(subject.run(small_plan(subject, 60), tmp_path / "run.jsonl", silent))
-    assert clauses["T1"].verdict is verdict
-    kept(clauses, "T3")
-
-
 NPM = """
 exports.TimerWheel = class {
   constructor() { this.items = []; }
@@ -347,7 +309,6 @@ def absent(name: str) -> None:
         (debian_netty_wheel(MS, 8), "apt-get install libnetty-java"),
         (caffeine_expiry(), "apt-get install libcaffeine-java"),
         (IsolatedSubject("timewheel"), "pip install TimeWheel"),
-        (bazaar_wheel(), "Python 3.15" if sys.version_info < (3, 15) else "pip install bazaar"),
         (NpmTimerWheel("virtual-steps"), "install Node.js"),
     ],
     ids=lambda value: getattr(value, "name", ""),
