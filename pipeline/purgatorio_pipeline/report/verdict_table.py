@@ -25,7 +25,7 @@ _LEGEND: Final = (
     ("pass", "✓ kept, with the number of occasions to break it"),
     ("violated", "✗ broken, with the number of violations"),
     ("empty", "○ no occasion: nothing in the run could have broken it"),
-    ("unknown", "? unknown: records are missing"),
+    ("unknown", "? unknown: records are missing, or there was no occasion"),
     ("skipped", "– not promised or not recorded"),
 )
 
