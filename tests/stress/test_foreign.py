@@ -35,6 +35,7 @@ def _explored(
         ("ChangedWhileIterating", "dictionary changed size during iteration"),
         ("Crossed", "waits for Crossed.there"),
         ("LostNotice", "waits for"),
+        ("LooksUp", "KeyError"),
     ],
 )
 def test_a_planted_fault_is_found_and_repeats(name: str, seen: str, strategy: str) -> None:
@@ -177,3 +178,5 @@ def test_what_is_not_there_is_said() -> None:
         explore_foreign(["no_such_module"], "planted:LostUpdate", Limits(), path=[str(HERE)])
     with pytest.raises(CannotLoad, match="has no Nobody"):
         _explored("planted:Nobody")
+    with pytest.raises(CannotLoad, match="nobody would look at the end"):
+        _explored("planted:LooksAtNothing")

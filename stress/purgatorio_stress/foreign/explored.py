@@ -37,11 +37,14 @@ class Adapter(Protocol):
     """What the user writes; it is made anew for every run. It imports what it tries and needs nothing of ours.
 
     Its threads are its methods whose names begin with `thread_`, or what `threads()` gives, a sequence of functions.
-    Optional: `outcome()` gives a value whose different forms are collected over all runs.
+    It has at least one of two more methods, called when all threads have ended.
     """
 
     def check(self) -> None:
-        """Called when all threads have ended; AssertionError where something is wrong."""
+        """AssertionError where something is wrong."""
+
+    def outcome(self) -> object:
+        """A value whose different forms are collected over all runs."""
 
 
 def _threads_of(adapter: Adapter) -> Sequence[Callable[[], object]]:
@@ -81,6 +84,8 @@ class _Program:
         made = getattr(self.loader.adapter(), made_by)
         if not any(name == "threads" or name.startswith(_THREAD) for name in dir(made)):
             raise CannotLoad(f"{adapter} has neither threads() nor a method whose name begins with {_THREAD}")
+        if not (hasattr(made, "check") or hasattr(made, "outcome")):
+            raise CannotLoad(f"{adapter} has neither check() nor outcome(), so nobody would look at the end")
         self.outcomes: dict[str, int] = {}
         self._adapter: Adapter
 
@@ -104,7 +109,8 @@ class _Program:
         ]
         if run.stop.kind == "end":
             try:
-                self._adapter.check()
+                if hasattr(self._adapter, "check"):
+                    self._adapter.check()
             except Exception as error:
                 broken.append(Broken("CHECK", "check", text_of(error, world.files)))
             if hasattr(self._adapter, "outcome"):

@@ -94,13 +94,14 @@ def kills_of_all(
 def _drawn_kills(mutants: Sequence[Mutant], drawing: Drawing) -> Iterator[Kill]:
     def one(mutant: Mutant) -> Kill:
         died = Kill(True, "P3")
-        return apart(_drawn_kill, mutant.number, drawing.seconds, drawing.seed) or died
+        return apart(drawn_kill, mutant.number, drawing.seconds, drawing.seed) or died
 
     with ThreadPoolExecutor(drawing.jobs) as pool:
         yield from pool.map(one, mutants)
 
 
-def _drawn_kill(number: int, seconds: float, seed: int) -> Kill:
+def drawn_kill(number: int, seconds: float, seed: int) -> Kill:
+    """Hunt this bug in this process by drawn programs, for so many CPU seconds at most."""
     mutant = MUTANTS[number]
     with mutant.applied():
         done = search_drawn(seconds, seed, mutant=number, memory=mutant.memory, shrink=False)

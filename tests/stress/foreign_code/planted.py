@@ -217,3 +217,28 @@ class HeldBeyondATimeOut:
 
     def outcome(self) -> object:
         return self.got
+
+
+class LooksUp:
+    """A look and a use with a removal between; no `check`, the exception is enough."""
+
+    def __init__(self) -> None:
+        self.items = {"a": 1}
+        self.seen = 0
+
+    def thread_reader(self) -> None:
+        if "a" in self.items:
+            self.seen = self.items["a"]
+
+    def thread_sweeper(self) -> None:
+        self.items.clear()
+
+    def outcome(self) -> int:
+        return self.seen
+
+
+class LooksAtNothing:
+    """Neither `check` nor `outcome`."""
+
+    def thread_idle(self) -> None:
+        pass

@@ -1,0 +1,103 @@
+"""The page `docs/drawn-mutants.md`: how fast drawn programs find each known bug of two threads, over ten seeds.
+
+python -m docs.makers.drawn_seeds rows.jsonl 2
+
+hunts two bugs at once. Each is hunted seed after seed for `BOUND_S` at most, until more than half of ten are on one
+side of that bound: the median is, too. Rows are kept in the file, so it can be ended and called again; a second
+argument of 0 only writes the page.
+"""
+
+import statistics
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from purgatorio_stress.kill_matrix.apart import apart, keep, kept_lines
+from purgatorio_stress.kill_matrix.layers import drawn_kill
+from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.scenario.registry import SCENARIOS
+
+PAGE: Final = Path(__file__).parents[1] / "drawn-mutants.md"
+BOUND_S: Final = 30.0
+SEEDS: Final = 10
+_ENOUGH: Final = SEEDS // 2 + 1
+
+TWO: Final = tuple(one.number for one in MUTANTS.values() if SCENARIOS[one.scenario].threads == 2)
+"""The known bugs that two threads show."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One hunt; `clause`: empty where nothing was found in time."""
+
+    number: int
+    seed: int
+    clause: str
+    seconds: float
+
+
+def hunted(number: int, kept: Path) -> None:
+    """Hunt one bug until its median is decided."""
+    rows = {row.seed: row for row in kept_rows(kept) if row.number == number}
+    for seed in range(1, SEEDS + 1):
+        if verdict(list(rows.values())):
+            return
+        if seed not in rows:
+            kill = apart(drawn_kill, number, BOUND_S, seed)
+            row = Row(
+                number, seed, "P3" if kill is None else kill.by, 0 if kill is None else round(kill.seconds, 2)
+            )
+            rows[seed] = row
+            keep(kept, msgspec.json.encode(row).decode())
+
+
+def kept_rows(kept: Path) -> list[Row]:
+    """All of the file."""
+    return [msgspec.json.decode(line, type=Row) for line in kept_lines(kept)]
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """`yes` or `no` where the median over ten seeds is decided, else nothing."""
+    found = sum(bool(row.clause) for row in rows)
+    return "yes" if found >= _ENOUGH else "no" if len(rows) - found >= _ENOUGH else ""
+
+
+def seeds_page(rows: Sequence[Row]) -> str:
+    """The whole page."""
+    by_number = {number: [row for row in rows if row.number == number] for number in TWO}
+    asked = {number: of for number, of in by_number.items() if of}
+    fast = sum(verdict(of) == "yes" for of in asked.values())
+    lines = [
+        "# Known bugs, and drawn programs",
+        "",
+        "Written by `python -m docs.makers.drawn_seeds`. Each known bug that two threads show is hunted by drawn",
+        f"programs over all subjects, seed after seed, for {BOUND_S:g} CPU seconds at most, until it is known whether",
+        f"the median over {SEEDS} seeds is below that. The programs know nothing of the bug. *median*: of the seeds",
+        "that were tried; one that found nothing counts as the bound.",
+        "",
+        f"Of {len(TWO)} bugs {len(asked)} were hunted; of {fast} the median is below {BOUND_S:g} s.",
+        "",
+        f"| # | bug | seeds | found | median, s | below {BOUND_S:g} s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for number, of in asked.items():
+        middle = statistics.median(row.seconds if row.clause else BOUND_S for row in of)
+        found = sum(bool(row.clause) for row in of)
+        cells = (number, MUTANTS[number].name, len(of), found, f"{middle:.1f}", verdict(of) or "not decided")
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join([*lines, ""])
+
+
+def main(kept: Path, jobs: int) -> None:
+    """Hunt what is not decided, and write the page."""
+    if jobs:
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(lambda number: hunted(number, kept), TWO))
+    PAGE.write_text(seeds_page(kept_rows(kept)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
