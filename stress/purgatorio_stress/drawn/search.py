@@ -263,6 +263,10 @@ class _Source:
         self._result.stages[self._name] = (complete, "", 0)
 
 
+def _limits(schedules: int) -> Limits:
+    return Limits(schedules, _SECONDS, clock=time.process_time)
+
+
 def explore_program(
     drawn: Drawn,
     dialect: str,
@@ -275,15 +279,15 @@ def explore_program(
     program = ScenarioProgram(scenario_of(drawn), dialect, memory=memory, races=races)
     try:
         with bounded_cpu(_NO_END_S):
-            done = explore_dpor(program, Limits(schedules, _SECONDS))
+            done = explore_dpor(program, _limits(schedules))
             if done.beyond == done.schedules > 0 and not done.found:
                 # No run came to its end: somebody turns while others wait for their turn. By rng they get it.
                 fair = ScenarioProgram(
                     replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
                 )
-                done.found = explore_random(fair, Limits(_FAIR_RUNS, _SECONDS), seed).found
+                done.found = explore_random(fair, _limits(_FAIR_RUNS), seed).found
             if not done.complete and not done.found:
-                more = explore_pct(program, Limits(SCHEDULES // 2, _SECONDS), seed)
+                more = explore_pct(program, _limits(SCHEDULES // 2), seed)
                 done.schedules += more.schedules
                 done.found += more.found
             done.marks = Counter({mark: runs for mark, runs in program.marks.items() if AT in mark})

@@ -166,13 +166,13 @@ def _search(
     """Whether nothing is left to try within the bound; else `result.limit` says what ended it."""
     levels: dict[int, deque[_Todo]] = defaultdict(deque)
     levels[0].append(_Todo([], 0))
-    start = time.perf_counter()
+    start = limits.clock()
     for level in range(bound + 1):
         todo = levels.pop(level, None)
         while todo:
             if result.schedules >= limits.schedules:
                 result.limit = f"{limits.schedules} schedules"
-            elif result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
+            elif result.schedules & 63 == 63 and limits.clock() - start > limits.seconds:
                 result.limit = f"{limits.seconds:g} s"
             elif limits.violations and len(result.found) >= limits.violations:
                 result.limit = "stopped at a violation"

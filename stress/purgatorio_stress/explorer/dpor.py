@@ -331,13 +331,13 @@ def _search(
     on_run: Callable[[Exploration], None] | None,
 ) -> bool:
     """Whether nothing is left to try; else `result.limit` says what ended it."""
-    start = time.perf_counter()
+    start = limits.clock()
     schedule: list[int] | None = []
     while schedule is not None:
         if result.schedules >= limits.schedules:
             result.limit = f"{limits.schedules} schedules"
             return False
-        if result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
+        if result.schedules & 63 == 63 and limits.clock() - start > limits.seconds:
             result.limit = f"{limits.seconds:g} s"
             return False
         run, broken = repetition.carry_out(schedule)

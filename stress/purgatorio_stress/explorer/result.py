@@ -1,6 +1,8 @@
 """What an exploration found, and how far it got."""
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from purgatorio_spec.verdict import Verdict
@@ -11,7 +13,7 @@ from purgatorio_stress.explorer.program import Broken
 class Limits:
     """Where an exploration stops short. Reaching one makes the verdict UNKNOWN, unless a violation was found.
 
-    `schedules`: runs; `seconds`: time; `preemptions`: for bounded searches, the highest bound.
+    `schedules`: runs; `seconds`: time, by `clock`; `preemptions`: for bounded searches, the highest bound.
     `violations`: stop after so many broken runs (0: none stops it).
     """
 
@@ -19,6 +21,7 @@ class Limits:
     seconds: float = 60.0
     preemptions: int = 2
     violations: int = 1
+    clock: Callable[[], float] = time.perf_counter
 
 
 @dataclass(frozen=True, slots=True)

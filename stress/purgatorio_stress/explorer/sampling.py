@@ -90,13 +90,13 @@ def explore_pct(program: Program, limits: Limits, seed: int = 0, depth: int = 3)
 
 
 def _sample(program: Program, limits: Limits, sampler: _Sampler, result: Exploration) -> None:
-    start, start_cpu = time.perf_counter(), time.process_time()
+    start, start_cpu, began = time.perf_counter(), time.process_time(), limits.clock()
     with Repetition(program, sampler, orders=result.orders) as repetition:
         while not (limits.violations and len(result.found) >= limits.violations):
             if result.schedules >= limits.schedules:
                 result.limit = f"{limits.schedules} schedules"
                 break
-            if result.schedules & 63 == 63 and time.perf_counter() - start > limits.seconds:
+            if result.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
                 result.limit = f"{limits.seconds:g} s"
                 break
             sampler.begin()
