@@ -254,33 +254,40 @@ async def long_heartbeats(play: Play) -> None:
 
 
 async def leave(play: Play) -> None:
-    """A member leaves a rebalance that waits for it, then others a stable group: who stays is told at once."""
+    """A member leaves a rebalance that waits for it, the leader first; then others a stable group: who stays knows."""
     group = await play.group()
     joined = await members(play, group, 3)
     await stable(joined)
-    for _ in range(2):
+    for leaves in (True, False):
+        joined.sort(key=lambda one: one.leads is leaves)
         gone = joined.pop()
-        joined += await members(play, group, 1)
-        sent = [one.ask_join() for one in reversed(joined)]
+        joined = [*await members(play, group, 1), *joined]
+        sent = [joined[0].ask_join()]
+        # Who asks before the rebalance has begun is told the same generation again, and has not rejoined.
+        await _is_told(joined[1])
+        sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
         await play.leave(gone.conn, group, gone.id).within(8)
-        for one, asked in zip(reversed(joined), sent, strict=True):
+        for one, asked in zip(joined, sent, strict=True):
             one.took((await asked.within(JOIN_SECONDS)).body)
         await synced(joined)
     for _ in range(2):
         follower = min(joined, key=lambda one: one.leads)
         joined.remove(follower)
         await play.leave(follower.conn, group, follower.id).within(8)
-        told = False
-        for _ in range(int(1500 * play.broker.pace / BEAT_MS)):
-            told = await joined[0].beat() == REBALANCING
-            if told:
-                break
-            await play.pause(BEAT_MS)
-        if not told:
+        if not await _is_told(joined[0]):
             return
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def _is_told(one: Member) -> bool:
+    """Whether a heartbeat says soon that a rebalance has begun."""
+    for _ in range(int(1500 * one.play.broker.pace / BEAT_MS)):
+        if await one.beat() == REBALANCING:
+            return True
+        await one.play.pause(BEAT_MS)
+    return False
 
 
 def _knows_static(play: Play) -> bool:
