@@ -322,7 +322,7 @@ class Run:
             async with asyncio.timeout(WARM_UP_SECONDS):
                 await scene(play)
         except (NoAnswer, SceneSkipped, TimeoutError) as why:
-            self.told(f"warming up ended early: {why or f'more than {WARM_UP_SECONDS:g} s'}")
+            self.told(f"warming up ended early: {str(why) or f'more than {WARM_UP_SECONDS:g} s'}")
         finally:
             play.close_all()
         await asyncio.sleep(max(0.0, started + LEAST_WARM_UP_SECONDS - asyncio.get_running_loop().time()))
