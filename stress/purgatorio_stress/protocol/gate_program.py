@@ -241,6 +241,11 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     left = [f"left-{number}" for number in range(delays.garbage)]
     garbage = tuple(call for name in left for call in (waits("ag", name), Ready(name), Check("g")))
     purge = (*garbage, waits("c", "other", soon_ns))
+    purges = (
+        GateProgram("purge-event", _LISTS, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a"))),
+        GateProgram("purge-registration", _LISTS, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
+                    (Ready("op"), Check("a"))),
+    )  # fmt: skip
     both = (waits("a"), waits("a", "other"))
     return (
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
@@ -258,9 +263,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("expiry-event", _EXPIRY, (expiry, event), (_FIRE, *done, _EXPIRED), (soon,)),
         GateProgram("expiry-force", _EXPIRY, (expiry, forces[0]), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
         GateProgram("expiry-cancel", _EXPIRY, (expiry, (CancelKey("a"),)), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
-        GateProgram("purge-event", _LISTS, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a"))),
-        GateProgram("purge-registration", _LISTS, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
-                    (Ready("op"), Check("a"))),
+        *(purges if garbage else ()),
         GateProgram("expiry-force-at-once", _CLAIM, (expiry, *forces[:2]), (_FORCE,), (soon,), volley=_VOLLEYS),
         GateProgram("registration-cancel", _EXPIRY, ((waits("ab"),), (CancelKey("a"), Ready("op"), Check("b"))),
                     (_TRY, _ARM)),

@@ -388,6 +388,9 @@ class GatedRun:
         self.plays.append(PlayedOrder(program.name, (), stop))
         play.over = True
         self._play_to_the_end(play.after)
+        if self._clock is not None and any(isinstance(call, Until) for call in program.calls()):
+            # Or it would expire while time moves in the next play, and its lines be stopped at there.
+            self._play_to_the_end([Advance(self._clock.now_ns + 2 * self._delays.later_ns + self._late_ns)])
         self._making = None
 
     def _orders(self, program: GateProgram) -> Orders:
