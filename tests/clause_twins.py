@@ -339,6 +339,22 @@ def completed_under_a_lost_key(broken: bool) -> Trace:
     return made
 
 
+def given_back_by_another_key(broken: bool) -> Trace:
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.give_back("m" if broken else "l", "a")
+    return made
+
+
+def given_back_twice(broken: bool) -> Trace:
+    """By one key; each of two keys may."""
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.give_back("k", "a")
+    made.give_back("k" if broken else "l", "a")
+    return made
+
+
 def expired_without_its_callback(broken: bool) -> Trace:
     made = Trace()
     made.register("a", delay_ns=10 * MS)
@@ -396,6 +412,8 @@ TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
     ("O3", "expired-twice", expired_twice),
     ("O3", "expiration-without-its-completion", expiration_without_its_completion),
     ("O2", "completed-under-a-lost-key", completed_under_a_lost_key),
+    ("O2", "given-back-by-another-key", given_back_by_another_key),
+    ("O2", "given-back-twice", given_back_twice),
     ("O3", "expired-without-its-callback", expired_without_its_callback),
     ("O4", "ready-before-registration", ready_before_registration),
     ("O4", "unclaimed-on-return", unclaimed_on_return),

@@ -4,7 +4,8 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
 
     O1  |done| <= 1,  |force with out = 1| <= 1,  and a force returns 1 iff it contains the done
     O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
-        cancel_for_key(k) had given the operation back before that check
+        cancel_for_key(k) had given the operation back before that check;  only a key that it was registered under
+        gives it back, and no key twice
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
         contains the winning force contains an on_expiration
     O6  no try of one thread overlaps the done of another
@@ -14,7 +15,7 @@ its timer; a test holds the two together on every short history.
 """
 
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
-from purgatorio_spec.history.operation import Call, OperationHistory
+from purgatorio_spec.history.operation import Call, GivenBack, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
@@ -75,22 +76,26 @@ def once(_run: Run, history: OperationHistory) -> Finding:
 O2 = Clause(
     "O2",
     "a cause: on_complete only inside a force_complete; try_complete returns true only if the operation "
-    "could have been ready, and under a key only if that key had not given the operation back",
+    "could have been ready, and under a key only if that key had not given the operation back; a key gives back what "
+    "was registered under it, once",
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
-    "try.out = 1 under check(k) => no cancel_for_key(k) gave it back before check(k).call",
+    "try.out = 1 under check(k) => no cancel_for_key(k) gave it back before check(k).call;  "
+    "cancel_for_key(k) gave it back => k in its keys, and no cancel_for_key(k) did before",
     records=("force_complete", "on_complete"),
 )
 
 
 @O2.of_operation
 def caused(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an `on_complete` or a `try_complete` that returned true.
+    """An occasion is an operation with an `on_complete` or a `try_complete` that returned true, or one that was given
+    back by key.
 
-    What a key gave back is looked at if its registration had returned before that `cancel_for_key` began: one that is
-    under way may watch the key again.
+    What is said of an operation after its key gave it back holds if its registration had returned before that
+    `cancel_for_key` began: one that is under way may watch the key again. One call may give it back several times, as
+    it may have been registered under the same key several times.
     """
     truths = [attempt for attempt in history.tries if attempt.out == 1]
-    if not history.completes and not truths:
+    if not history.completes and not truths and not history.given_back:
         return NO_OCCASION
     for done in history.completes:
         if not any(force.contains(done) for force in history.forces):
@@ -100,8 +105,10 @@ def caused(run: Run, history: OperationHistory) -> Finding:
                 "on_complete runs only inside a force_complete of its operation",
                 f"it ran on {done.th} outside of any",
             )
-    return _under_a_lost_key(history, truths) or (
-        _could_have_been_ready(run, history, truths) if truths and run.records("ready") else KEPT
+    return (
+        _given_back_wrongly(history)
+        or _under_a_lost_key(history, truths)
+        or (_could_have_been_ready(run, history, truths) if truths and run.records("ready") else KEPT)
     )
 
 
@@ -126,6 +133,28 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
             stands=True,
         )
     return KEPT
+
+
+def _given_back_wrongly(history: OperationHistory) -> Broken | None:
+    keys = dict.fromkeys(key for registration in history.registrations for key in registration.keys)
+    first: dict[str, GivenBack] = {}
+    for back in sorted(history.given_back, key=lambda back: back.call_i):
+        if keys and back.key not in keys:
+            return Broken(
+                "given-back-by-another-key",
+                [history.registrations[0].call_i, back.call_i, back.point.i],
+                f"only a key that it was registered under gives it back: {', '.join(keys)}",
+                f"cancel_for_key({back.key}) gave it back",
+            )
+        before = first.setdefault(back.key, back)
+        if before.call_i != back.call_i and all(one.end_i < before.call_i for one in history.registrations):
+            return Broken(
+                "given-back-twice",
+                [before.call_i, before.point.i, back.call_i, back.point.i],
+                f"cancel_for_key({back.key}) gives it back once",
+                "another call of it gave it back again",
+            )
+    return None
 
 
 def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken | None:

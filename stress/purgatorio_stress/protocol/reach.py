@@ -6,6 +6,9 @@ just before, at and just after one, while all finer levels are filled too; then 
 which they may cascade. Before a level lies an idle gap. A subject whose `advance` goes through time tick by tick is
 slow over days: it is asked no further than it can.
 
+Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which one check completes
+while the others expire together.
+
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
 several times over, and read at rest in between.
 """
@@ -49,6 +52,8 @@ _REAL_NS: Final = 9_000 * MS
 """No delay is longer in real time."""
 
 _GARBAGE_MOST: Final = 24_000
+_CROWD: Final = 600
+_CROWD_NS: Final = 2_000 * MS
 _PURGES: Final = 4
 _LIVE_ONE_IN: Final = 4
 _REAPER_NS: Final = 250 * MS
@@ -107,6 +112,8 @@ class Reach:
         # Of what is left a third, for the gaps and for what comes after.
         self._room_ns = min(self._description.most_delay_ns * 2, MAX_TIME_NS - self._run.now_ns) // 3
         levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
+        self._crowd()
+        self._run.settle()
         passed_s, before_ns = 0.0, levels[0]
         for number, width_ns in enumerate(levels):
             buckets = min(_BUCKETS + self._size, self._room_ns // width_ns)
@@ -125,6 +132,7 @@ class Reach:
     def in_real_time(self) -> None:
         """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""
         widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= _REAL_NS]
+        self._crowd()
         for number in range(len(widths)):
             for delay_ns in self._delays(widths[: number + 1]):
                 if delay_ns <= _REAL_NS + widths[0]:
@@ -134,6 +142,19 @@ class Reach:
         for delay_ns in self._delays(widths[:2]):
             self._begin(min(delay_ns, 300 * MS), widths)
         self._run.settle()
+
+    def _crowd(self) -> None:
+        delay_ns = self._fit(_CROWD_NS)
+        for number in range(_CROWD):
+            name = f"crowd-{number}"
+            if self._part == "timer":
+                self._run.call(Add(name, delay_ns))
+                continue
+            self._run.call(Register(name, ("crowd", f"{name}-1"), delay_ns))
+            if number % 2:
+                self._run.call(Ready(name))
+        if self._part == "purgatory":
+            self._run.call(Check("crowd"))
 
     def _idle(self) -> None:
         """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
