@@ -7,6 +7,7 @@ opened, in which names are compared as they are. So nothing rests on hashes bein
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -50,10 +51,8 @@ class Names:
             some = [text for text in texts.to_pylist() if text is not None]
             missing = [text for text in some if text not in known]
             self._open_those_with(missing)
-            for text in missing:
-                if text not in known:
-                    self._add(text)
-            self._mapped = np.array([*map(known.__getitem__, some), 0], np.int32)
+            self._add([text for text in dict.fromkeys(missing) if text not in known])
+            self._mapped = np.fromiter(chain(map(known.__getitem__, some), (0,)), np.int32, len(some) + 1)
             self._last = texts
         return self._mapped
 
@@ -84,12 +83,16 @@ class Names:
             names._count = (page << names._bits) + len(some)
         return names
 
-    def _add(self, text: str) -> None:
-        page = self._count >> self._bits
-        self._read(page)
-        self._open[page].append(text)
-        self._known[text] = self._count
-        self._count += 1
+    def _add(self, texts: Sequence[str]) -> None:
+        """Number new names."""
+        self._known.update(zip(texts, range(self._count, self._count + len(texts)), strict=True))
+        at = 0
+        while at < len(texts):
+            page = self._count >> self._bits
+            self._read(page)
+            more = texts[at : at + (page + 1 << self._bits) - self._count]
+            self._open[page].extend(more)
+            at, self._count = at + len(more), self._count + len(more)
 
     def _open_those_with(self, texts: Sequence[str]) -> None:
         """Open the packed pages that may hold any of these."""
