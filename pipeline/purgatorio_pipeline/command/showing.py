@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -113,7 +114,10 @@ def engine_for(
     uris: Sequence[str] = (),
 ) -> Choice:
     """The engine of a check, by what was asked and how large the input is. Raises `click.UsageError`."""
-    spark = "--master" if master is not None else "a URI" if uris else ""
+    submitted = (
+        "PYSPARK_GATEWAY_PORT" in os.environ
+    )  # whoever starts this under spark-submit wants its executors
+    spark = "--master" if master is not None else "a URI" if uris else "spark-submit" if submitted else ""
     try:
         return choose_engine(asked, paths, tables=output.out is not None, spark=spark)
     except NoTables as refused:

@@ -163,7 +163,7 @@ class Fold:
         if self._held is None:
             return
         self._held.append((some, keys))
-        self._held_bytes += some.batch.rows.nbytes + 64 * len(some)
+        self._held_bytes += some.batch.rows.nbytes + 64 * len(some) + keys.nbytes
         if self._may_hold is not None and self._held_bytes > self._may_hold:
             self._held = None
 

@@ -37,8 +37,6 @@ UNKNOWN: Final = 255
 
 _FUNCTION_AT: Final = {name: at for at, name in enumerate(FUNCTIONS)}
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
-TEXT_COLUMNS: Final = ("kind", "th", "ph", "f", "id", "keys.list.element", "err")
-"""The columns of a Parquet trace that are read as dictionaries."""
 
 
 def code_of(function: str, phase: int) -> int:
@@ -123,10 +121,11 @@ def coded(rows: pa.RecordBatch) -> Coded:
     of, id_texts = _codes(rows.column("id"))
     lists = rows.column("keys")
     assert isinstance(lists, pa.ListArray)
-    key, key_texts = _codes(lists.values)
+    key_from = np.asarray(lists.offsets)
+    key, key_texts = _codes(lists.values.slice(key_from[0], key_from[-1] - key_from[0]))
     return Coded(
         rows, values_of(rows.column("i")), values_of(rows.column("t")), values_of(rows.column("c")), code,
-        th, th_texts, of, id_texts, key, key_texts, np.asarray(lists.offsets),
+        th, th_texts, of, id_texts, key, key_texts, key_from - key_from[0],
     )  # fmt: skip
 
 
@@ -188,8 +187,7 @@ def is_usual(batch: Coded) -> bool:
 
 def _keys_are_usual(batch: Coded) -> bool:
     lists = batch.rows.column("keys")
-    first, last = int(batch.key_from[0]), int(batch.key_from[-1])
-    if (batch.key[first:last] < 0).any():
+    if (batch.key < 0).any():
         return False
     counts = np.diff(batch.key_from)
     places = given(lists)

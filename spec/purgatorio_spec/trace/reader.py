@@ -17,12 +17,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from purgatorio_spec.trace.block import EVENT_START, BrokenLine, parse_block, parse_events, refused
-from purgatorio_spec.trace.coded import TEXT_COLUMNS, Coded, Flags, Ints, coded, is_usual, plain
+from purgatorio_spec.trace.coded import Coded, Flags, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.lines import Cut, Line, chunks, split
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import End, Header
-from purgatorio_spec.trace.rows import as_coded, as_events, has_strange_own, misfits, record_of, row_fields
+from purgatorio_spec.trace.rows import (
+    MAX_PIECE_BYTES,
+    as_coded,
+    as_events,
+    has_strange_own,
+    misfits,
+    pieces,
+    record_of,
+    row_fields,
+    sizes,
+    texts_of,
+    too_much,
+)
 
 BLOCK_LINES: Final = 20_000
 BLOCK_BYTES: Final = 4 << 20
@@ -242,12 +254,14 @@ class TraceReader:
     def _parquet(self) -> Iterator[Coded]:
         """The same from a Parquet file; a row's number stands for the line."""
         try:
-            file = pq.ParquetFile(self.path, read_dictionary=list(TEXT_COLUMNS), memory_map=True)
+            file = pq.ParquetFile(self.path, memory_map=True)
+            file = pq.ParquetFile(self.path, read_dictionary=texts_of(file.schema), memory_map=True)
         except (pa.ArrowException, OSError) as bad:
             self._refuse_at(0, "$", f"no readable Parquet file ({bad})", "write it again from the JSON lines")
             return
         with file:
             wrong = list(misfits(file.schema_arrow))
+            wrong += too_much(file.metadata, self.path.stat().st_size)
             for name, why, hint in wrong:
                 self._refuse_at(0, name, why, hint)
             number = 1
@@ -255,15 +269,19 @@ class TraceReader:
                 # Group by group: Arrow does not read lists of dictionaries over several.
                 for group in range(0 if wrong else file.num_row_groups):
                     self.read_bytes = self.path.stat().st_size * group // file.num_row_groups
-                    for raw in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
-                        if self._is_text(raw, number):
-                            yield from self._rows(raw, number)
-                        number += raw.num_rows
+                    for batch in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
+                        for raw in pieces(batch):
+                            if self._is_text(raw, number):
+                                yield from self._rows(raw, number)
+                            number += raw.num_rows
             except (pa.ArrowException, OSError, UnicodeDecodeError) as bad:
                 self.cut = f"the Parquet file is damaged after row {number - 1} ({bad})"
 
     def _is_text(self, raw: pa.RecordBatch, number: int) -> bool:
-        """Whether all texts are UTF-8; a Parquet file may hold any bytes as text."""
+        """Whether all texts are UTF-8, and none too long; a Parquet file may hold anything as text."""
+        if raw.num_rows == 1 and (size := sizes(raw)[0]) > MAX_PIECE_BYTES:
+            self._refuse_at(number, "$", f"a row of {size:,} bytes", "no record of this format is that long")
+            return False
         try:
             raw.validate(full=True)
         except pa.ArrowInvalid as bad:

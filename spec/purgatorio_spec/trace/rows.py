@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from purgatorio_spec.trace.coded import CODED_FIELDS, CODED_SCHEMA, Ints
 from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, TRACE_SCHEMA, Column, with_own
+from purgatorio_spec.trace.lines import FREE_BYTES, MOST_UNPACKED
 from purgatorio_spec.trace.parse import Refusal, parse_fields, shown
 from purgatorio_spec.trace.record import Record
 
+MAX_PIECE_BYTES: Final = 32 << 20
+"""Of keys and own texts, in rows that are looked at together."""
+MAX_VALUES: Final = 1 << 25
+"""Of a column in a row group: 128 MiB as it is read."""
+_KEY_BYTES: Final = 8
+"""Of a key in a line, some."""
 _OWN_OBJECTS: Final = frozenset({"", "state", "implementation", "timer", "clock"})
 
 
@@ -54,6 +64,53 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_list(found) or pa.types.is_large_list(found):
         return _fits(found.field(0).type, pa.string())
     return False
+
+
+def texts_of(schema: pq.ParquetSchema) -> list[str]:
+    """The columns of texts, all of which are read as dictionaries: a text that repeats is packed into nothing, and must
+    not be unpacked a row."""
+    leaves = (schema.column(at) for at in range(len(schema)))
+    return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+
+
+def too_much(file: pq.FileMetaData, packed_bytes: int) -> Iterator[tuple[str, str, str]]:
+    """What is said of a file that would unpack to more than can be held, as `misfits` says it: keys that repeat are
+    packed into nothing, so a small file may hold any number of them."""
+    groups = (file.row_group(at) for at in range(file.num_row_groups))
+    values = [max(one.column(at).num_values for at in range(file.num_columns)) for one in groups]
+    if max(values, default=0) > MAX_VALUES:
+        yield "$", f"{max(values):,} values in one row group", f"write at most {MAX_VALUES:,} in one"
+    elif _KEY_BYTES * sum(values) > FREE_BYTES + MOST_UNPACKED * packed_bytes:
+        yield (
+            "$",
+            f"it unpacks to more than {MOST_UNPACKED} times its size",
+            "if these are events, split the file",
+        )
+
+
+def pieces(raw: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of a batch, as many together as come to `MAX_PIECE_BYTES`, or a single one that has more."""
+    size = sizes(raw)
+    first, so_far = 0, np.cumsum(size)
+    while first < len(size):
+        limit = so_far[first] - size[first] + MAX_PIECE_BYTES
+        end = max(int(np.searchsorted(so_far, limit, side="right")), first + 1)
+        yield raw.slice(first, end - first)
+        first = end
+
+
+def sizes(raw: pa.RecordBatch) -> Ints:
+    """By row the bytes of its keys and of the producer's own texts, unpacked."""
+    size = np.zeros(raw.num_rows, np.int64)
+    for name, column in zip(raw.schema.names, raw.columns, strict=True):
+        if isinstance(column, pa.ListArray):
+            size += _KEY_BYTES * np.diff(np.asarray(column.offsets))
+        elif name.startswith("x") and isinstance(column, pa.DictionaryArray):
+            texts = column.dictionary.cast(pa.string())
+            assert isinstance(texts, pa.StringArray)
+            lengths = pc.binary_length(texts).take(column.indices)
+            size += np.asarray(lengths.fill_null(0), np.int64)
+    return size
 
 
 def as_events(raw: pa.RecordBatch, numbers: Ints) -> pa.RecordBatch:
