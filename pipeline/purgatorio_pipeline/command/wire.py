@@ -41,6 +41,10 @@ Exit status: 0 pass, 1 violated, 2 wrong usage or no broker there, 3 unknown.
 """
 
 
+class _Unreachable(click.ClickException):
+    exit_code = 2
+
+
 @click.command(epilog=EPILOG)
 @click.argument("broker", required=False, metavar="HOST:PORT")
 @click.option("--declare", default="", help="Constants in ms: initial-delay, late (100), late-topics (2000).")
@@ -159,9 +163,8 @@ def command(
 
             asyncio.run(record(asked, path, told, played))
     except NoBroker as nobody:
-        raise click.UsageError(
-            f"{nobody}\nNothing there speaks the Kafka protocol in the clear: look at the address; for a listener "
-            "with TLS use --tls; listeners with SASL are not spoken to."
+        raise _Unreachable(
+            f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."
         ) from None
     except KeyboardInterrupt:
         click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)

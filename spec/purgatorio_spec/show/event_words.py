@@ -4,6 +4,8 @@ from purgatorio_spec.show.counterexample import ShownEvent
 from purgatorio_spec.show.visible import visible
 
 _NS_PER_MS = 1_000_000
+_UNITS = (("s", 1_000_000_000, 9), ("ms", _NS_PER_MS, 6), ("us", 1_000, 3))
+"""Name, length in ns, and how many decimals say a nanosecond."""
 SAID_LIMIT = 120
 
 
@@ -14,12 +16,24 @@ def milliseconds(duration_ns: int) -> str:
 
 
 def duration(duration_ns: int) -> str:
-    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`."""
+    """A length of time in the unit that suits it: `250 ns`, `7.5 us`, `399 ms`, `2.5 s`, `86400 s`."""
     sign, size = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
-    for unit, length_ns in (("s", 1_000_000_000), ("ms", _NS_PER_MS), ("us", 1000)):
+    for unit, length_ns, _ in _UNITS:
         if size >= length_ns:
-            return f"{sign}{size / length_ns:.4g} {unit}"
+            said = f"{size / length_ns:.4g}" if size < 9_999 * length_ns else f"{size // length_ns}"
+            return f"{sign}{said} {unit}"
     return f"{sign}{size} ns"
+
+
+def delay(delay_ns: int) -> str:
+    """As `duration`, but what is beside a round number is not rounded to it: `7.999999 ms`."""
+    said = duration(delay_ns)
+    if "." in said:
+        return said
+    size = abs(delay_ns)
+    unit, length_ns, digits = next((one for one in _UNITS if size >= one[1]), ("ns", 1, 0))
+    beside = f"{size % length_ns:0{digits}}".rstrip("0") if size % length_ns else ""
+    return f"{'-' if delay_ns < 0 else ''}{size // length_ns}.{beside} {unit}" if beside else said
 
 
 def arguments(event: ShownEvent, subject: str) -> str:
@@ -29,7 +43,7 @@ def arguments(event: ShownEvent, subject: str) -> str:
     if len(event.keys) > 4:
         parts.append(f"... {len(event.keys)} keys")
     if event.delay_ns is not None:
-        parts.append(duration(event.delay_ns))
+        parts.append(delay(event.delay_ns))
     return ", ".join(parts)
 
 

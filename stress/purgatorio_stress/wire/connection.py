@@ -211,7 +211,10 @@ async def connect(address: Address, name: str, scene: str, recorder: Recorder) -
             CONNECT_SECONDS,
         )
     except (OSError, TimeoutError) as refused:
-        why = str(refused) or f"no connection in {CONNECT_SECONDS:g} s"
+        if isinstance(refused, ConnectionRefusedError):
+            why = "nobody listens there (connection refused)"
+        else:
+            why = str(refused) or f"no connection in {CONNECT_SECONDS:g} s"
         recorder.add("open", conn=name, scene=scene, err=why)
         raise NoAnswer(f"{address}: {why}") from refused
     return made
