@@ -26,7 +26,7 @@ from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.history.lateness import lateness_of
 from purgatorio_spec.judge.result import CheckResult
-from purgatorio_spec.show.event_words import broken_here, duration
+from purgatorio_spec.show.event_words import broken_here, delay, duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.oversleep import control_params
 from spec.shown_trace import (
@@ -345,3 +345,15 @@ def test_the_same_check_gives_the_same_page() -> None:
     """A page in a repository or a cache must not change by itself."""
     made = fired_early()
     assert page(made.result(), made.examples(), []) == page(made.result(), made.examples(), [])
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "said"),
+    [
+        (7_999_999, "7.999999 ms"), (8_000_000, "8 ms"), (152_134_567, "152.1 ms"), (-1, "-1 ns"),
+        (-1_000_001, "-1.000001 ms"), (86_400_000_000_000, "86400 s"), (86_399_999_999_999, "86399.999999999 s"),
+    ],
+)  # fmt: skip
+def test_a_delay_beside_a_round_number_is_not_rounded_to_it(delay_ns: int, said: str) -> None:
+    """Beside a deadline of 7.999 a delay of 8 ms would look like a mistake of ours."""
+    assert delay(delay_ns) == said
