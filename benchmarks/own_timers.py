@@ -11,7 +11,7 @@ from benchmarks.candidate import Action
 from purgatorio import DirectExecutor, TimerTask
 from purgatorio.timer.intrusive.timer import DEFAULT_WHEEL_SIZE
 
-__all__ = ["FaithfulTimer", "LockOnly", "NoTimer", "SetClock", "WheelForUse"]
+__all__ = ["FaithfulTimer", "LockOnly", "NoTimer", "SetClock", "TasksOnWheel", "WheelForUse"]
 
 
 class SetClock:
@@ -52,6 +52,29 @@ class WheelForUse:
     def advance(self, now_ms: int) -> None:
         self._clock.set(now_ms)
         self._drain(0)
+
+
+class TasksOnWheel:
+    """The same with a `TimerTask` for each wait, as a delayed operation is one: made, added, and cancelled by itself,
+    with a call around the first two."""
+
+    def __init__(self, build: Build) -> None:
+        self._clock = SetClock()
+        self._timer = timer = build.timer("bench", clock=self._clock, executor=DirectExecutor())
+        self._task = build.action_task
+        self.cancel = build.action_task.cancel
+        self.next_ms = timer.next_due_ms
+        self.held = timer.size
+        self.close = timer.close
+
+    def add(self, delay_ms: int, action: Action) -> TimerTask:
+        task = self._task(delay_ms, action)
+        self._timer.add(task)
+        return task
+
+    def advance(self, now_ms: int) -> None:
+        self._clock.set(now_ms)
+        self._timer.advance_clock(0)
 
 
 class FaithfulTimer:
