@@ -279,7 +279,7 @@ def _steps(bench: TimerBench, collector: Sequence[str]) -> list[str]:
         interpreted, an add and a cancel of one task take 16,630 instructions: the two exchanges 6,800, the links 3,400,
         the node 2,400, the timer's lock 2,100. When a task was its own node, and knew its timer, the two took 8,410,
         and making the task 8,670 where it takes 4,920 now: a task that is made, added and cancelled costs 1.29 of what
-        it did then, one that is made, added and fired 1.22, a function 1.05. That is the price of one meaning of task
+        it did then, one that is made, added and fired 1.22, a function 1.06. That is the price of one meaning of task
         for every timer. Some 13 % would be had by taking the small lock without `with`, at the price that a Ctrl-C
         between two instructions leaves it taken for good."""
     shown = [markdown(table) for table in tables(bench)]

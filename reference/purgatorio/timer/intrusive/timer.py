@@ -288,7 +288,7 @@ class IntrusiveTimer:
         out; nothing happens where one has, or where it was cancelled before.
 
         A handle means something to its own timer only: to another it may stand for one of that one's functions."""
-        if type(waiting) is not int:
+        if not isinstance(waiting, int):
             waiting.cancel()  # type: ignore[union-attr]  # a handle that is no number is a node
             return
         lock = self._lock
