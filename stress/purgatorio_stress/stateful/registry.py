@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from types import ModuleType
 from typing import Final
 
@@ -12,7 +11,6 @@ from purgatorio_stress.scenario.contract import BOTH
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
-from purgatorio_stress.stateful.scheduled import purgatory_programs, run_interleaved, timer_programs
 from purgatorio_stress.stateful.search import Search, of_machine, of_programs
 from purgatorio_stress.stateful.timer_machine import (
     HASHED,
@@ -54,23 +52,6 @@ SEARCHES: Final[Mapping[str, Search]] = {
         of_machine("action-queue", "actions that are put off", ActionQueueMachine),
         of_machine("purgatory-pending-flag", "the purgatory, Kafka 1.1 to 2.6", _PendingFlag),
         of_machine("purgatory-locked", "the purgatory, Kafka 4.1 and later", _Locked),
-        of_programs(
-            "scheduled-timer",
-            "two threads on the wheel, the schedule drawn too",
-            timer_programs(),
-            partial(run_interleaved, dialect="pending-flag"),
-            examples=1_000,
-        ),
-        *(
-            of_programs(
-                f"scheduled-{dialect}",
-                f"threads on the purgatory ({dialect}), the schedule drawn too",
-                purgatory_programs(),
-                partial(run_interleaved, dialect=dialect),
-                examples=1_000,
-            )
-            for dialect in ("pending-flag", "locked")
-        ),
     )
 }
 """In the order in which they are shown. The timers' see the contract only, not the structures' own checks, for another
@@ -82,20 +63,14 @@ def searches_for(mutant: Mutant) -> tuple[Search, ...]:
     names = dict.fromkeys(
         name for patch in mutant.patches for name in _names(_module_of(patch.owner), mutant.dialect)
     )
-    if mutant.interleaving and names:
-        of_timer = any(name in names for name in ("system-timer", "hashed-wheel", "heap-timer"))
-        names = {"scheduled-timer" if of_timer else f"scheduled-{mutant.dialect}": None, **names}
     return tuple(SEARCHES[name] for name in names)
 
 
 def searches_of_module(module: str) -> tuple[Search, ...]:
-    """All searches that run code of a module of the reference, those of one thread first."""
+    """All searches that run code of a module of the reference."""
     names = dict.fromkeys(name for dialect in BOTH for name in _names(module, dialect))
     if module in _OF_EVERY_TIMER:
         names |= dict.fromkeys(name for one in _BY_MODULE.values() for name in one)
-    if "system-timer" in names:
-        names |= {"scheduled-timer": None}
-    names |= {f"scheduled-{dialect}": None for dialect in BOTH if f"purgatory-{dialect}" in names}
     return tuple(SEARCHES[name] for name in names)
 
 
