@@ -191,7 +191,8 @@ SHARE: Final = Vocabulary(
         ((-1, 1),),
         "fetch.0",
         "append,moved,force.0,read,leave.0",
-        shapes=((1,), (2,), (1, 1), (2, 1), (3,), (2, 2)),
+        shapes=((1,), (2, 1), (1, 1), (2,), (3,), (2, 2)),
     ),
+    weight=3,
 )
 """Of one group and one partition."""
