@@ -21,6 +21,7 @@ The tier itself is whoever completes the futures; each that is done checks its p
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
@@ -65,7 +66,7 @@ class DelayedRemoteFetch(DelayedOperation):
             raise ValueError(f"replica {params.replica_id} must not fetch remotely")
         super().__init__(timeout_ms, dialect=runtime.dialect, faults=runtime.faults, sync=runtime.sync)
         self._reads = reads
-        self._local = dict(local)
+        self._local = MappingProxyType(dict(local))
         self._source = source
         self._callback = callback
         self._meter = meter
@@ -157,7 +158,7 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
     ) -> None:
         results = {lookup.partition: lookup.answer or _TIMED_OUT for lookup in lookups}
         super().__init__(timeout_ms, results, _at_time_out, partial(_by_topic, callback), runtime)
-        self._lookups = {lookup.partition: lookup for lookup in lookups}
+        self._lookups = MappingProxyType({lookup.partition: lookup for lookup in lookups})
         self._leads = leads
         self._meter = meter
         self._with_epoch = with_epoch

@@ -9,6 +9,7 @@ time to wait is answered at once. Nothing is counted at expiry. Clauses B701 to 
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
@@ -113,7 +114,7 @@ class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
         runtime: Runtime,
     ) -> None:
         super().__init__(timeout_ms, results, _at_time_out, callback, runtime)
-        self._leaders = dict(leaders)
+        self._leaders = MappingProxyType(dict(leaders))
         self._metadata = metadata
 
     def ask(self, part: TopicPartition, result: Error) -> Error | None:
