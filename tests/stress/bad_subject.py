@@ -131,7 +131,14 @@ class Timer:
             self.pending[call["id"]] = self.now_ns + call["delay_ns"]
         elif name == "cancel":
             out["out"] = int(self.pending.pop(call["id"], None) is not None)
-        for task in [task for task, due_ns in self.pending.items() if due_ns <= self.now_ns]:
+        due = [task for task, due_ns in self.pending.items() if due_ns <= self.now_ns]
+        if HOW == "answer-early" and due:
+            say(m="answer", n=n, **out)
+            for task in due:
+                del self.pending[task]
+                say(m="fired", id=task, th="executor")
+            return
+        for task in due:
             if self.pending.pop(task, None) is not None:
                 self.fire(task)
         say(m="answer", n=n, **out)

@@ -257,7 +257,8 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
         (Check("k"), "fired", '"id":"z"', "wrong-id", "'z', which was never added"),
         (Check("k"), "fired", '"id":"op","during":0', "wrong-id", "during call 0, not under way"),
         (Check("k"), "leave", '"f":"try_complete","id":"op","out":0', "rubbish", "is in nothing"),
-        (None, "fired", '"id":"op"', "rubbish", "while no call is under way, in virtual time"),
+        (None, "fired", '"id":"op"', "rubbish", "while no call was under way, in virtual time"),
+        (None, "fired", '"id":"op","th":"executor"', "rubbish", "while no call was under way, in virtual time"),
     ],
 )  # fmt: skip
 def test_what_does_not_belong_is_refused(

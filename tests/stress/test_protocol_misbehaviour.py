@@ -90,6 +90,11 @@ def test_falling_silent_is_told_apart(how: str, kind: FailureKind, why: str, tmp
         ("answer-stop-twice", "answered-twice", "was answered before"),
         ("answer-another", "wrong-id", "which was never made"),
         ("unknown-task", "wrong-id", "'nobody', which was never added"),
+        (
+            "answer-early",
+            "rubbish",
+            "while no call was under way, in virtual time: a call is answered only when",
+        ),
         ("refuse", "refused", "advance ended with 'OutOfMemory'"),
     ],
 )

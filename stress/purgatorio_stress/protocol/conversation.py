@@ -179,7 +179,7 @@ class Conversation:
             for one, told in known
             if told is not None
             and told.delay_ns is not None
-            and _deadline(told.asked_t, told.delay_ns) < now_t
+            and _deadline(told.asked_t, told.delay_ns) <= now_t
         )
 
     def last_deadline_t(self, below_ns: int) -> int:
@@ -474,6 +474,12 @@ class Conversation:
                     "wrong-id", f"an event of {said.id!r} during call {said.during}, not under way"
                 )
             return within.log
+        if self._virtual and not self._gates and not self._open:
+            raise Misbehaved(
+                "rubbish",
+                f"an event of {said.id!r} came while no call was under way, in virtual time: a call is answered only"
+                " when all threads that it woke have done what they do",
+            )
         if said.th is None and self._virtual:
             logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}
             if len(logs) != 1:

@@ -261,6 +261,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("ab"), Ready("op")), volley=_VOLLEYS),
         GateProgram("registration-force", _ARMING, ((waits("ab"),), forces[0]), (_TRY, _ARM)),
         GateProgram("expiry-event", _EXPIRY, (expiry, event), (_FIRE, *done, _EXPIRED), (soon,)),
+        GateProgram("expiry-check", _EXPIRY, (expiry, (Check("a"),)), (_FIRE, _TRY), (soon,)),
         GateProgram("expiry-force", _EXPIRY, (expiry, forces[0]), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
         GateProgram("expiry-cancel", _EXPIRY, (expiry, (CancelKey("a"),)), (_FIRE, _FORCE, _DONE, _EXPIRED), (soon,)),
         *(purges if garbage else ()),

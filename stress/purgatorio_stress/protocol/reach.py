@@ -3,8 +3,8 @@
 In real time that is what comes within ten seconds, and an idle gap of six. Virtual time is free, so each level of the
 wheel that the subject declares is filled in its turn, four of them at least: tasks on and beside its boundaries, added
 just before, at and just after one, while all finer levels are filled too; then time passes through every boundary at
-which they may cascade. Before a level lies an idle gap. A subject whose `advance` goes through time tick by tick is
-slow over days: it is asked no further than it can.
+which they may cascade. Before a level lies an idle gap, and after the last one task waits for weeks. A subject whose
+`advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which one check completes
 while the others expire together.
@@ -37,6 +37,7 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.subject.plan import MS
 
 _DAYS_NS: Final = 3 * 24 * 3_600_000 * MS
+_LONGEST_NS: Final = 25 * 24 * 3_600_000 * MS
 _LEVELS_LEAST: Final = 4
 _BUCKETS: Final = 12
 """Of a level so many are passed at least, and more where there is room."""
@@ -127,6 +128,11 @@ class Reach:
             self._level(levels[: number + 1])
             if number > 1:
                 self._revolution(levels[: number + 1], -levels[number - 1], 0)
+            self._run.settle()
+        # Once, what no level above was wide enough for: milliseconds that do not fit into 31 bits are among its widths.
+        last_ns = min(_LONGEST_NS, (MAX_TIME_NS - self._run.now_ns) // 2)
+        if before_ns < last_ns <= longest_ns and passed_s * (last_ns // before_ns) <= _EPOCH_MOST_S:
+            self._begin(last_ns, levels[-1:])
             self._run.settle()
 
     def in_real_time(self) -> None:
