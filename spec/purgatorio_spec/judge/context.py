@@ -135,7 +135,7 @@ def check_context(table: pa.Table) -> Iterator[ContextRow]:
         if ph != "call" or operation in done or operation not in ready:
             continue
         done.add(operation)
-        for key in dict.fromkeys(keys):
+        for key in dict.fromkeys(keys or ()):
             checks = by_key.get(key)
             check = None if checks is None else checks.after(key, ready[operation])
             if check is not None:
