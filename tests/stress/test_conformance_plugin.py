@@ -486,7 +486,7 @@ def test_a_subject_that_never_returns_is_given_up(
     assert result.parseoutcomes()["failed"] == 3
     result.stdout.fnmatch_lines(
         [
-            "T3  cannot be judged: toy-wheel: hang: silent for 0.5 s, with call * (advance) not answered",
+            "T3  cannot be judged: toy-wheel: hang: silent for 0.5 s, with call * (advance) not answered; due *",
             "T3  cannot be judged: toy-wheel: hang: * (and was not driven again)",
         ]
     )
