@@ -165,7 +165,6 @@ def _played(
             run = GatedRun(session, description, under.part, clock)
             wants_steps = program.name == "steps"
             orders = run.drive(
-                _silent,
                 only,
                 orders=not wants_steps,
                 steps=wants_steps,
@@ -221,10 +220,6 @@ def _written(trace: bytes, path: Path) -> None:
 
 def _kept_nowhere(path: Path) -> None:
     """The trace of the whole is not kept."""
-
-
-def _silent(plays: int) -> None:
-    """No progress is wanted."""
 
 
 _CLAUSES: Final[dict[Part, tuple[str, ...]]] = {

@@ -321,7 +321,7 @@ class CommandSubject:
             )
             self.account.plays = gated.plays
             try:
-                self.account.orders = gated.drive(lambda _: None, self.account.only)
+                self.account.orders = gated.drive(self.account.only)
             except SubjectFailed:
                 if gated.under_way is not None:
                     self.account.stuck = gated.under_way, session.conversation.unanswered()

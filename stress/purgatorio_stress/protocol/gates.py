@@ -156,8 +156,8 @@ Act = Callable[[], None]
 
 
 class GatedRun:
-    """One run with gates. `clock`: the driver's, in virtual time; None in real time.
-    `lines`: the subject's, if its steps are lines."""
+    """One run with gates. `clock`: the driver's, in virtual time; None in real time. `lines`: the subject's, if its
+    steps are lines."""
 
     def __init__(
         self,
@@ -195,7 +195,6 @@ class GatedRun:
 
     def drive(
         self,
-        progress: Callable[[int], None],
         only: PlayedOrder | None = None,
         *,
         orders: bool = True,
@@ -230,7 +229,6 @@ class GatedRun:
                 found.append(self._orders(program))
             if why is None and "gauge" in self._description.capabilities:
                 self._play_to_the_end([Gauge()])
-            progress(self._played)
         self._come_to_rest()
         # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
         others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
@@ -293,40 +291,40 @@ class GatedRun:
     def _counted(self, program: GateProgram) -> Iterator[Stop]:
         """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
         for lane, place, _ in program.stepped():
-            for step in itertools.count():
-                again = range(step + 1, _TWICE_WITHIN) if program.twice else ()
-                for steps in [(step, later) for later in again] if program.twice else [(step,)]:
+            for first in range(_TWICE_WITHIN - 1) if program.twice else itertools.count():
+                ways: list[tuple[int, ...]] = [(first,)]
+                if program.twice:
+                    ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
+                for steps in ways:
                     yield Stop(lane, place, steps)
                     if self._stops_made < len(steps):
                         break
-                if not self._stops_made or (program.twice and not again):
+                if not self._stops_made:
                     break
 
     def _at_lines(self, lines: Lines, programs: Sequence[GateProgram]) -> Iterator[list[Stop]]:
         """Where calls of each program can be stopped on a JVM: at the lines to which they come, those of its other
         threads too where a call moves time, but for lines that nobody else can tell apart. All are watched first."""
-        watched: list[tuple[GateProgram, Stop, Mapping[int, str]]] = []
-        for program in programs:
-            for lane, place, call in program.stepped():
-                if self._clock is not None or not isinstance(call, Expiry):
-                    for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
-                        alone = Stop(lane, place, workers=workers)
-                        watched.append((program, alone, self._watched(lines, program, alone)))
+        watched = [
+            [(stop, self._watched(lines, program, stop)) for stop in self._unwatched(program)]
+            for program in programs
+        ]
         self._come_to_rest()
-        for program in programs:
+        for program, of in zip(programs, watched, strict=True):
             stops: list[Stop] = []
-            for of, stop, seen in watched:
-                steps = (
-                    [step for step in lines.seen(seen) if _told_apart(lines.points[step])]
-                    if of is program
-                    else []
-                )
-                ways: Iterable[tuple[int, ...]] = zip(steps, strict=True)
-                if program.twice:
-                    ways = itertools.combinations(steps[:_TWICE_WITHIN], 2)
-                for way in ways:
+            for stop, seen in of:
+                steps = [step for step in lines.seen(seen) if _told_apart(lines.points[step])]
+                first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
+                for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
             yield stops
+
+    def _unwatched(self, program: GateProgram) -> Iterator[Stop]:
+        """The calls of a program that can be stopped, without a step yet."""
+        for lane, place, call in program.stepped():
+            if self._clock is not None or not isinstance(call, Expiry):
+                for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
+                    yield Stop(lane, place, workers=workers)
 
     def _watched(self, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
         lines.watched = {}

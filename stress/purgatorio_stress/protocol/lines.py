@@ -91,6 +91,8 @@ class Lines:
     def __init__(self, child: LineChild, listening: Listening, within: str) -> None:
         self.points: list[Point] = []
         """The steps that are known; a call's `step` is the place in here."""
+        self.watched: dict[int, str] = {}
+        """Of the call that was watched last: a number for each thread, by name as in `Point`."""
         self.unknown: str = ""
         """Why no step was watched, or nothing."""
         self._child = child
@@ -102,9 +104,6 @@ class Lines:
         self._names: Mapping[int, str] = {}
         self._before: frozenset[int] = frozenset()
         self._watch: bool | None = None
-        self._watching: list[int] = []
-        self.watched: dict[int, str] = {}
-        """Of the call that was watched last: a number for each thread, by name as in `Point`."""
         self._seen: dict[int, list[Location]] = {}
         self._call: int | None = None
         self._armed: set[int] = set()
@@ -266,8 +265,9 @@ class Lines:
     def _begun(self, line: bytes) -> bytes:
         """A call that is watched, or stops."""
         fields = orjson.loads(line)
-        steps, workers = [fields.pop(stop) for stop in ("step", "again") if stop in fields], self._watch
-        self._watch = None
+        steps = [fields.pop(stop) for stop in ("step", "again") if stop in fields]
+        points = [self.points[step] for step in steps if step < len(self.points)]
+        workers, self._watch = self._watch, None
         try:
             lane = self._thread_of(fields.get("lane", 0))
             if lane is not None and self._jvm is not None:
@@ -275,12 +275,10 @@ class Lines:
                 if workers is not None:
                     self._begin_to_watch(self._jvm, {lane: ""} if not workers else self._workers())
                 else:
-                    self._arm(
-                        self._jvm, lane, [self.points[step] for step in steps if step < len(self.points)]
-                    )
+                    self._arm(self._jvm, lane, points)
         except JvmGone:
             self.unknown = "its JVM hung up"
-        of_workers = workers or any(self.points[step].thread for step in steps if step < len(self.points))
+        of_workers = workers or any(point.thread for point in points)
         return orjson.dumps(fields) if of_workers else _unsettled(fields)
 
     def _begin_to_watch(self, jvm: Jvm, threads: Mapping[int, str]) -> None:

@@ -116,9 +116,14 @@ class Reach:
         self._crowd()
         self._run.settle()
         passed_s, before_ns = 0.0, levels[0]
+
+        def too_slow(by_ns: int, times: int = 1) -> bool:
+            """Whether to go so far, so many times, takes too long if time passes as it did on the level before."""
+            return passed_s * (by_ns // before_ns) * times > _EPOCH_MOST_S
+
         for number, width_ns in enumerate(levels):
             buckets = min(_BUCKETS + self._size, self._room_ns // width_ns)
-            if passed_s * (width_ns // before_ns) * buckets > _EPOCH_MOST_S:
+            if too_slow(width_ns, buckets):
                 self.left_out = f"levels of {width_ns:,} ns a bucket and more: time passes too slowly there"
                 return
             begun_s = time.monotonic()
@@ -131,7 +136,7 @@ class Reach:
             self._run.settle()
         # Once, what no level above was wide enough for: milliseconds that do not fit into 31 bits are among its widths.
         last_ns = min(_LONGEST_NS, (MAX_TIME_NS - self._run.now_ns) // 2)
-        if before_ns < last_ns <= longest_ns and passed_s * (last_ns // before_ns) <= _EPOCH_MOST_S:
+        if before_ns < last_ns <= longest_ns and not too_slow(last_ns):
             self._begin(last_ns, levels[-1:])
             self._run.settle()
 

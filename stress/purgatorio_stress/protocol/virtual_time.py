@@ -45,9 +45,10 @@ _AFTERWARDS_NS: Final = 400 * MS
 _GAUGE_EVERY: Final = 50
 
 _LOOKS: Final = 150
+"""After so many advances to a deadline it is asked whether what is due is over."""
 _LISTENS: Final = 3
 _LISTENS_S: Final = 0.1
-"""After the first advances: whether what is due is over, and so many times, if it is not, for what comes too late."""
+"""So many times, and so long, it is listened where it is not."""
 
 _CLOSELY: Final = 4_000
 """So many deadlines are looked at from all sides; around later ones the clock stops at ticks only."""
@@ -152,6 +153,7 @@ class _VirtualRun:
         self._deadlines: list[int] = []
         self._last_ns = self.start_ns
         self._looks = _LOOKS
+        self._listens = _LISTENS
 
     def moment_of(self, due: Due) -> int:
         """When it is due; every third call waits for the next tick, for a call just at a tick is a case of its own."""
@@ -209,13 +211,16 @@ class _VirtualRun:
 
     def _advance(self, now_ns: int) -> None:
         self._session.call(Advance(now_ns), before_sending=self._clock.to(now_ns))
-        if self._looks > 0 and self._deadlines and self._deadlines[0] <= now_ns:
+        if self._looks and self._listens and self._deadlines and self._deadlines[0] <= now_ns:
             self._looks -= 1
-            if self._session.conversation.overdue():
-                # It may have answered before its executor was done, and would look late at some of the next calls:
-                # what comes now comes outside of any, and is refused as that.
-                self._looks -= _LOOKS // _LISTENS
-                self._session.listen(time.monotonic() + _LISTENS_S)
+            self._listen_for_what_is_due()
+
+    def _listen_for_what_is_due(self) -> None:
+        """A subject that answers before its executor is done would look late at some of the next calls: what comes now
+        comes outside of any, and is refused as that."""
+        if self._session.conversation.overdue():
+            self._listens -= 1
+            self._session.listen(time.monotonic() + _LISTENS_S)
 
     def jump(self) -> None:
         """Go forward at once: not at all, by a tick, over many, over revolutions, or to a deadline that waits."""
