@@ -1,18 +1,82 @@
 """The page `docs/machine-mutants.md`: what became of a sample of the changes that a program makes.
 
-purgatorio mutants --machine 100 --seed 1 --seconds 10 --kept rows.jsonl
-python -m docs.makers.machine_mutants rows.jsonl 100 1 10
+python -m docs.makers.machine_mutants rows.jsonl 100 1 10 2
+
+hunts 100 changes of seed 1, two at once, each by drawn programs for 10 CPU seconds among others. Rows are kept in the
+file, so it can be ended and called again; a last argument of 0 only writes the page.
+
+`machine_survivors.toml` says of a change that lives, by its name, either why no promise can tell it from the
+reference, or what is missing. Nothing is left out of the figures: who lives and is not named there is *not judged*.
 """
 
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-from purgatorio_stress.kill_matrix.by_machine import HOT, LAYERS, Fate, changes, kept_fates, sampled
-from purgatorio_stress.kill_matrix.machine_fates import KINDS, counts_of, summary, survivors_of
+from docs.makers.machine_changes import HOT, LAYERS, Fate, changes, fates_of, kept_fates, sampled
 
 PAGE: Final = Path(__file__).parents[1] / "machine-mutants.md"
+SURVIVORS: Final = Path(__file__).with_name("machine_survivors.toml")
+EQUIVALENT: Final = "equivalent"
+_NOT_JUDGED: Final = "not judged"
+KINDS: Final = (EQUIVALENT, "missing", _NOT_JUDGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """Why a change lives. `kind`: `equivalent`, `missing` or `not judged`."""
+
+    name: str
+    kind: str
+    why: str
+
+
+@cache
+def survivors() -> Mapping[str, Survivor]:
+    """What the file says, by the name of the change."""
+    text = SURVIVORS.read_text(encoding="utf-8")
+    groups = tomllib.loads(text)["group"]
+    found = [Survivor(name, group["kind"], group["why"]) for group in groups for name in group["names"]]
+    assert len({one.name for one in found}) == len(found), "a change has one reason"
+    return {one.name: one for one in found}
+
+
+def survivors_of(fates: Sequence[Fate]) -> dict[str, Survivor]:
+    """Those of a sample that live, by name."""
+    return {
+        fate.name: survivors().get(fate.name, Survivor(fate.name, _NOT_JUDGED, ""))
+        for fate in fates
+        if not fate.layer
+    }
+
+
+def counts_of(fates: Sequence[Fate]) -> Counter[str]:
+    """How many each layer killed, and of those that live how many are of each kind."""
+    alive = survivors_of(fates)
+    return Counter(fate.layer or alive[fate.name].kind for fate in fates)
+
+
+def _rate(counts: Counter[str]) -> tuple[int, int]:
+    """Killed, of those that are not equivalent."""
+    of = counts.total() - counts[EQUIVALENT]
+    return of - sum(counts[kind] for kind in KINDS[1:]), of
+
+
+def summary(fates: Sequence[Fate]) -> list[str]:
+    """The figures in two lines."""
+    counts = counts_of(fates)
+    killed, of = _rate(counts)
+    cpu_seconds = sum(fate.cpu_seconds for fate in fates)
+    return [
+        f"{len(fates)} changes: {', '.join(f'{layer} {counts[layer]}' for layer in (*LAYERS, 'process'))}; alive: "
+        + ", ".join(f"{kind} {counts[kind]}" for kind in KINDS),
+        f"killed: {killed} of {of} that are not equivalent ({killed / max(of, 1):.1%}), {cpu_seconds:,.0f} CPU seconds",
+    ]
 
 
 def machine_page(fates: Sequence[Fate], seed: int, seconds: float) -> str:
@@ -23,8 +87,7 @@ def machine_page(fates: Sequence[Fate], seed: int, seconds: float) -> str:
     lines = [
         "# Mutants made by a program",
         "",
-        "Written by `python -m docs.makers.machine_mutants` from the rows of `purgatorio mutants --machine "
-        f"{len(fates)} --seed {seed} --seconds {seconds:g} --kept`.",
+        f"Written by `python -m docs.makers.machine_mutants rows.jsonl {len(fates)} {seed} {seconds:g} 2`.",
         "",
         *_LEGEND,
         "",
@@ -72,12 +135,21 @@ _LEGEND: Final = (
 )
 
 
-def main(rows: Path, count: int, seed: int, seconds: float) -> None:
-    """Write the page from kept rows; KeyError for a change of this sample that has none."""
+def main(rows: Path, count: int, seed: int, seconds: float, jobs: int) -> None:
+    """Hunt what is not kept, and write the page; KeyError for a change of this sample that was not hunted."""
+    sample = sampled(count, seed)
+    if jobs:
+        fates_of(
+            sample,
+            seconds,
+            seed,
+            jobs=jobs,
+            kept=rows,
+            tell=lambda fate: print(f"{fate.clause or 'alive':6} {fate.layer:10} {fate.name}"),
+        )
     kept = kept_fates(rows)
-    fates = [kept[change.name] for change in sampled(count, seed)]
-    PAGE.write_text(machine_page(fates, seed, seconds), encoding="utf-8")
+    PAGE.write_text(machine_page([kept[change.name] for change in sample], seed, seconds), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from docs.makers.machine_changes import HOT, changes
 from purgatorio import SystemTimer
 from purgatorio.sync import Sync
 from purgatorio.timer.bucket import TimerTaskList
@@ -21,7 +22,6 @@ from purgatorio_stress.explorer.replay import Token
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.exploring import replay_token
-from purgatorio_stress.kill_matrix.by_machine import HOT, changes
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.scenario.contract import ScenarioProgram

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.machine_mutants import machine_page
+from docs.makers.machine_changes import HOT, LAYERS, Change, Fate, changes, fates_of, sampled
+from docs.makers.machine_mutants import machine_page, summary, survivors, survivors_of
 from purgatorio.timer.bucket import TimerTaskList
 from purgatorio_stress.kill_matrix.apart import apart
-from purgatorio_stress.kill_matrix.by_machine import HOT, LAYERS, Change, Fate, changes, fates_of, sampled
-from purgatorio_stress.kill_matrix.machine_fates import summary, survivors, survivors_of
 from purgatorio_stress.stateful.registry import searches_of_module
 
 BUCKET = "purgatorio.timer.bucket"

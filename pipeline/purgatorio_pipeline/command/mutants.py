@@ -12,14 +12,7 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
-from purgatorio_stress.kill_matrix.by_machine import Fate, fates_of, sampled
 from purgatorio_stress.kill_matrix.layers import DRAWN, LAYERS, QUICK, Drawing
-from purgatorio_stress.kill_matrix.machine_fates import (
-    EQUIVALENT,
-    machine_json,
-    summary,
-    survivors_of,
-)
 from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, matrix, survivors
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 
@@ -43,28 +36,20 @@ from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write each row to this file when it is done, and do not run again what is there.",
 )
-@click.option(
-    "--machine",
-    type=click.IntRange(1),
-    help="So many changes that a program makes, instead of the known bugs, hunted by all scenarios, drawn programs and "
-    "the stateful machines.",
-)
-@click.option(
-    "--seed", type=int, default=1, show_default=True, help="For --machine: which changes; for drawn programs."
-)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of drawn programs.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="CPU seconds of drawn programs for each bug or change.",
+    help="CPU seconds of drawn programs for each bug.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="For --machine and --layer drawn: so many at once.",
+    help="For --layer drawn: so many at once.",
 )
 @click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
@@ -73,7 +58,6 @@ def command(
     chosen: tuple[str, ...],
     every: bool,
     kept: Path | None,
-    machine: int | None,
     seed: int,
     seconds: float,
     jobs: int,
@@ -86,7 +70,6 @@ def command(
     purgatorio mutants 11 53 --all     # these, in every layer
     purgatorio mutants --layer stress --layer stateful
     purgatorio mutants --layer drawn --seconds 60 --jobs 2
-    purgatorio mutants --machine 100   # changes made by a program
     purgatorio explore two-events --mutant 11
     """
     if show_list:
@@ -101,8 +84,6 @@ def command(
         raise click.UsageError(f"no mutant {unknown[0]}: {more}")
     # A reaper that a mutant ends says so in the log: that is the bug, not news.
     logging.getLogger("purgatorio").disabled = True
-    if machine is not None:
-        _by_machine(machine, seed, seconds, jobs, kept, as_json_)
     start = time.perf_counter()
     layers = LAYERS if every else chosen or QUICK
     asked = numbers or tuple(MUTANTS)
@@ -125,28 +106,6 @@ def command(
     else:
         _sum_up(rows, time.perf_counter() - start)
     sys.exit(1 if survivors(rows) else 0)
-
-
-def _by_machine(count: int, seed: int, seconds: float, jobs: int, kept: Path | None, as_json_: bool) -> None:
-    done = 0
-    with progress("hunting changes made by a program", count, "changes", quiet=as_json_) as going:
-
-        def tell(fate: Fate) -> None:
-            nonlocal done
-            done += 1
-            going.tell(done)
-            if not as_json_:
-                with going.aside():
-                    echo_line(f"{fate.clause or 'alive':6} {fate.layer:10} {fate.name}", 18)
-
-        fates = fates_of(sampled(count, seed), seconds, seed, jobs=jobs, kept=kept, tell=tell)
-    alive = survivors_of(fates)
-    if as_json_:
-        click.echo(json.dumps(machine_json(fates, seed), ensure_ascii=False))
-    else:
-        for line in summary(fates):
-            click.echo(line)
-    sys.exit(1 if any(one.kind != EQUIVALENT for one in alive.values()) else 0)
 
 
 def _tell(row: MatrixRow) -> None:

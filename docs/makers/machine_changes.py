@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Final
@@ -127,10 +127,6 @@ class Fate:
     clause: str
     by: str
     cpu_seconds: float
-
-    def as_json(self) -> dict[str, object]:
-        """An element of `purgatorio mutants --machine --json`."""
-        return {"kind": "change", **asdict(self)}
 
 
 def fates_of(
