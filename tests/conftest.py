@@ -5,13 +5,23 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from golden import Golden
-from purgatorio_stress.stateful.profiles import register_profiles
+from purgatorio_stress.stateful.profiles import CI, SLOW
 
-register_profiles()
+# `pytest --hypothesis-profile deep` chooses another. `ci` is derandomised, so a red build is red for its change; `deep`
+# is many examples a test; `nightly` takes fewer and longer ones, anew each time.
+settings.register_profile("ci", CI)
+settings.register_profile(
+    "deep", deadline=None, max_examples=20_000, stateful_step_count=40, suppress_health_check=SLOW
+)
+settings.register_profile(
+    "nightly", deadline=None, max_examples=3_000, stateful_step_count=80, suppress_health_check=SLOW
+)
+settings.load_profile("ci")
 
 # Hypothesis tries constants of all modules that happen to be imported, so the examples of a test would depend on the
 # files that run beside it. Without them they are the same alone and in the suite. (There is no setting for it.)

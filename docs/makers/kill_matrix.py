@@ -7,9 +7,11 @@ python -m docs.makers.kill_matrix rows.jsonl --compare    # status 1 where the p
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from docs.makers.mutant_types import type_kills
 from purgatorio_stress.kill_matrix.hunt import HUNT
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.matrix import MatrixRow, kept_rows
@@ -46,6 +48,13 @@ def cells(row: MatrixRow) -> dict[str, str]:
         title: _cell(layer, row.layers[layer]) if layer in row.layers else ""
         for layer, title in _COLUMNS.items()
     }
+
+
+def typed(rows: Iterable[MatrixRow]) -> list[MatrixRow]:
+    """The rows with what a type checker says, which `purgatorio mutants` does not ask: it is no part of the wheel."""
+    asked = list(rows)
+    kills = type_kills(row.mutant for row in asked)
+    return [replace(row, layers={"types": kills[row.mutant.number], **row.layers}) for row in asked]
 
 
 def _cell(layer: str, kill: Kill) -> str:
@@ -163,7 +172,7 @@ def main(rows: Path, *, compare: bool) -> int:
     if missing:
         print(f"{rows} has no row of {missing}: the page has all mutants in every layer", file=sys.stderr)
         return 2
-    made = page([kept[number] for number in MUTANTS])
+    made = page(typed(kept[number] for number in MUTANTS))
     if not compare:
         PAGE.write_text(made, encoding="utf-8")
         return 0

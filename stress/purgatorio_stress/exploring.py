@@ -150,7 +150,7 @@ def _explore_with_end(program: ScenarioProgram, limits: Limits, strategy: str, s
         with bounded_cpu(limits.seconds + _NO_END_S):
             return _explore(program, limits, strategy, seed)
     except NoEnd as error:
-        return Exploration(strategy, "nothing", found=[Found((Broken("P3", "code", str(error)),), (), 0, 1)])
+        return Exploration(strategy, "nothing", found=[Found((Broken("P3", "code", str(error)),), (), 0)])
 
 
 def _explore(program: ScenarioProgram, limits: Limits, strategy: str, seed: int) -> Exploration:
@@ -166,10 +166,7 @@ def _lock_order(done: Exploration) -> list[Found]:
     """A pair of locks in the wrong order is a deadlock that waits for its moment: it counts even if none was met."""
     if done.found:
         return []
-    return [
-        Found((Broken("P3", "lock order", text),), (), 0, done.schedules)
-        for text in out_of_order(done.orders)
-    ][:1]
+    return [Found((Broken("P3", "lock order", text),), (), 0) for text in out_of_order(done.orders)][:1]
 
 
 def replay_token(token: Token, patches: Sequence[Patch] = (), *, races: bool = False) -> Replay:

@@ -13,7 +13,7 @@ from typing import Final
 
 from hypothesis import settings
 
-from purgatorio_stress.stateful.profiles import DEEP
+from purgatorio_stress.stateful.profiles import SLOW
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.registry import SEARCHES
 from purgatorio_stress.stateful.search import Search, of_machine
@@ -54,7 +54,14 @@ def main(arguments: list[str]) -> int:
 
 def _run(search: Search, examples: int, of_seed: int) -> bool:
     start_s = time.process_time()
-    profile = settings(DEEP, max_examples=examples, database=None, print_blob=False)
+    profile = settings(
+        database=None,
+        deadline=None,
+        max_examples=examples,
+        print_blob=False,
+        stateful_step_count=40,
+        suppress_health_check=SLOW,
+    )
     found = search.run(profile, of_seed)
     spent_s = time.process_time() - start_s
     said = "nothing found" if found is None else f"{found.clause} after {found.examples}: {found.said}"

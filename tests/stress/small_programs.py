@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from purgatorio.sync import Sync
 from purgatorio_stress.explorer.controlled import ControlledSync
-from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.program import Broken, carry_out
 from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.explorer.step import TIME
 
 Body = Callable[[], object]
 Build = Callable[[Sync], tuple[Sequence[Body], Callable[[], bool]]]
@@ -193,3 +194,29 @@ def bounded_buffer(conditions: int) -> Build:
         return [put, take, take, put], lambda: len(taken) == 2
 
     return build
+
+
+@dataclass
+class _InOrder:
+    """Follows a schedule and goes on with the first that can; keeps who else could have, at each point."""
+
+    schedule: list[int]
+    able: list[list[int]] = field(default_factory=list)
+
+    def choose(self, run: Run, /) -> int:
+        at = len(self.able)
+        self.able.append([task.index for task in run.tasks if run.is_enabled(task)] or [TIME])
+        return self.schedule[at] if at < len(self.schedule) else self.able[-1][0]
+
+
+def every_interleaving(program: Small) -> Iterator[Sequence[Broken]]:
+    """What each interleaving of steps broke, by trying all of them; for programs that never wait."""
+    todo: list[list[int]] = [[]]
+    while todo:
+        chooser = _InOrder(todo.pop())
+        _, broken = carry_out(program, chooser, [])
+        taken = list(chooser.schedule)
+        for able in chooser.able[len(taken) :]:
+            todo += [[*taken, other] for other in able[1:]]
+            taken.append(able[0])
+        yield broken

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from docs.makers.kill_matrix import comparable, page
+from docs.makers.mutant_types import type_kills
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.timer import wheel
 from purgatorio_stress.kill_matrix import layers, tested_layers
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.matrix import kept_rows, matrix
-from purgatorio_stress.kill_matrix.type_layer import type_kills
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant, Patch
 from purgatorio_stress.stateful.registry import searches_for

@@ -300,7 +300,7 @@ def explore_program(
 
 
 def _found_outside(broken: Broken) -> Exploration:
-    return Exploration("dpor", "", schedules=1, found=[Found((broken,), (), 0, 1)])
+    return Exploration("dpor", "", schedules=1, found=[Found((broken,), (), 0)])
 
 
 @dataclass(frozen=True, slots=True)

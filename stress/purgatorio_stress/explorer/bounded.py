@@ -44,7 +44,6 @@ class BoundedSearch:
     `chosen` is the whole schedule; the columns `enabled`, `oids` and `kinds` are about its steps behind `prefix`.
     """
 
-    every_point: bool = False
     cache: bool = False
     seen: set[int] = field(default_factory=set)
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
@@ -128,7 +127,7 @@ class BoundedSearch:
             last = self.chosen[depth - 1] if depth else 0
             price = 1 if last > 0 and enabled >> last & 1 else 0
             target = found
-            if price and not self.every_point:
+            if price:
                 oid = self.oids[depth - known]
                 if self.kinds[depth - known] == RELEASE and oid not in self.tried:
                     target = self.put_off_release[oid]
@@ -186,7 +185,7 @@ def _search(
             result.beyond += run.stop.kind == "turns"
             if broken:
                 whole = tuple(search.chosen)
-                result.found.append(Found(tuple(broken), whole, one.cost, result.schedules))
+                result.found.append(Found(tuple(broken), whole, one.cost))
             for other in search.alternatives(one.cost):
                 # What was put off may belong to a level that is done: it is caught up at this one.
                 if bound == _UNLIMITED or other.cost <= level:
@@ -210,11 +209,4 @@ def explore_states(program: Program, limits: Limits) -> Exploration:
     """All reachable states, each left by every task that can go on."""
     result = Exploration("states", f"all states, marked loops up to {program.turns} turns")
     _explore(program, limits, BoundedSearch(cache=True), result, _UNLIMITED)
-    return result
-
-
-def explore_all(program: Program, limits: Limits) -> Exploration:
-    """Every single interleaving of steps, without any reduction: for small programs, to check the others."""
-    result = Exploration("all", f"all interleavings, marked loops up to {program.turns} turns")
-    _explore(program, limits, BoundedSearch(every_point=True), result, _UNLIMITED)
     return result

@@ -351,7 +351,7 @@ def _search(
         if broken:
             whole = tuple(search.chosen)
             preemptions = preemptions_of(whole, search.enabled)
-            result.found.append(Found(tuple(broken), whole, preemptions, result.schedules))
+            result.found.append(Found(tuple(broken), whole, preemptions))
             if limits.violations and len(result.found) >= limits.violations:
                 result.limit = "stopped at a violation"
                 return False

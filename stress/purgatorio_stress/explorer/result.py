@@ -31,8 +31,6 @@ class Found:
     broken: tuple[Broken, ...]
     schedule: tuple[int, ...]
     preemptions: int
-    at_schedule: int
-    """The number of the run in its exploration, from 1."""
 
     @property
     def clause(self) -> str:

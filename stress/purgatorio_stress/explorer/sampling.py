@@ -107,6 +107,6 @@ def _sample(program: Program, limits: Limits, sampler: _Sampler, result: Explora
             if broken:
                 whole = tuple(sampler.chosen)
                 preemptions = preemptions_of(whole, sampler.enabled)
-                result.found.append(Found(tuple(broken), whole, preemptions, result.schedules))
+                result.found.append(Found(tuple(broken), whole, preemptions))
     result.seconds = time.perf_counter() - start
     result.cpu_seconds = time.process_time() - start_cpu

@@ -26,8 +26,3 @@ KIND_NAMES: Final = ("read", "write", "acquire", "release", "try")
 
 TIME: Final = -1
 """Stands in a schedule for "nobody can go on, so time passes to the next end of a wait"."""
-
-
-def independent(object_a: int, kind_a: int, object_b: int, kind_b: int) -> bool:
-    """Whether two steps commute, wherever both are enabled."""
-    return object_a != object_b or (kind_a == READ and kind_b == READ)

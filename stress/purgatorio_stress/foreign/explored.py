@@ -233,7 +233,7 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[Explored,
     *packages, adapter = token.dialect.split("+")
     program = _Program(packages, adapter, token.mutant, path, False)
     rows, names, broken = _replayed(program, token.schedule)
-    found = Found(broken, token.schedule, _switches(token.schedule), 1)
+    found = Found(broken, token.schedule, _switches(token.schedule))
     done = Exploration("replay", "one run")
     explored = Explored(
         program.name, done, tuple(sorted(program.world.races)), tuple(sorted(program.world.uncontrolled)), {},

@@ -73,11 +73,6 @@ def drawn(
     )
 
 
-def plainest(rounds: int, crews: int = 1) -> Settings:
-    """No trick at all, at the interpreter's own switch interval."""
-    return Settings(crews, rounds, SWITCH_INTERVALS_S[-1], 50, 0, 0, False, False)
-
-
 @contextmanager
 def applied(settings: Settings) -> Iterator[None]:
     """Switch interval and processors as set, and afterwards as before."""

@@ -6,15 +6,16 @@ of the right one and under its `pre:` and `post:` lines, and CrossHair looks for
 
 import ast
 import time
+from functools import cache
 from importlib.util import find_spec
-from types import ModuleType
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Final
 
 from purgatorio_spec.proof.contracts import CONTRACTS, kernel_file, search_source
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
-from purgatorio_stress.mutant.source import parsed
 
 _BUDGET_S: Final = 5.0
 _NOT_ARITHMETIC: Final = "no function with a contract is changed"
@@ -52,3 +53,22 @@ def _with_body(patch: Patch) -> str | None:
     body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
     place.body = [place.body[0], *body]
     return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def parsed(function: object) -> ast.FunctionDef | ast.Lambda | None:
+    """Its definition; of a lambda the expression, which must be the only one that starts in its line."""
+    if not isinstance(function, FunctionType):
+        return None
+    found = [
+        node
+        for node in ast.walk(_tree(Path(function.__code__.co_filename)))
+        if isinstance(node, ast.FunctionDef | ast.Lambda)
+        and node.lineno == function.__code__.co_firstlineno
+        and getattr(node, "name", "<lambda>") == function.__code__.co_name
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))

@@ -1,6 +1,5 @@
 """The layers that a mutant is put through.
 
-* `types`: mypy on the changed source, strictly (`type_layer`).
 * `contracts`: CrossHair on the changed arithmetic (`contract_layer`).
 * `proof`, `model`: a twin with this bug in the lemmas, in the small-step models.
 * `explorer`: the bounded search of its scenario, fewest preemptions first.
@@ -26,17 +25,15 @@ from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_stress.drawn.search import search_drawn
-from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
 from purgatorio_stress.kill_matrix.apart import apart
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
-from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
+from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.tested_layers import stateful_kill, stress_kill
-from purgatorio_stress.kill_matrix.type_layer import type_kills
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -46,7 +43,15 @@ EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""
 
 LAYERS: Final = (
-    *("types", "contracts", "proof", "model", "explorer", "one-run", "random", "stateful", "stress", "trace"),
+    "contracts",
+    "proof",
+    "model",
+    "explorer",
+    "one-run",
+    "random",
+    "stateful",
+    "stress",
+    "trace",
 )
 
 QUICK: Final = ("proof", "model", *EXPLORED)
@@ -77,12 +82,9 @@ def kills_of_all(
     """Each mutant against these layers, by number and layer; `tell` is called with each that is done."""
     asked = tuple(mutants)
     drawn = _drawn_kills(asked, drawing or Drawing()) if DRAWN in layers else iter(())
-    typed = type_kills(asked) if "types" in layers else {}
     by_number: dict[int, dict[str, Kill]] = {}
     for mutant in asked:
         by = _kills_of(mutant, layers)
-        if mutant.number in typed:
-            by["types"] = typed[mutant.number]
         if DRAWN in layers:
             by[DRAWN] = next(drawn)
         by_number[mutant.number] = {layer: by[layer] for layer in (*LAYERS, DRAWN) if layer in by}
@@ -167,12 +169,6 @@ def clauses_in_trace(program: ScenarioProgram, rows: list[LogRow]) -> set[str]:
     table = pa.Table.from_batches([event_batch(enumerate(program.world.log.events()))], EVENT_SCHEMA)
     tally = judge_run(program.histories.run, table)
     return {clause for clause, one in tally.clauses.items() if one.violations}
-
-
-def unharmed(mutant: Mutant) -> bool:
-    """Whether the reference itself passes the search that kills the mutant: without this a kill shows nothing."""
-    program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect)
-    return not explore_bounded(program, HUNT).found
 
 
 @cache

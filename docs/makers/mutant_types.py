@@ -1,4 +1,4 @@
-"""The layer `types`: would a strict type checker accept the change?
+"""The column `types` of the page `docs/kill-matrix.md`: would a strict type checker accept the change?
 
 A patch is a change of source, so two questions are put to mypy, for all mutants in one run. Is the body that is put in
 well typed, as a method of the class that it is meant for? (Its module is checked.) And does it fit in the place of what
@@ -6,22 +6,23 @@ it replaces: same parameters, same result? (A line is written for each patch tha
 """
 
 import ast
+import inspect
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Final
 
+from purgatorio_stress.kill_matrix.contract_layer import parsed
 from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
-from purgatorio_stress.mutant.source import file_of, lines_of, parsed
 
 _PACKAGES: Final = ("purgatorio", "purgatorio_broker", "purgatorio_spec", "purgatorio_stress")
 _ERROR: Final = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<text>.*)$")
@@ -45,10 +46,8 @@ class _Line:
 
 
 def type_kills(mutants: Iterable[Mutant]) -> dict[int, Kill]:
-    """By number; one run of mypy. Without mypy installed every answer is that the layer was not run."""
+    """By number; one run of mypy."""
     asked = tuple(mutants)
-    if find_spec("mypy") is None:
-        return {mutant.number: Kill(False, reason="mypy is not installed") for mutant in asked}
     start = time.perf_counter()
     # A lambda is asked about where it is put in, a function where it stands as well.
     put_in = [
@@ -57,7 +56,7 @@ def type_kills(mutants: Iterable[Mutant]) -> dict[int, Kill]:
         for patch in mutant.patches
         if isinstance(parsed(patch.replacement), ast.FunctionDef)
     ]
-    files = {path for one in put_in if (path := file_of(one))}
+    files = {path for one in put_in if (path := _file_of(one))}
     source, lines = _questions(asked)
     with tempfile.TemporaryDirectory(prefix="purgatorio-types-") as folder:
         questions = Path(folder) / "fits_in_place.py"
@@ -147,7 +146,7 @@ def _roots(put_in: Iterable[object]) -> list[str]:
         Path(folder).parent for spec in specs if spec for folder in spec.submodule_search_locations or ()
     ]
     for one in put_in:
-        path = file_of(one)
+        path = _file_of(one)
         if path is not None and isinstance(one, FunctionType):
             found.append(path.parents[one.__module__.count(".")])
     return list(dict.fromkeys(map(str, found)))
@@ -157,7 +156,18 @@ def _is_in(patch: Patch, file: Path, line: int) -> bool:
     function = patch.replacement
     if not isinstance(function, FunctionType):
         return False
-    return Path(function.__code__.co_filename).resolve() == file.resolve() and line in lines_of(function)
+    return Path(function.__code__.co_filename).resolve() == file.resolve() and line in _lines_of(function)
+
+
+def _file_of(function: object) -> Path | None:
+    """The file that defines it; None for what is no function of a file."""
+    return Path(function.__code__.co_filename) if isinstance(function, FunctionType) else None
+
+
+def _lines_of(function: Callable[..., object]) -> range:
+    """The lines of its definition, from 1."""
+    lines, first = inspect.getsourcelines(function)
+    return range(first, first + len(lines))
 
 
 def _codes(texts: Iterable[str]) -> str:
