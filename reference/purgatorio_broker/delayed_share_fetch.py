@@ -3,11 +3,12 @@
 It waits under two keys a partition: the group's, for acknowledgements, released locks and reads that ended, and the
 partition's, for the high watermark and the leadership.
 
-Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset
-is known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then the
+Trying takes the fetch locks of the partitions that can be acquired; none: wait. Where the place of each first offset is
+known, the distance to the log's end is arithmetic; where it is not, it is read, perhaps on another thread: then the
 locks are kept, and the end of the read is an event. Enough, or an error: complete with what was read. Too little: the
-locks are given back, so that others can fetch, and it waits. What lies in the remote tier only is read there: those
-partitions stay locked, the others do not.
+locks are given back, so that others can fetch, and it waits; if an event came during the read, it looks again first,
+for what that told (a record before those that were read, another partition) will not be told again. What lies in the
+remote tier only is read there: those partitions stay locked, the others do not.
 
 On completion the rest is read, the records are acquired, and the locks are given back. Reads of the tier that are not
 done when the time is over, and that have more time than the request, put the answer off: **completed is not answered**
@@ -29,7 +30,7 @@ Clauses B921 to B949.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from purgatorio.delayed.operation import DelayedOperation
@@ -106,7 +107,9 @@ class DelayedShareFetch(DelayedOperation):
         held = self._held.get_and_set(None)
         if isinstance(held, ReadingHere):
             read = held.future.outcome()
-            return self._wait_on(held) if read is None else self._after_read(held.locked, read)
+            if read is None:
+                return self._wait_on(replace(held, missed=True))
+            return self._after_read(held.locked, read) or (held.missed and self._look_again())
         if isinstance(held, ReadingRemotely):
             if held.is_done() or self._has_gone(held):
                 return self._complete_from(held)
@@ -211,9 +214,12 @@ class DelayedShareFetch(DelayedOperation):
 
     def _look_again_unless(self, waits: bool) -> bool:
         """A read was done before anybody asked to be told of it. No check of its key from here, under this operation's
-        lock: another's try may do the same, and wait for this one. A completed operation has cancelled its reads: to
-        look again would begin them again."""
-        return not waits and not self.is_completed() and self.try_complete()
+        lock: another's try may do the same, and wait for this one."""
+        return not waits and self._look_again()
+
+    def _look_again(self) -> bool:
+        """Unless it is completed: that has cancelled its reads, and to look again would begin them again."""
+        return not self.is_completed() and self.try_complete()
 
     def _wait_on(self, held: Held) -> bool:
         """Go on waiting with this: False. Completed meanwhile: completion has not seen it, or is about to."""

@@ -29,10 +29,12 @@ class ReadHere:
 
 @dataclass(frozen=True, slots=True)
 class ReadingHere:
-    """A read of the local log is on its way, for some of the `locked`."""
+    """A read of the local log is on its way, for some of the `locked`. `missed`: an event came meanwhile, and was not
+    acted upon."""
 
     locked: tuple[TopicPartition, ...]
     future: Deferred[ShareReads]
+    missed: bool = False
 
     def cancel(self) -> None:
         """Nobody waits for it any more."""

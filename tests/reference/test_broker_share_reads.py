@@ -11,6 +11,7 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams
 from purgatorio_broker.log import Record
 from purgatorio_broker.partition import ReadRecords
+from purgatorio_broker.share_partition import ShareLimits
 from purgatorio_spec.table.remote import Read
 from purgatorio_spec.table.share_fetch import (
     SHARE_READ,
@@ -26,6 +27,7 @@ from reference.share_scene import PARAMS, REMOTE_MS, Fetched, ShareScene, offset
 
 TIERED = ReadRecords((Record(0, 1, 10, 0, 0),), None, None)
 NONE = [False, False]
+WANTS_ONE = FetchParams(1_000, 1, 100)
 
 
 class Once:
@@ -113,6 +115,33 @@ def test_nothing_is_remembered_of_a_read_that_was_not_enough() -> None:
     made.fetches.partition_moved(P0)
     assert offsets(answers.only()) == [0, 1]
     assert made.log.reads_later == [(P0,)]
+
+
+def test_a_record_released_during_a_read_behind_it_is_not_lost() -> None:
+    """B952: its event finds the fetch reading; the read finds too little, and the fetch looks again."""
+    made = ShareScene(later=True, limits=ShareLimits(lock_ms=20))
+    made.scene.append(P0, 10)
+    _, first = made.fetch(WANTS_ONE, P0, member="other")
+    made.executor.run_all()
+    assert offsets(first.only()) == [0]
+    _, answers = made.fetch(WANTS_ONE, P0)
+    made.advance(20)
+    made.executor.run_all()
+    assert offsets(answers.only()) == [0]
+    assert made.log.reads_later == [(P0,), (P0,), (P0,)]
+
+
+def test_a_partition_that_opens_during_a_read_of_another_is_not_lost() -> None:
+    """B952: the read of P0 finds too little; the records of P1 were released while it was on its way."""
+    made = ShareScene(later=True, limits=ShareLimits(capacity=1, lock_ms=20))
+    made.scene.append(P1, 10)
+    _, first = made.fetch(WANTS_ONE, P1, member="other")
+    made.executor.run_all()
+    assert offsets(first.only(), P1) == [0]
+    _, answers = made.fetch(WANTS_ONE)
+    made.advance(20)
+    made.executor.run_all()
+    assert offsets(answers.only(), P1) == [0]
 
 
 def test_known_limit_a_lock_given_back_without_records_tells_nobody() -> None:

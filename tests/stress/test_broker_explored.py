@@ -84,6 +84,15 @@ def test_a_read_that_ended_before_it_was_asked_for_is_found(monkeypatch: pytest.
     assert first_broken("share-begin-against-read", "locked") == "B925"
 
 
+@pytest.mark.parametrize("dialect", ["pending-flag", "locked"])
+def test_an_event_that_is_missed_during_a_read_is_found(
+    monkeypatch: pytest.MonkeyPatch, dialect: str
+) -> None:
+    """The release of a record finds the fetch reading, and nobody looks again when the read has found nothing."""
+    monkeypatch.setattr(DelayedShareFetch, "_look_again", lambda self: False)
+    assert first_broken("share-release-against-read", dialect) == "B925"
+
+
 def test_two_late_answers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer that was put off is given by the read and by the timer."""
 

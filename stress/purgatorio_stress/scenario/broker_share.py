@@ -16,7 +16,7 @@ from purgatorio_broker.partition import Isolation, Partition, ReadRecords
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog, ShareRead, Tier
-from purgatorio_broker.share_partition import ShareLimits
+from purgatorio_broker.share_partition import Acknowledgement, ShareLimits
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.broker_world import P0, TimelessRuntime, answered_once
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
@@ -150,6 +150,32 @@ def _begin_against_read(world: World) -> Final_:
     return final
 
 
+def _release_against_read(world: World) -> Final_:
+    """A fetch reads behind a record that another member has. That one releases it, and the read ends with nothing: the
+    fetch gets what was released, whichever came first."""
+    executor = QueuedExecutor(sync=world.sync)
+    group = ShareGroup(world, executor=executor)
+    group.append()
+    group.fetch(member="other")
+    executor.run_all()
+    group.answers.clear()
+    group.fetch()
+
+    def release() -> None:
+        group.fetches.acknowledge("other", P0, (0,), Acknowledgement.RELEASE)
+        group.manager.run_actions()
+
+    world.task("member", release)
+    world.task("reader", executor.run_all)
+
+    def final() -> Iterator[Broken]:
+        if executor.run_all():
+            world.mark("read again")
+        yield from group.looked_at(world)
+
+    return final
+
+
 def _late_answer(world: World) -> Final_:
     """A fetch was completed while the tier is read. At once the read ends, and the tier's time is over: one answer."""
     reads: list[Deferred[ReadRecords]] = []
@@ -198,8 +224,10 @@ def _read_fails(world: World) -> Final_:
     return final
 
 
-def _two(name: str, about: str, build: Callable[[World], Final_], *marks: str) -> Scenario:
-    return Scenario(name, about, 2, ("B925", "B943"), build, marks=marks, strategy="states")
+def _two(
+    name: str, about: str, build: Callable[[World], Final_], *marks: str, strategy: str = "states"
+) -> Scenario:
+    return Scenario(name, about, 2, ("B925", "B943"), build, marks=marks, strategy=strategy)
 
 
 BROKER_SHARE: Final = (
@@ -214,6 +242,10 @@ BROKER_SHARE: Final = (
     _two(
         "share-begin-against-read", "a share fetch's read ends while it is being begun",
         _begin_against_read, "answered with the record", "read afterwards",
+    ),
+    _two(
+        "share-release-against-read", "a record is released while a share fetch reads behind it",
+        _release_against_read, "answered with the record", "read again", strategy="bounded",
     ),
     _two(
         "share-late-answer", "a share fetch's remote read ends when its time is over",
