@@ -13,7 +13,7 @@ from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, con
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.show.selection import CauseKey, causes, selection
+from purgatorio_spec.show.selection import CauseKey, causes
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.coded import Coded
 from purgatorio_spec.trace.reader import TraceReader
@@ -47,7 +47,7 @@ class Folded:
         found = [(key, count, violation) for key, _, count, violation in causes(CheckResult((self.result,)))]
         if self.fold is None or not found:
             return []
-        tables = self.fold.rows(self.again, [selection(violation) for _, _, violation in found])
+        tables = self.fold.rows(self.again, [violation for _, _, violation in found])
         return [(*one, table) for one, table in zip(found, tables, strict=True)]
 
     def has(self, operation: str) -> bool:

@@ -220,6 +220,20 @@ def garbage_kept() -> HandMade:
     return made
 
 
+def size_wrong(tasks: int = 3) -> HandMade:
+    """T5: of the tasks one was cancelled, fired or moved by a second add, and the size counts all."""
+    made = HandMade(run="size-wrong")
+    for number in range(tasks):
+        made.timer("worker-0", f"task-{number}", 5 + number)
+        made.both("worker-1", "check_and_complete", out=0, keys="k")
+    made.both("worker-1", "timer_cancel", "task-1", 1)
+    made.both("worker-1", "timer_cancel", "task-2", 0)
+    made.t += 6 * MS
+    made.both("executor", "timer_fire", "task-0")
+    made.gauge("main", 0, tasks)
+    return made
+
+
 def miscounted() -> HandMade:
     """O7: the check completed one operation and says none, while another thread goes about its business."""
     made = HandMade(run="miscounted")

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_spec.fold.fold import Fold
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample
 from purgatorio_spec.show.selection import example_events, noun, selection
+from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import shell_word, visible
+from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
 from purgatorio_spec.trace.writer import TraceWriter
 from spec.shown_trace import (
@@ -23,12 +26,13 @@ from spec.shown_trace import (
     lost_when_locked,
     lost_with_a_flag,
     miscounted,
+    size_wrong,
 )
 
 Make = Callable[[], HandMade]
 ALL: list[Make] = [
     completed_twice, fired_after_completion, fired_early, garbage_kept, lost_when_locked, lost_with_a_flag,
-    miscounted,
+    miscounted, size_wrong,
 ]  # fmt: skip
 
 
@@ -79,6 +83,53 @@ def test_rows_of_others_stay_out() -> None:
     made.call("executor", "timer_fire", "op-13")
     assert {row.id for row in made.example("T1").rows} == {"op-13"}
     assert {row.th for row in miscounted().example("O7").rows} == {"worker-0"}
+
+
+def test_a_wrong_size_names_the_tasks_that_it_counts() -> None:
+    """Those pending and, in the table, those taken out last; of many the last, and that there are more."""
+    example = size_wrong().example("T5")
+    assert example.pending == "task-2"
+    assert {row.id for row in example.rows} == {"task-0", "task-1", "task-2", None}
+    assert {row.f for row in example.rows} == {"timer_add", "timer_cancel", "timer_fire", "quiesce"}
+    assert "\npending  task-2\n" in render(example)
+    many = size_wrong(100).example("T5")
+    assert many.pending == "..., " + ", ".join(f"task-{number}" for number in range(92, 100))
+    assert len(many.rows) < SHOWN_ROWS
+
+
+def test_a_task_counts_from_its_last_add_until_it_fired_as_often_as_added() -> None:
+    """Whatever calls were open when the size was read."""
+    made = HandMade()
+    made.timer("w", "twice", 5)
+    made.timer("w", "twice", 6)
+    made.timer("w", "back", 5)
+    made.both("w", "timer_cancel", "back", 1)
+    made.timer("w", "back", 7)
+    made.timer("w", "over", 5)
+    for task in ("twice", "over"):
+        made.both("e", "timer_fire", task)
+    made.call("w", "timer_add", "begun", delay_ns=MS)
+    going = made.call("w2", "timer_cancel", "back")
+    made.gauge("main", 0, 9)
+    made.ret(going, 1)
+    assert made.example("T5").pending == "twice, back, begun"
+
+
+@pytest.mark.parametrize("held_bytes", [None, 0])
+def test_the_file_names_the_same_tasks(tmp_path: Path, held_bytes: int | None) -> None:
+    """Whether its events were held or are read again."""
+    made = size_wrong(100)
+    write(made, tmp_path / "run.jsonl")
+    reader = TraceReader(tmp_path / "run.jsonl")
+    fold: Fold | None = None
+    for batch in reader.coded():
+        assert reader.header is not None
+        fold = fold or Fold(reader.header, held_bytes)
+        fold.feed(batch)
+    assert fold is not None
+    whole = made.example("T5")
+    (part,) = fold.rows(lambda: TraceReader(tmp_path / "run.jsonl").coded(), [whole.violation])
+    assert counterexample(whole.file, whole.run, whole.violation, part, whole.count) == whole
 
 
 def test_left_out_rows_are_counted_and_their_place_is_kept() -> None:

@@ -177,8 +177,9 @@ def _examples(groups: Sequence[Group]) -> Markup:
 def example_article(group: Group, anchor: str | None = None) -> Markup:
     """One cause: promise, counts, what was allowed and seen, the drawing, the replay line."""
     example, violation = group.example, group.violation
+    pending = ""
     if example is not None:
-        violation = example.violation
+        violation, pending = example.violation, example.pending
     runs = [f"{run} ({count:,})" for run, count in islice(group.counts.items(), RUNS_NAMED)]
     more = len(group.counts) - len(runs)
     return tag(
@@ -191,6 +192,7 @@ def example_article(group: Group, anchor: str | None = None) -> Markup:
             "dl",
             tag("dt", "allowed"),
             tag("dd", violation.allowed),
+            *((tag("dt", "pending"), tag("dd", pending)) if pending else ()),
             tag("dt", "seen", class_="violated"),
             tag("dd", violation.seen),
             class_="said",

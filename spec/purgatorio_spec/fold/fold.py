@@ -22,10 +22,11 @@ from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
 from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.judge.context import unsettled_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
-from purgatorio_spec.show.selection import Selection, selected
+from purgatorio_spec.show.selection import Tasks, selected, selection, timer_events
 from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Ints, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Violation
 
 SAMPLE_ONE_IN: Final = 1000
 """Unmarked operations that the clauses judge all the same, to keep an eye on the rules."""
@@ -262,11 +263,20 @@ class Fold:
         held = [] if self._held is None else self._held
         return pa.Table.from_batches([plain(some.batch.rows, EVENT_SCHEMA) for some, _ in held], EVENT_SCHEMA)
 
-    def rows(self, again: Again, wanted: Sequence[Selection]) -> list[pa.Table]:
+    def rows(self, again: Again, violations: Sequence[Violation]) -> list[pa.Table]:
         """The events that show some violations, by violation."""
+
+        def batches() -> Iterable[Coded]:
+            return (some.batch for some, _ in self._held) if self._held is not None else again()
+
+        counted = [Tasks.counted_by(one) for one in violations]
+        for batch in batches() if any(counted) else ():
+            timer = timer_events(batch)
+            for tasks in filter(None, counted):
+                tasks.feed(timer)
+        wanted = [selection(one, tasks) for one, tasks in zip(violations, counted, strict=True)]
         parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
-        batches = (some.batch for some, _ in self._held) if self._held is not None else iter(again())
-        for batch in batches:
+        for batch in batches():
             for at, one in enumerate(wanted):
                 places = np.flatnonzero(selected(batch, one))
                 if len(places):

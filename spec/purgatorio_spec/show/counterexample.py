@@ -13,12 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.show.selection import (
-    CauseKey,
-    example_events,
-    kind_of,
-    promise_of,
-)
+from purgatorio_spec.show.selection import CauseKey, kind_of, promise_of, select, selection, tasks_of
 from purgatorio_spec.show.visible import shell_word
 from purgatorio_spec.verdict import Violation
 
@@ -75,6 +70,8 @@ class Counterexample:
     profile: str = ""
     again: tuple[str, ...] = ()
     """What shows it again, where that is another command than a check of the file."""
+    pending: str = ""
+    """Of a wrong size: the tasks that were added, and not cancelled and not fired."""
 
     @property
     def key(self) -> CauseKey:
@@ -128,6 +125,7 @@ class Counterexample:
             "subject": self.violation.subject,
             "allowed": self.violation.allowed,
             "seen": self.violation.seen,
+            **({"pending": self.pending} if self.pending else {}),
             "events": list(self.violation.events),
             "lines": [row.line for row in self.rows if row.witness],
             "prefix": [{"i": row.i, "line": row.line, "witness": row.witness} for row in self.rows],
@@ -144,14 +142,17 @@ def counterexample(
     `events` may be the whole run or any part that holds what `selection(violation)` keeps; or of that, of the judged
     thread for a check, only the first `HEAD_ROWS`, the last `TAIL_ROWS` and the witnesses, less `unfetched` rows.
     """
-    kept = example_events(events, violation)
+    tasks = tasks_of(events, violation)
+    kept = select(events, selection(violation, tasks))
     if kind_of(violation) == "check":
         kept = _of_judged_thread(kept, violation.events)
     rows = _shown(_head_and_tail(kept, violation.events), set(violation.events))
     chosen = _choose(rows, violation.clause)
     shown = _nested([rows[at] for at in chosen])
     left_out = unfetched + kept.num_rows - len(shown)
-    return Counterexample(file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out)
+    return Counterexample(
+        file, run, violation, count, tuple(_with_gaps(shown, chosen)), left_out, pending=str(tasks or "")
+    )
 
 
 def operation_rows(events: pa.Table, operation: str) -> tuple[ShownEvent, ...]:

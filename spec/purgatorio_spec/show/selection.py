@@ -1,14 +1,16 @@
 """Which events of a run are needed to show a violation: small enough to fetch with one filter by any engine.
 
-    (id = subject and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
+    (id in subjects and i <= last_i)  or  i in events  or  (c in events and i <= last_i)
     or, for a check that miscounted,  i between events[0] and last_i  (of which one thread is kept)
+
+For a wrong count of tasks the subjects are what `Tasks` finds, and of them only what the timer did.
 
 An engine that holds the rows elsewhere (a lake) runs this filter there, and hands the rows to `counterexample`.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,8 @@ import pyarrow.compute as pc
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
-from purgatorio_spec.trace.coded import Coded, Flags
+from purgatorio_spec.trace.coded import Coded, Flags, plain, where
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.verdict import Violation
 from purgatorio_spec.wire.record import PROFILE
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
@@ -34,14 +37,70 @@ class CauseKey(NamedTuple):
     cause: str
 
 
+_TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
+_OF_TIMER: Final = where(lambda f, ph: f in _TIMER)
+
+TASKS_NAMED: Final = 8
+_OUT_SHOWN: Final = 3
+
+
+@dataclass(slots=True)
+class Tasks:
+    """The tasks that a wrong size counts, by what was recorded up to `last_i`: `pending`, the last added at the end,
+    with how often each was added and has not fired; `out`: those taken out since they were added, the last at the
+    end."""
+
+    last_i: int
+    pending: dict[str, int] = field(default_factory=dict)
+    out: list[str] = field(default_factory=list)
+
+    @classmethod
+    def counted_by(cls, violation: Violation) -> Self | None:
+        """None yet, to be fed; nothing for a violation that is no wrong size."""
+        return cls(max(violation.events)) if violation.clause == "T5" else None
+
+    def feed(self, events: pa.Table) -> None:
+        """Some more events (`EVENT_SCHEMA`), in order; looked at are those of the timer."""
+        before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
+        table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(_TIMER))))
+        names = ("f", "ph", "id", "out", "err")
+        for f, ph, task, out, err in zip(*(table.column(name).to_pylist() for name in names), strict=True):
+            if f == "timer_add" and ph != "ret":
+                self.pending[task] = self.pending.pop(task, 0) + 1
+            elif (f == "timer_fire" and ph != "ret") or (f == "timer_add" and err is not None):
+                self._take(task, 1)
+            elif f == "timer_cancel" and ph != "call" and out != 0 and err is None:
+                self._take(task, self.pending.get(task, 0))
+
+    def _take(self, task: str, times: int) -> None:
+        left = self.pending.get(task, times) - times
+        if left:
+            self.pending[task] = left
+            return
+        self.pending.pop(task, None)
+        if times:
+            self.out = [*(one for one in self.out if one != task), task][-_OUT_SHOWN:]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Of those pending one more than are named, so that it is seen that there are more."""
+        return (*list(self.pending)[-TASKS_NAMED - 1 :], *self.out)
+
+    def __str__(self) -> str:
+        named = list(self.pending)[-TASKS_NAMED:]
+        return f"{'..., ' * (len(self.pending) > TASKS_NAMED)}{', '.join(named) or 'none'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The filter of the module's text, as values. `subject` is None where no operation is concerned."""
+    """The filter of the module's text, as values. `subjects`: the operations or tasks that are concerned. `of_timer`:
+    of these only what the timer did."""
 
-    subject: str | None
+    subjects: tuple[str, ...]
     events: tuple[int, ...]
     last_i: int
     between: bool = False
+    of_timer: bool = False
 
 
 def kind_of(violation: Violation) -> Kind:
@@ -63,20 +122,30 @@ def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
     return f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
-def selection(violation: Violation) -> Selection:
-    """The filter for the events that show a violation."""
+def selection(violation: Violation, tasks: Tasks | None = None) -> Selection:
+    """The filter for the events that show a violation; `tasks`: those that a wrong count counts."""
     kind = kind_of(violation)
+    subjects = () if tasks is None else tasks.shown
     return Selection(
-        subject=violation.subject if kind == "operation" else None,
+        subjects=(violation.subject,) if kind == "operation" else subjects,
         events=violation.events,
         last_i=max(violation.events),
         between=kind == "check",
+        of_timer=kind != "operation",
     )
+
+
+def tasks_of(table: pa.Table, violation: Violation) -> Tasks | None:
+    """The tasks that a wrong size counts, by the events of a table (`EVENT_SCHEMA`); None of any other violation."""
+    tasks = Tasks.counted_by(violation)
+    if tasks is not None:
+        tasks.feed(table)
+    return tasks
 
 
 def example_events(table: pa.Table, violation: Violation) -> pa.Table:
     """The rows of an event table (`EVENT_SCHEMA`, a run or any part of one) that a violation needs, in their order."""
-    return select(table, selection(violation))
+    return select(table, selection(violation, tasks_of(table, violation)))
 
 
 def select(table: pa.Table, wanted: Selection) -> pa.Table:
@@ -85,8 +154,11 @@ def select(table: pa.Table, wanted: Selection) -> pa.Table:
     before = i <= wanted.last_i
     keep = np.isin(i, wanted.events)
     keep |= np.asarray(pc.is_in(table.column("c"), value_set=pa.array(wanted.events, pa.int64()))) & before
-    if wanted.subject is not None:
-        keep |= np.asarray(pc.is_in(table.column("id"), value_set=pa.array([wanted.subject]))) & before
+    if wanted.subjects:
+        mine = np.asarray(pc.is_in(table.column("id"), value_set=pa.array(wanted.subjects))) & before
+        if wanted.of_timer:
+            mine &= np.asarray(pc.is_in(table.column("f"), value_set=pa.array(_TIMER)))
+        keep |= mine
     if wanted.between:
         keep |= (i >= wanted.events[0]) & before
     return table.filter(pa.array(keep))
@@ -102,13 +174,19 @@ def selected(batch: Coded, wanted: Selection) -> Flags:
     c, given = batch.numbers("c")
     answers = np.isin(c, witness) & before
     keep |= answers if given is None else answers & given
-    if wanted.subject is not None:
-        code = pc.index(batch.id_texts, pa.scalar(wanted.subject)).as_py()
-        if code >= 0:
-            keep |= (batch.id == code) & before
+    codes = [pc.index(batch.id_texts, pa.scalar(subject)).as_py() for subject in wanted.subjects]
+    if codes:
+        mine = np.isin(batch.id, [code for code in codes if code >= 0]) & before
+        keep |= mine & _OF_TIMER[batch.code] if wanted.of_timer else mine
     if wanted.between:
         keep |= (batch.i >= wanted.events[0]) & before
     return keep
+
+
+def timer_events(batch: Coded) -> pa.Table:
+    """What the timer did, as plain rows."""
+    rows = batch.rows.take(np.flatnonzero(_OF_TIMER[batch.code]))
+    return pa.Table.from_batches([plain(rows, EVENT_SCHEMA)])
 
 
 def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Violation]]:

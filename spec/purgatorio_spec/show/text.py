@@ -49,9 +49,13 @@ def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
     yield Line("", "note")
     yield from _table(example, width)
     yield Line("", "note")
-    for name, text in (("allowed", example.violation.allowed), ("seen", example.violation.seen)):
-        role: Role = "allowed" if name == "allowed" else "seen"
-        for part in _wrapped(f"{name:<9}", visible(text, TEXT_LIMIT), width):
+    said: Sequence[tuple[Role, str, str]] = (
+        ("allowed", "allowed", example.violation.allowed),
+        ("note", "pending", example.pending),
+        ("seen", "seen", example.violation.seen),
+    )
+    for role, name, text in said:
+        for part in _wrapped(f"{name:<9}", visible(text, TEXT_LIMIT), width) if text else ():
             yield Line(part, role)
     yield from _replay(example, width)
 
