@@ -60,28 +60,16 @@ class _Run(Struct):
     failure: str = ""
 
 
-class _Broken(Struct):
-    file: str
-    line: Count
-    field: str
-    why: str
-    hint: str
-    text: str = ""
-
-
 class Check(Struct, tag_field="kind", tag="check"):
     """Of `check` and `verify`. The events are not among it, so a cause is told in words and not drawn."""
 
     runs: list[_Run]
     quarantined: Count = 0
-    broken: list[_Broken] = []
+    broken: list[BrokenLine] = []
 
     def result(self) -> CheckResult:
         """The check. Raises `Unreadable` for a clause that nobody knows."""
-        broken = (
-            BrokenLine(one.file, one.line, one.field, one.why, one.hint, one.text) for one in self.broken
-        )
-        return CheckResult(tuple(map(_run, self.runs)), self.quarantined, tuple(broken))
+        return CheckResult(tuple(map(_run, self.runs)), self.quarantined, tuple(self.broken))
 
 
 def _run(run: _Run) -> RunResult:

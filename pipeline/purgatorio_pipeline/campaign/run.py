@@ -223,7 +223,7 @@ def findings_of(out: Path) -> list[Finding]:
     `Unreadable`, OSError."""
     outcomes, left = kept_of(out)
     counts = f"{len(outcomes):,} jobs, {sum(one.runs for one in outcomes):,} schedules and rounds"
-    whole = worst([one.verdict for one in outcomes] + [Verdict.UNKNOWN] * bool(left))
+    verdicts = [*(one.verdict for one in outcomes), *([Verdict.UNKNOWN] if left else [])]
     return [
         *(
             Finding(one.scenario, Verdict.VIOLATED, f"{one.clause}, {count:,} times: {one.seen}", one.repeat)
@@ -234,7 +234,7 @@ def findings_of(out: Path) -> list[Finding]:
             for one in outcomes
             if one.failure
         ),
-        Finding(f"campaign in {out}", whole, f"{counts}; {left}" if left else counts),
+        Finding(f"campaign in {out}", worst(verdicts), f"{counts}; {left}" if left else counts),
     ]
 
 

@@ -114,9 +114,8 @@ def engine_for(
     uris: Sequence[str] = (),
 ) -> Choice:
     """The engine of a check, by what was asked and how large the input is. Raises `click.UsageError`."""
-    submitted = (
-        "PYSPARK_GATEWAY_PORT" in os.environ
-    )  # whoever starts this under spark-submit wants its executors
+    # Whoever starts this under spark-submit wants its executors.
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     spark = "--master" if master is not None else "a URI" if uris else "spark-submit" if submitted else ""
     try:
         return choose_engine(asked, paths, tables=output.out is not None, spark=spark)

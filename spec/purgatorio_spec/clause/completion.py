@@ -135,6 +135,11 @@ def _could_have_been_ready(run: Run, history: OperationHistory, truths: list[Cal
     return KEPT
 
 
+def _is_registered(history: OperationHistory, i: int) -> bool:
+    """Whether all of its registrations had returned by then: one that is under way may watch a key again."""
+    return all(registration.end_i < i for registration in history.registrations)
+
+
 def _given_back_wrongly(history: OperationHistory) -> Broken | None:
     keys = dict.fromkeys(key for registration in history.registrations for key in registration.keys)
     first: dict[str, GivenBack] = {}
@@ -147,7 +152,7 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
                 f"cancel_for_key({back.key}) gave it back",
             )
         before = first.setdefault(back.key, back)
-        if before.call_i != back.call_i and all(one.end_i < before.call_i for one in history.registrations):
+        if before.call_i != back.call_i and _is_registered(history, before.call_i):
             return Broken(
                 "given-back-twice",
                 [before.call_i, before.point.i, back.call_i, back.point.i],
@@ -159,7 +164,7 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
 
 def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken | None:
     for back in history.given_back:
-        if any(registration.end_i > back.call_i for registration in history.registrations):
+        if not _is_registered(history, back.call_i):
             continue
         for attempt in truths:
             check = history.under.get(attempt.call_i)

@@ -43,7 +43,7 @@ class BrokenLine:
     field: str
     why: str
     hint: str
-    text: str
+    text: str = ""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file

@@ -244,7 +244,7 @@ class TraceReader:
         )
 
     def _refuse_at(self, number: int, name: str, why: str, hint: str) -> None:
-        self._refuse(BrokenLine(self.name, number, name, why, hint, ""))
+        self._refuse(BrokenLine(self.name, number, name, why, hint))
 
     def _refuse(self, broken: BrokenLine) -> None:
         self.broken_count += 1
@@ -254,30 +254,31 @@ class TraceReader:
     def _parquet(self) -> Iterator[Coded]:
         """The same from a Parquet file; a row's number stands for the line."""
         try:
-            file = pq.ParquetFile(self.path, memory_map=True)
-            file = pq.ParquetFile(self.path, read_dictionary=texts_of(file.schema), memory_map=True)
+            size, told = self.path.stat().st_size, pq.read_metadata(self.path)
+            texts = texts_of(told.schema)
+            file = pq.ParquetFile(self.path, metadata=told, read_dictionary=texts, memory_map=True)
         except (pa.ArrowException, OSError) as bad:
             self._refuse_at(0, "$", f"no readable Parquet file ({bad})", "write it again from the JSON lines")
             return
         with file:
             wrong = list(misfits(file.schema_arrow))
-            wrong += too_much(file.metadata, self.path.stat().st_size)
+            wrong += too_much(told, size)
             for name, why, hint in wrong:
                 self._refuse_at(0, name, why, hint)
             number = 1
             try:
                 # Group by group: Arrow does not read lists of dictionaries over several.
                 for group in range(0 if wrong else file.num_row_groups):
-                    self.read_bytes = self.path.stat().st_size * group // file.num_row_groups
+                    self.read_bytes = size * group // file.num_row_groups
                     for batch in file.iter_batches(BLOCK_ROWS, row_groups=[group], use_threads=False):
                         for raw in pieces(batch):
-                            if self._is_text(raw, number):
+                            if self._can_be_held(raw, number):
                                 yield from self._rows(raw, number)
                             number += raw.num_rows
             except (pa.ArrowException, OSError, UnicodeDecodeError) as bad:
                 self.cut = f"the Parquet file is damaged after row {number - 1} ({bad})"
 
-    def _is_text(self, raw: pa.RecordBatch, number: int) -> bool:
+    def _can_be_held(self, raw: pa.RecordBatch, number: int) -> bool:
         """Whether all texts are UTF-8, and none too long; a Parquet file may hold anything as text."""
         if raw.num_rows == 1 and (size := sizes(raw)[0]) > MAX_PIECE_BYTES:
             self._refuse_at(number, "$", f"a row of {size:,} bytes", "no record of this format is that long")

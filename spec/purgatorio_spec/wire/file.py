@@ -160,7 +160,7 @@ def read_trace(path: Path) -> WireTrace:
         except Refusal as why:
             trace.broken_count += 1
             if len(trace.broken) < MAX_BROKEN_KEPT:
-                trace.broken.append(BrokenLine(trace.name, number, why.field, why.why, why.hint, ""))
+                trace.broken.append(BrokenLine(trace.name, number, why.field, why.why, why.hint))
     if trace.end is not None and not trace.broken_count and trace.end.events != len(trace.events):
         trace.cut = f"the end record says {trace.end.events} events, the file holds {len(trace.events)}"
     return trace
