@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from purgatorio_stress.kill_matrix.apart import apart, keep, kept_lines
+from purgatorio_stress.kill_matrix.apart import keep, kept_lines
 from purgatorio_stress.kill_matrix.layers import drawn_kill
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -46,11 +46,8 @@ def hunted(number: int, kept: Path) -> None:
         if verdict(list(rows.values())):
             return
         if seed not in rows:
-            kill = apart(drawn_kill, number, BOUND_S, seed)
-            row = Row(
-                number, seed, "P3" if kill is None else kill.by, 0 if kill is None else round(kill.seconds, 2)
-            )
-            rows[seed] = row
+            kill = drawn_kill(number, BOUND_S, seed)
+            rows[seed] = row = Row(number, seed, kill.by, round(kill.seconds, 2))
             keep(kept, msgspec.json.encode(row).decode())
 
 

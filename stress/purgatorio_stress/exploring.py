@@ -121,12 +121,13 @@ def explore(
     with MUTANTS[mutant].applied() if mutant else patched(patches):
         if strategy is None:
             # Where nobody has chosen, a bounded scenario is searched up to the bound that it can be searched to.
-            limits = replace(limits, preemptions=min(limits.preemptions, scenario.preemptions))
-        if strategy is None and races and scenario.strategy != "dpor":
-            # Not by states: equal ones may have come about in another order, and a race is about order. It shows
-            # whichever use comes first, so few preemptions do.
-            strategy, limits = "bounded", replace(limits, preemptions=min(limits.preemptions, 1))
-        done = _explore_with_end(program, limits, strategy or scenario.strategy, seed)
+            strategy, most = scenario.strategy, scenario.preemptions
+            if races and strategy != "dpor":
+                # Not by states: equal ones may have come about in another order, and a race is about order. It shows
+                # whichever use comes first, so few preemptions do.
+                strategy, most = "bounded", min(most, 1)
+            limits = replace(limits, preemptions=min(limits.preemptions, most))
+        done = _explore_with_end(program, limits, strategy, seed)
         done.found += _lock_order(done)
         unreached = tuple(mark for mark in scenario.marks if not program.marks[mark])
         # Before anything is run again to make it small.

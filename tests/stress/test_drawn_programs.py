@@ -171,7 +171,7 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
 
     def with_a_cell(self: Undriven, name: str, waiting: Callable[[], int], sync: Sync) -> None:
         init(self, name, waiting, sync)
-        self.driven = sync.cell(False, "undriven.driven")  # type: ignore[assignment]  # as it once was
+        self.driven = sync.cell(False, "undriven.driven")  # type: ignore[assignment]  # a cell, whose use without a lock is a race
 
     init = Undriven.__init__
     with patched([Patch(Undriven, "__init__", with_a_cell)]):

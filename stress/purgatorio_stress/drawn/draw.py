@@ -1,4 +1,4 @@
-"""Programs from a vocabulary: the small ones one after the other, the larger ones by rng.
+"""Programs from a vocabulary: the small ones one after the other, the larger ones at random.
 
 Enumerated are, up to symmetry, first the programs of plain acts, each act at most once in a thread, those of one
 thread and two acts also with a callback that raises; then all programs of so many acts, without callbacks and with

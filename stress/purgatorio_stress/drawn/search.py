@@ -281,7 +281,7 @@ def explore_program(
         with bounded_cpu(_NO_END_S):
             done = explore_dpor(program, _limits(schedules))
             if done.beyond == done.schedules > 0 and not done.found:
-                # No run came to its end: somebody turns while others wait for their turn. By rng they get it.
+                # No run came to its end: somebody turns while others wait for their turn, which chance gives them.
                 fair = ScenarioProgram(
                     replace(program.scenario, turns=_FAIR_TURNS), dialect, memory=memory, races=races
                 )

@@ -114,7 +114,7 @@ class Repetition:
         self._program.set_up(run)
         if self._run is not None:
             self._run.close()
-        # One thread has one run, mostly; to look at all that it holds costs as much.
+        # A program of one thread has one run, mostly, and to look at all that it holds costs as much as that.
         if not self._tried and isinstance(self._program, Keeping) and (self._runs > 1 or len(run.tasks) > 2):
             self._tried = True
             self._keep(run, self._program)

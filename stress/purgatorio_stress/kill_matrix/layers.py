@@ -94,16 +94,16 @@ def kills_of_all(
 
 
 def _drawn_kills(mutants: Sequence[Mutant], drawing: Drawing) -> Iterator[Kill]:
-    def one(mutant: Mutant) -> Kill:
-        died = Kill(True, "P3")
-        return apart(drawn_kill, mutant.number, drawing.seconds, drawing.seed) or died
-
     with ThreadPoolExecutor(drawing.jobs) as pool:
-        yield from pool.map(one, mutants)
+        yield from pool.map(lambda mutant: drawn_kill(mutant.number, drawing.seconds, drawing.seed), mutants)
 
 
 def drawn_kill(number: int, seconds: float, seed: int) -> Kill:
-    """Hunt this bug in this process by drawn programs, for so many CPU seconds at most."""
+    """Hunt this bug by drawn programs, for so many CPU seconds at most, in a process that may die of it."""
+    return apart(_drawn_kill_here, number, seconds, seed) or Kill(True, "P3")
+
+
+def _drawn_kill_here(number: int, seconds: float, seed: int) -> Kill:
     mutant = MUTANTS[number]
     with mutant.applied():
         done = search_drawn(seconds, seed, mutant=number, memory=mutant.memory, shrink=False)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -86,7 +87,9 @@ class _Run:
         self._failures: list[BaseException] = []
         self._start_ns = 0
         self._give_up_ns = 0
-        self._timer: PythonTimer | None = None if subject.on_loop else subject.make()
+        self._timer: PythonTimer
+        if not subject.on_loop:
+            self._timer = subject.make()
 
     def carry_out(self, out_path: Path) -> Path:
         """Run to the end and write the trace."""
@@ -94,12 +97,7 @@ class _Run:
         control.start()
         self._start_ns = time.monotonic_ns()
         self._give_up_ns = self._start_ns + self._plan.end_ns + int(self._subject.patience_s * 1e9)
-        workers = [
-            threading.Thread(target=self._work, args=(number,), name=f"caller-{number}", daemon=True)
-            for number in range(self._plan.threads)
-        ]
-        if self._subject.on_loop:
-            workers = [threading.Thread(target=self._work_on_loop, name="loop", daemon=True)]
+        workers = self._workers()
         for worker in workers:
             worker.start()
         why = None
@@ -112,12 +110,28 @@ class _Run:
             raise
         finally:
             if not self._subject.on_loop:
-                self._made.stop()
+                self._timer.stop()
         trace = self._write(out_path, control.stop(), None if why else self._recorder.dropped)
         if why is not None:
             raise SubjectFailed(self._subject.name, "died" if self._failures else "hang", why, trace)
         self._progress(self._subject.name, self._plan.timers - len(self._open), self._plan.timers)
         return trace
+
+    def _workers(self) -> list[threading.Thread]:
+        """Who calls it: the threads of the plan, or the one of an event loop."""
+
+        def worker(name: str, work: Callable[[], None]) -> threading.Thread:
+            return threading.Thread(target=self._guarded, args=(work,), name=name, daemon=True)
+
+        if self._subject.on_loop:
+            return [worker("loop", lambda: asyncio.run(self._on_loop()))]
+        return [worker(f"caller-{at}", partial(self._on_thread, at)) for at in range(self._plan.threads)]
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            self._failures.append(error)
 
     def _wait(self, workers: list[threading.Thread]) -> str | None:
         """Until all has been called and has fired or was cancelled, or cannot any more; else what went wrong."""
@@ -133,21 +147,12 @@ class _Run:
             time.sleep(NAP_S)
         return None
 
-    def _work(self, thread: int) -> None:
-        try:
-            for step in self._plan.of_thread(thread):
-                left_ns = self._start_ns + step.at_ns - time.monotonic_ns()
-                if left_ns > 0:
-                    time.sleep(left_ns / 1e9)
-                self._take(step)
-        except BaseException as error:
-            self._failures.append(error)
-
-    def _work_on_loop(self) -> None:
-        try:
-            asyncio.run(self._on_loop())
-        except BaseException as error:
-            self._failures.append(error)
+    def _on_thread(self, thread: int) -> None:
+        for step in self._plan.of_thread(thread):
+            left_ns = self._start_ns + step.at_ns - time.monotonic_ns()
+            if left_ns > 0:
+                time.sleep(left_ns / 1e9)
+            self._take(step)
 
     async def _on_loop(self) -> None:
         """Each step at its time, on the loop's thread; until nothing is open, since the loop must run for that."""
@@ -161,11 +166,6 @@ class _Run:
         while self._open and time.monotonic_ns() < self._give_up_ns:
             await asyncio.sleep(NAP_S)
         self._timer.stop()
-
-    @property
-    def _made(self) -> PythonTimer:
-        assert self._timer is not None, "made before anything is called"
-        return self._timer
 
     def _take(self, step: Step) -> None:
         if step.delay_ns is None:
@@ -181,7 +181,7 @@ class _Run:
         now_ns = time.monotonic_ns()
         c = log.call("timer_add", step.id, delay_ns=delay_ns)
         try:
-            handle = self._made.add(delay_ns, lambda: self._fire(step))
+            handle = self._timer.add(delay_ns, lambda: self._fire(step))
         except Exception as refused:
             log.ret("timer_add", c, step.id, err=type(refused).__name__)
             self._settle(step)
@@ -194,7 +194,7 @@ class _Run:
         if handle is None:
             # The thread that adds it is late, or the add was refused: there is nothing to cancel.
             return
-        won = self._recorder.around("timer_cancel", step.id, lambda: self._made.cancel(handle), out=_as_out)
+        won = self._recorder.around("timer_cancel", step.id, lambda: self._timer.cancel(handle), out=_as_out)
         if won is not False:
             self._settle(step)
 
