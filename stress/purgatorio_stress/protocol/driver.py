@@ -174,7 +174,8 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
         }
         missing = [name for name in CLASSES[part] if name not in looked]
         if missing:
-            why = "only some gates" if looked else "no gates"
+            broken_off = any(way.mode.endswith("-gates") for way in ways)
+            why = "only some gates" if looked else "the run with gates broke off" if broken_off else "no gates"
             left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
             found.append(f"{label} {part}: {left} ({why}): {'; '.join(missing)}")
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)

@@ -250,7 +250,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     return (
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
-        GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY, _ARM)),
+        GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),

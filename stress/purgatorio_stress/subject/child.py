@@ -36,6 +36,8 @@ _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
 """A JVM that is asked for its stacks has said them when it is silent for so long."""
+_WAITS_AT: Final = re.compile(r'^"(.*)":\n(?:\t(?:at (?:java|jdk|sun)\.|- ).*\n)*\tat (.*)', re.MULTILINE)
+"""A thread of a deadlock, and the first line of its stack that is not the JDK's."""
 
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
@@ -277,14 +279,15 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
-        dead = b"Java-level deadlock" in self._stacks()
-        return self.failed(
-            "hang", f"silent for {seconds:g} s{why}{'; its JVM finds a deadlock' if dead else ''}"
-        )
+        stacks = self._stacks()
+        failure = self.failed("hang", f"silent for {seconds:g} s{why}{_deadlock(stacks)}")
+        # Behind the text, which ends with what the child itself wrote last.
+        self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
+        return failure
 
     def _stacks(self) -> bytes:
-        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked; kept with its
-        errors. Nobody else is asked: the signal would end him."""
+        """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. Nobody else is
+        asked: the signal would end him."""
         with suppress(OSError):
             if b"/libjvm.so" not in Path(f"/proc/{self._process.pid}/maps").read_bytes():
                 return b""
@@ -293,7 +296,6 @@ class LineChild(AbstractContextManager["LineChild"]):
                 pass
         said = b"\n".join(self._lines_said)[-STDERR_KEPT_BYTES:]
         self._lines_said.clear()
-        self._errors = (self._errors + said)[-STDERR_KEPT_BYTES:]
         return said
 
     def _deaf(self) -> bool:
@@ -370,6 +372,15 @@ class LineChild(AbstractContextManager["LineChild"]):
                     stream.close()
         if self._ended >= 0:
             os.close(self._ended)
+
+
+def _deadlock(stacks: bytes) -> str:
+    """What a JVM's stacks say of one, or nothing: at most four threads, each with where it waits."""
+    _, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
+    if not found:
+        return ""
+    waiting = _WAITS_AT.findall(told.partition("Java stack information")[2])[:4]
+    return "; its JVM finds a deadlock: " + ", ".join(f"{visible(thread)} at {visible(at)}" for thread, at in waiting)
 
 
 def _marked(mark: str) -> Iterator[int]:
