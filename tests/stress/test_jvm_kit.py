@@ -99,7 +99,9 @@ def test_a_jvm_that_hangs_is_asked_for_its_stacks(built: tuple[Path, Path], tmp_
         str(tmp_path / "run.jsonl"),
     ]
     with LineChild("crossing", command, ChildLimits(silence_s=2.0)) as child:
-        with pytest.raises(SubjectFailed, match="its JVM finds a deadlock") as caught:
+        with pytest.raises(
+            SubjectFailed, match=r"finds a deadlock: (\S+ at RecorderCases\.crossing\S*(, )?){2}$"
+        ) as caught:
             list(child.lines())
         assert b"RecorderCases.crossing" in child.errors()
     assert caught.value.kind == "hang"

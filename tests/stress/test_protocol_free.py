@@ -11,8 +11,9 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
 from purgatorio_stress.protocol.free_play import free_programs
+from purgatorio_stress.protocol.gate_program import CLASSES, Delays, Inside, gate_programs
 from purgatorio_stress.subjects import record_runs
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -50,3 +51,19 @@ def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
     assert {"two-events", "expiry-event", "forces-at-once"} <= {one.name for one in programs}
     assert not {"event-inside-registration", "sizes-inside-callbacks"} & {one.name for one in programs}
     assert free_programs(replace(description, lanes=1), "purgatory") == ()
+
+
+def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
+    """In callbacks. Nobody's code runs where a time-out is handed to the timer; a lock may be held there."""
+    programs = [one for part in CLASSES for one in gate_programs(part, Delays(1, 9, 5, 6, 2, 3))]
+    inside = [one for one in programs if any(isinstance(call, Inside) for call in one.calls())]
+    assert inside
+    assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.stops}]
+
+
+def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
+    """Nothing of it is known to have been looked for, but gates there are."""
+    subjects = command_subjects(REFERENCE, time="real")
+    assert any("(the run with gates broke off)" in line for line in not_looked_for(subjects))
+    without = [one for one in subjects if one.mode != "real-gates"]
+    assert any("(no gates)" in line for line in not_looked_for(without))

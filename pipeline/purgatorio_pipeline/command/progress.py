@@ -73,7 +73,7 @@ class Progress:
             return f"{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB"
         if not self._unit:
             return f"{done / total:.0%}" if total else ""
-        return f"{done:,.0f} of {total:,.0f} {self._unit}"
+        return f"{int(done):,} of {total:,.0f} {self._unit}"
 
     @contextmanager
     def aside(self) -> Iterator[None]:

@@ -175,7 +175,9 @@ def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
         missing = [name for name in CLASSES[part] if name not in looked]
         if missing:
             broken_off = any(way.mode.endswith("-gates") for way in ways)
-            why = "only some gates" if looked else "the run with gates broke off" if broken_off else "no gates"
+            why = (
+                "only some gates" if looked else "the run with gates broke off" if broken_off else "no gates"
+            )
             left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
             found.append(f"{label} {part}: {left} ({why}): {'; '.join(missing)}")
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
@@ -347,8 +349,11 @@ class CommandSubject:
         plan = fitted(plan, self.shape, self.part, one_lane)
         dues = timeline(plan, self.part, one_lane)
 
+        # In virtual time what is beyond the plan takes about as long again.
+        parts = 2 if self.virtual else 1
+
         def report(settled: int) -> None:
-            progress(self.name, min(settled, plan.timers), plan.timers)
+            progress(self.name, min(settled, plan.timers), plan.timers * parts)
 
         if self.mode == "real":
             drive_real(

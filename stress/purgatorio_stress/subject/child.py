@@ -380,7 +380,9 @@ def _deadlock(stacks: bytes) -> str:
     if not found:
         return ""
     waiting = _WAITS_AT.findall(told.partition("Java stack information")[2])[:4]
-    return "; its JVM finds a deadlock: " + ", ".join(f"{visible(thread)} at {visible(at)}" for thread, at in waiting)
+    return "; its JVM finds a deadlock: " + ", ".join(
+        f"{visible(thread)} at {visible(at)}" for thread, at in waiting
+    )
 
 
 def _marked(mark: str) -> Iterator[int]:
