@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Generic, TypeVar
 
 from purgatorio.delayed.dialect import Dialect
@@ -15,11 +16,12 @@ from purgatorio_broker.partition import Isolation
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.runtime import VirtualRuntime
 
-__all__ = ["DIALECTS", "P0", "P1", "Answers", "Scene", "follower_fetch"]
-
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
 DIALECTS: tuple[Dialect, ...] = (PENDING_FLAG, LOCKED)
+
+PATIENCE_S = 60.0
+"""Only a test that has failed already waits so long."""
 
 A = TypeVar("A")
 
@@ -40,6 +42,23 @@ class Answers(Generic[A]):
 
     def __bool__(self) -> bool:
         return bool(self.got)
+
+
+class Call(Generic[A]):
+    """A call, between real threads, that is answered later, once."""
+
+    def __init__(self) -> None:
+        self.answers: list[A] = []
+        self._answered = threading.Event()
+
+    def __call__(self, answer: A) -> None:
+        self.answers.append(answer)
+        self._answered.set()
+
+    def wait(self) -> A:
+        """The answer."""
+        assert self._answered.wait(PATIENCE_S), "never answered"
+        return self.answers[0]
 
 
 class Scene:

@@ -10,7 +10,6 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
 
 import pytest
 
@@ -20,32 +19,11 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.runtime import VirtualRuntime
-from reference.broker_scene import P0
-
-A = TypeVar("A")
+from reference.broker_scene import P0, PATIENCE_S, Call
 
 MEMBERS = 4
 LIVES = 3
-PATIENCE_S = 60.0
-"""Only a test that has failed already waits so long."""
 REFUSED = {Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID}
-
-
-class Call(Generic[A]):
-    """A call that is answered later, once."""
-
-    def __init__(self) -> None:
-        self.answers: list[A] = []
-        self._answered = threading.Event()
-
-    def __call__(self, answer: A) -> None:
-        self.answers.append(answer)
-        self._answered.set()
-
-    def wait(self) -> A:
-        """The answer."""
-        assert self._answered.wait(PATIENCE_S), "never answered"
-        return self.answers[0]
 
 
 class Day:

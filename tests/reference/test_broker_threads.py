@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Generic, TypeVar
 
 import pytest
 
@@ -23,33 +22,12 @@ from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.share_fetches import ShareFetches
 from purgatorio_broker.share_log import ShareLog
 from purgatorio_broker.share_partition import ShareLimits
-from reference.broker_scene import DIALECTS, P0, P1
+from reference.broker_scene import DIALECTS, P0, P1, PATIENCE_S, Call
 
-A = TypeVar("A")
-
-PATIENCE_S = 20.0
-"""Only a test that has failed already waits so long."""
 LONG_MS = 600_000
 REQUESTS = 40
 Produced = Mapping[TopicPartition, ProduceResult]
 Fetched = Mapping[TopicPartition, FetchResult]
-
-
-class Call(Generic[A]):
-    """A request that is answered later, once."""
-
-    def __init__(self) -> None:
-        self.answers: list[A] = []
-        self._answered = threading.Event()
-
-    def __call__(self, answer: A) -> None:
-        self.answers.append(answer)
-        self._answered.set()
-
-    def wait(self) -> A:
-        """The answer."""
-        assert self._answered.wait(PATIENCE_S), "never answered"
-        return self.answers[0]
 
 
 class Cluster:

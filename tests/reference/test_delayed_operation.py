@@ -12,6 +12,19 @@ from reference.waiting import DIALECTS, Request, quiet_world
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
 
+def pausing(request: Request) -> tuple[threading.Event, threading.Event]:
+    """Its next evaluation sets the first, and waits for the second."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def pause_once() -> None:
+        request.during_try = None
+        inside.set()
+        assert go_on.wait(30)
+
+    request.during_try = pause_once
+    return inside, go_on
+
+
 @both
 def test_a_request_completes_by_its_own_keys_event(dialect: Dialect) -> None:
     """testRequestSatisfaction: a check completes what has become ready, counts it once, and nothing else."""
@@ -280,14 +293,7 @@ class TestPendingFlag:
         _, purgatory = quiet_world()
         request = Request()
         purgatory.try_complete_else_watch(request, ["key"])
-        inside, go_on = threading.Event(), threading.Event()
-
-        def pause_once() -> None:
-            request.during_try = None
-            inside.set()
-            assert go_on.wait(30)
-
-        request.during_try = pause_once
+        inside, go_on = pausing(request)
         first = threading.Thread(target=purgatory.check_and_complete, args=("key",))
         first.start()
         assert inside.wait(30)
@@ -307,14 +313,7 @@ class TestLocked:
         _, purgatory = quiet_world()
         request = Request(dialect=LOCKED)
         purgatory.try_complete_else_watch(request, ["key"])
-        inside, go_on = threading.Event(), threading.Event()
-
-        def pause_once() -> None:
-            request.during_try = None
-            inside.set()
-            assert go_on.wait(30)
-
-        request.during_try = pause_once
+        inside, go_on = pausing(request)
         first = threading.Thread(target=purgatory.check_and_complete, args=("key",))
         first.start()
         assert inside.wait(30)

@@ -959,35 +959,18 @@ TIMERS: Final = (
         plain=_PLAIN_MOCK,
         legal=_one_thread,
     ),
-    _vocabulary(
-        "reaper-system",
-        _Kind(_driven(_system), TimerRules(driven=True)),
-        (*_COMMON, *_CALLS, *_REAPED),
-        ReaperTimer,
-        horizon_ms=HORIZON_MS,
-        settings=_REAPED_SETTINGS,
-        plain=_PLAIN_REAPED,
-        legal=_raises_at_most,
-    ),
-    _vocabulary(
-        "reaper-intrusive",
-        _Kind(_driven(_intrusive), TimerRules(driven=True)),
-        (*_COMMON, *_CALLS, *_REAPED),
-        ReaperTimer,
-        horizon_ms=HORIZON_MS,
-        settings=_REAPED_SETTINGS,
-        plain=_PLAIN_REAPED,
-        legal=_raises_at_most,
-    ),
-    _vocabulary(
-        "reaper-heap",
-        _Kind(_driven(_heap), TimerRules(driven=True)),
-        (*_COMMON, *_CALLS, *_REAPED),
-        ReaperTimer,
-        horizon_ms=HORIZON_MS,
-        settings=_REAPED_SETTINGS,
-        plain=_PLAIN_REAPED,
-        legal=_raises_at_most,
+    *(
+        _vocabulary(
+            f"reaper-{name}",
+            _Kind(_driven(make), TimerRules(driven=True)),
+            (*_COMMON, *_CALLS, *_REAPED),
+            ReaperTimer,
+            horizon_ms=HORIZON_MS,
+            settings=_REAPED_SETTINGS,
+            plain=_PLAIN_REAPED,
+            legal=_raises_at_most,
+        )
+        for name, make in (("system", _system), ("intrusive", _intrusive), ("heap", _heap))
     ),
     _vocabulary(
         "hashed-worker",

@@ -182,21 +182,13 @@ public final class TraceRecorder implements Recording, Closeable {
 
     public void ret(String f, long c, String id, Long result, Throwable error, Long deadlineT) {
         Lane lane = lane();
-        if (c == DROPPED) {
-            lane.dropped++;
-            return;
+        Event event = ending(lane, c);
+        if (event != null) {
+            event.deadlineT = deadlineT;
+            event.out = result;
+            event.err = error == null ? null : error.getClass().getSimpleName();
+            put(lane, event, "ret", f, id);
         }
-        if (full(lane)) {
-            return;
-        }
-        Event event = new Event();
-        event.i = ticket.getAndIncrement();
-        event.t = clock.now();
-        event.c = Long.valueOf(c);
-        event.deadlineT = deadlineT;
-        event.out = result;
-        event.err = error == null ? null : error.getClass().getSimpleName();
-        put(lane, event, "ret", f, id);
     }
 
     public void at(String f, String id, List<String> keys, Long sinceT) {
@@ -220,18 +212,26 @@ public final class TraceRecorder implements Recording, Closeable {
      */
     public void retGauge(long c, Long watched, Long delayed) {
         Lane lane = lane();
+        Event event = ending(lane, c);
+        if (event != null) {
+            reading(lane, event, "ret", "gauge", watched, delayed);
+        }
+    }
+
+    /** The end of this call; null where the call or its end is dropped. */
+    private Event ending(Lane lane, long c) {
         if (c == DROPPED) {
             lane.dropped++;
-            return;
+            return null;
         }
         if (full(lane)) {
-            return;
+            return null;
         }
         Event event = new Event();
         event.i = ticket.getAndIncrement();
         event.t = clock.now();
         event.c = Long.valueOf(c);
-        reading(lane, event, "ret", "gauge", watched, delayed);
+        return event;
     }
 
     /** Nothing is under way any more, and the purge has had its turn; with the sizes that were read, or nulls. */
