@@ -84,17 +84,17 @@ class ProcessReader:
     published: int = 0
 
     def judge(self, places: Sequence[Place], lake: Lake) -> list[CachedResult]:
-        kept: list[CachedResult] = []
+        cached: list[CachedResult] = []
         for place in places:
             assert isinstance(place, Path)
             self.read.append(place.name)
             reader = TraceReader(place)
-            kept.append(cached_of(fold_reader(reader), reader.broken))
+            cached.append(cached_of(fold_reader(reader), reader.broken))
             self.killer.step(f"read {place.name}")
         self.meanwhile()
         self.killer.step("judged")
-        lake.write_arrow("found", pa.table({"run_key": list(range(len(kept)))}))
-        return kept
+        lake.write_arrow("found", pa.table({"run_key": list(range(len(cached)))}))
+        return cached
 
     def publish(self, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
         self.published += 1

@@ -169,7 +169,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
         check(tmp_path / "lake", paths)
 
 
-@pytest.mark.parametrize("damaged", ["manifest/*.json", "batches/*/kept.json"])
+@pytest.mark.parametrize("damaged", ["manifest/*.json", "batches/*/cached.json"])
 @pytest.mark.parametrize("text", ["", "[", "[{}]", '{"files": [{}]}', '[{"run": 1}]', "[1]"])
 def test_what_cannot_be_read_any_more_is_read_anew(tmp_path: Path, damaged: str, text: str) -> None:
     """A list or what was kept of a batch: damaged, the files are read again; the user's own files stay."""
@@ -219,7 +219,7 @@ class LateLake(KilledLake):
     held: ClassVar[list[tuple[KilledLake, bytes]]] = []
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        if name == "kept.json":
+        if name == "cached.json":
             self.held.append((self, data))
         else:
             super().write_bytes(name, data)
@@ -228,7 +228,7 @@ class LateLake(KilledLake):
         super().commit(number, manifest)
         while self.held:
             lake, data = self.held.pop()
-            KilledLake.write_bytes(lake, "kept.json", data)
+            KilledLake.write_bytes(lake, "cached.json", data)
 
 
 class OneGold(KilledLake):

@@ -119,7 +119,7 @@ def test_a_lake_is_the_check_that_wrote_it(tmp_path: Path) -> None:
         text = (tmp_path / "p.html").read_text()
         alone(text)
         assert broken_here("") in text
-    (kept,) = (lake / "batches").glob("*/kept.json")
+    (kept,) = (lake / "batches").glob("*/cached.json")
     kept.write_text("[]")
     done = report(lake)
     assert (done.exit_code, "check over it again" in done.output) == (2, True)

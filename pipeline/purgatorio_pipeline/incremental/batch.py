@@ -28,16 +28,16 @@ def judge_batch(
     lake.write(_FOUND, spark.createDataFrame(judged, FOUND_COLUMNS, verifySchema=False))
     found = lake.read(spark, _FOUND)
     # The batch is a column, so that many of them can be read at once.
-    rows = found.where("kept IS NULL").select(*VIOLATION_COLUMNS)
+    rows = found.where("cached IS NULL").select(*VIOLATION_COLUMNS)
     lake.write(_VIOLATIONS, rows.withColumn("batch", fn.lit(lake.root.name)).coalesce(1))
-    kept = cached_by_key(found.where("kept IS NOT NULL").select("run_key", "kept").collect())
+    cached = cached_by_key(found.where("cached IS NOT NULL").select("run_key", "cached").collect())
     lake.remove(_FOUND)
-    return kept
+    return cached
 
 
 def publish(spark: SparkSession, lake: Lake, gold: Lake, held: Sequence[Held], judged: Judged) -> None:
     """Write the gold tables of a check from what its batches hold, and all broken lines in one table."""
-    places = [(one.entry.batch, one.entry.key, at) for at, one in enumerate(held) if one.kept.run.clauses]
+    places = [(one.entry.batch, one.entry.key, at) for at, one in enumerate(held) if one.cached.run.clauses]
     violations = None
     if places:
         batches = sorted({batch for batch, _, _ in places})

@@ -78,27 +78,27 @@ def example_of(events: pa.Table, violation: Violation) -> Example:
     return Example(violation.clause, violation.cause, rows, int(count - shown.sum()))
 
 
-def result_of(kept: Sequence[CachedResult]) -> CheckResult:
+def result_of(cached: Sequence[CachedResult]) -> CheckResult:
     """The verdicts of a check of these files, in this order."""
-    broken = tuple(line for one in kept for line in one.broken)
-    return CheckResult(tuple(one.run for one in kept), sum(one.run.quarantined for one in kept), broken)
+    broken = tuple(line for one in cached for line in one.broken)
+    return CheckResult(tuple(one.run for one in cached), sum(one.run.quarantined for one in cached), broken)
 
 
-def assemble(kept: Sequence[CachedResult]) -> Judged:
+def assemble(cached: Sequence[CachedResult]) -> Judged:
     """The check of these files, in this order, with all that is needed to show it."""
-    result = result_of(kept)
+    result = result_of(cached)
     held = {
-        (one.run.file, example.clause, example.cause): example for one in kept for example in one.examples
+        (one.run.file, example.clause, example.cause): example for one in cached for example in one.examples
     }
     examples = {
         key: counterexample(key.file, key.run, violation, example.events, count, example.unfetched)
         for key, _, count, violation in islice(causes(result), MAX_CAUSES)
         if (example := held.get((key.file, key.clause, key.cause))) is not None
     }
-    measured = [one.gauges for one in kept if one.run.clauses][:RUNS_MEASURED]
+    measured = [one.gauges for one in cached if one.run.clauses][:RUNS_MEASURED]
     return Judged(
         result,
         examples,
-        [one.late for one in kept if one.late is not None],
+        [one.late for one in cached if one.late is not None],
         [one for one in measured if one is not None],
     )

@@ -29,7 +29,7 @@ from purgatorio_spec.judge.result import without_silent_pass
 KIND: Final = "check"
 BATCHES: Final = "batches"
 GOLD: Final = "gold"
-_KEPT: Final = "kept.json"
+_CACHED: Final = "cached.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Held:
     """A file of this check, with what is kept of it."""
 
     entry: Entry
-    kept: CachedResult
+    cached: CachedResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def check_lake(
     manifest = replace(before, checker=checker, allow_idle=allow_idle, files=files)
     number, manifest = _committed(lake, number, before, manifest)
     counts = _counts(before, states, {str(place) for place in todo}, checker)
-    judged = replace(_assembled(manifest, [one.kept for one in ordered]), files=counts)
+    judged = replace(_assembled(manifest, [one.cached for one in ordered]), files=counts)
     gold_of = hashlib.sha256(encoded((checker, allow_idle, files))).hexdigest()
     if manifest.gold_of != gold_of:
         gold = lake.unused(number + 1)
@@ -118,8 +118,8 @@ def last_check(lake: Lake) -> Judged:
         raise Unreadable(f"{lake.root}: a batch cannot be read; check over it again") from None
 
 
-def _assembled(manifest: Manifest, kept: Sequence[CachedResult]) -> Judged:
-    judged = assemble(kept)
+def _assembled(manifest: Manifest, cached: Sequence[CachedResult]) -> Judged:
+    judged = assemble(cached)
     if manifest.allow_idle:
         return judged
     return replace(judged, result=without_silent_pass(judged.result))
@@ -167,7 +167,9 @@ def _batches(lake: Lake, entries: Iterable[Entry]) -> dict[str, list[CachedResul
     batches: dict[str, list[CachedResult]] = {}
     for batch in sorted({one.batch for one in entries}):
         try:
-            batches[batch] = decoded(lake.read_bytes(f"{BATCHES}/{batch}/{_KEPT}") or b"", list[CachedResult])
+            batches[batch] = decoded(
+                lake.read_bytes(f"{BATCHES}/{batch}/{_CACHED}") or b"", list[CachedResult]
+            )
         except Unreadable:
             batches[batch] = []
     return batches
@@ -177,11 +179,11 @@ def _read(
     lake: Lake, batch: str, todo: Sequence[Place], states: Mapping[str, FileState], reader: Reader
 ) -> dict[str, Held]:
     folder = lake.below(f"{BATCHES}/{batch}")
-    kept = reader.judge(todo, folder)
-    folder.write_bytes(_KEPT, encoded(kept))
+    cached = reader.judge(todo, folder)
+    folder.write_bytes(_CACHED, encoded(cached))
     return {
         str(place): Held(Entry(_unchanged(place, states[str(place)]), batch, key), one)
-        for key, (place, one) in enumerate(zip(todo, kept, strict=True))
+        for key, (place, one) in enumerate(zip(todo, cached, strict=True))
     }
 
 

@@ -31,9 +31,9 @@ TASKS_A_SLOT: Final = 16
 """Tasks for each that runs at a time, at most: a task costs some 10 ms whatever it reads."""
 FOUND_COLUMNS: Final = (
     "run_key int, clause string, cause string, subject string, events array<bigint>, allowed string, seen string, "
-    "kept string"
+    "cached string"
 )
-"""A violation, or with `kept` what is kept of a run."""
+"""A violation, or with `cached` what is kept of a run."""
 
 Found = tuple[
     int, str | None, str | None, str | None, tuple[int, ...] | None, str | None, str | None, str | None
@@ -91,17 +91,17 @@ def _judged(run_key: int, path: Path, name: str, full: bool, every: bool) -> Ite
     told = broken.append if every else None
     if is_wire_trace(path):
         trace, run = judge_file(path, told)
-        kept = CachedResult(replace(run, file=name), tuple(trace.broken))
+        cached = CachedResult(replace(run, file=name), tuple(trace.broken))
     else:
         reader = TraceReader(path, name)
-        kept = cached_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
-    yield (run_key, None, None, None, None, None, None, encoded(kept).decode())
+        cached = cached_of(fold_reader(reader, RunTally(told=told), full=full), reader.broken)
+    yield (run_key, None, None, None, None, None, None, encoded(cached).decode())
     for one in broken:
         yield (run_key, one.clause, one.cause, one.subject, one.events, one.allowed, one.seen, None)
 
 
 def cached_by_key(rows: Iterable[tuple[int, str]]) -> list[CachedResult]:
-    """What is kept of each run, in the order of the run keys; from the columns `run_key` and `kept`."""
+    """What is kept of each run, in the order of the run keys; from the columns `run_key` and `cached`."""
     return [decoded(text, CachedResult) for _, text in sorted(rows)]
 
 
