@@ -6,15 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from purgatorio_pipeline.command.convert import command
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch, fields_of
 from purgatorio_spec.trace.convert import FORMS, CannotConvert, convert
 from purgatorio_spec.trace.reader import TraceReader
-from purgatorio_spec.trace.record import End, State
+from purgatorio_spec.trace.record import MAX_INT, MIN_INT, End, Event, State
 from purgatorio_spec.trace.writer import ROW_GROUP_ROWS, TraceWriter
 from trace_builder import HEADER, Trace
 
@@ -56,6 +57,29 @@ def test_the_producers_own_fields_survive(source: str, target: str, tmp_path: Pa
         '{"x_trace":{"span":"7"},"x_zero":0}',
         '{"state.x_seen":true}',
     ]
+
+
+TEXTS = ("", "a", 'quote " and \\\\ back', "tab\\t and \\x01", "käse 漢 🦊", "a,b", "]}", "null", "2")
+
+
+def test_columns_are_written_as_records_are(tmp_path: Path) -> None:
+    """Columns are put together as text by hand: byte for byte what the JSON library makes of each record."""
+    numbers = (0, -1, 7, MAX_INT, MIN_INT, None)
+    events = [
+        Event(
+            i=at, th=text, t=numbers[at % 5] or 0, ph="at", f="ready", id=text,
+            keys=(None, (), TEXTS[:3], (text,))[at % 4],
+            delay_ns=numbers[at % 6], out=numbers[at % 3], err=(None, text)[at % 2],
+            state=(None, State(), State(3), State(None, 0), State(1, MAX_INT))[at % 5],
+        )
+        for at, text in enumerate(TEXTS * 7)
+    ]  # fmt: skip
+    batch = event_batch(enumerate(events))
+    for some, name in ((batch, "all"), (batch.slice(20, 11), "some"), (batch.slice(3, 0), "none")):
+        with TraceWriter(tmp_path / name, HEADER) as writer:
+            writer.write_batch(some)
+        wanted = [orjson.dumps(fields_of(events[at])) for at in some.column("i").to_numpy()]
+        assert (tmp_path / name).read_bytes().splitlines()[1:-1] == wanted
 
 
 def test_a_trace_without_end_stays_without(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ column operations. A block with one unusual row goes line by line through `parse
 fast way may be suspicious of a good row, and must never accept a bad one.
 """
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -69,37 +68,35 @@ def _fast(lines: Sequence[Line]) -> pa.RecordBatch | None:
     if not all(line.whole and not line.too_long for line in lines):
         return None
     data = b"\n".join(line.text for line in lines) + b"\n"
-    numbers = np.fromiter((line.number for line in lines), np.int64, len(lines))
-    found = _read(data, numbers)
+    found = parse_events(data, np.fromiter((line.number for line in lines), np.int64, len(lines)))
     return None if found is None else plain(found.rows, EVENT_SCHEMA)
 
 
-def parse_events(data: bytes, number: int) -> Coded | None:
-    """The events of whole lines, of which the first has this number, or None if one of them may be something else."""
-    lines = data.count(b"\n")
-    return _read(data, np.arange(number, number + lines))
+def parse_events(data: bytes, numbers: int | Ints) -> Coded | None:
+    """The events of whole lines, given their numbers or that of the first, or None if one may be something else.
 
-
-def _read(data: bytes, numbers: Ints) -> Coded | None:
-    """Every line must begin as an event does, so that Arrow's rows are the lines, and blank ones are none."""
-    if not data.startswith(EVENT_START) or data.count(b"\n" + EVENT_START) != len(numbers) - 1:
-        return None
+    Every line must begin as an event does, so that Arrow's rows are the lines, and blank ones are none.
+    """
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    if not data.startswith(EVENT_START) or data.count(b"\n" + EVENT_START) != len(ends) - 1:
+        return None
     if np.diff(ends, prepend=-1).max() > MAX_LINE_BYTES + 1 or not _is_utf8(data):
         return None
     try:
         table = pj.read_json(
-            io.BytesIO(data),
+            pa.BufferReader(data),  # type: ignore[arg-type]  # the stubs know Python's files only
             read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
             parse_options=pj.ParseOptions(explicit_schema=_JSON_SCHEMA, unexpected_field_behavior="error"),
         )
     except pa.ArrowInvalid:
         return None
-    if table.num_rows != len(numbers):
+    if table.num_rows != len(ends):
         return None
-    columns = {field.name: table.column(field.name).combine_chunks() for field in EVENT_FIELDS}
+    (read,) = table.to_batches()
+    columns = {field.name: read.column(field.name) for field in EVENT_FIELDS}
     columns |= {name: columns[name].dictionary_encode() for name in _TEXTS}
-    columns |= {"line": pa.array(numbers), "x": pa.nulls(len(numbers), pa.string())}
+    line = np.arange(numbers, numbers + len(ends)) if isinstance(numbers, int) else numbers
+    columns |= {"line": pa.array(line), "x": pa.nulls(len(ends), pa.string())}
     batch = coded(pa.RecordBatch.from_pydict(columns))
     return batch if is_usual(batch) else None
 

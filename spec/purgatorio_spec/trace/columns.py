@@ -65,8 +65,8 @@ EVENT_SCHEMA: Final[pa.Schema] = pa.schema([*EVENT_FIELDS, pa.field("line", pa.i
 
 Row = dict[str, object]
 
-_EVENT_NAMES: Final = names_of(Event)
-_event_values: Final[Callable[[Event], tuple[object, ...]]] = attrgetter(*_EVENT_NAMES)
+EVENT_NAMES: Final = names_of(Event)
+_event_values: Final[Callable[[Event], tuple[object, ...]]] = attrgetter(*EVENT_NAMES)
 
 
 def row_of(record: Header | End) -> Row:
@@ -90,21 +90,21 @@ def fields_of(record: Header | Event | End) -> Row:
     if not isinstance(record, Event):
         return with_own(_other_fields(record), record.x)
     fields: Row = {"kind": "event"}
-    for name, value in zip(_EVENT_NAMES, _event_values(record), strict=True):
+    for name, value in zip(EVENT_NAMES, _event_values(record), strict=True):
         if value is not None:
             fields[name] = value
     if record.state is not None:
-        fields["state"] = _present(_readings(record.state) or {})
+        fields["state"] = present(_readings(record.state) or {})
     return fields if record.x is None else with_own(fields, record.x)
 
 
 def event_fields(row: Row, x: Mapping[str, object] | None) -> Row:
     """The JSON object of an event from its row: null columns are left out, the producer's own fields put back."""
-    present = {name: value for name, value in row.items() if value is not None and name not in ("line", "x")}
-    state = present.get("state")
+    fields = present({name: value for name, value in row.items() if name not in ("line", "x")})
+    state = fields.get("state")
     if isinstance(state, dict):
-        present["state"] = _present(state)
-    return with_own({"kind": "event", **present}, x)
+        fields["state"] = present(state)
+    return with_own({"kind": "event", **fields}, x)
 
 
 def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
@@ -119,11 +119,12 @@ def with_own(fields: Row, x: Mapping[str, object] | None) -> Row:
 def _other_fields(record: Header | End) -> Row:
     """Of a record that is no event, without the producer's own."""
     kind = {"kind": "header", "format": FORMAT} if isinstance(record, Header) else {"kind": "end"}
-    fields = {name: _present(value) if name == "timer" else value for name, value in asdict(record).items()}
-    return _present({**kind, **fields, "x": None})
+    fields = {name: present(value) if name == "timer" else value for name, value in asdict(record).items()}
+    return present({**kind, **fields, "x": None})
 
 
-def _present(row: Row) -> Row:
+def present(row: Row) -> Row:
+    """An object without what is null."""
     return {name: value for name, value in row.items() if value is not None}
 
 

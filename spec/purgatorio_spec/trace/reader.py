@@ -21,7 +21,7 @@ from purgatorio_spec.trace.coded import Coded, Flags, Ints, coded, is_usual, pla
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.lines import Cut, Line, chunks, split
 from purgatorio_spec.trace.parse import Refusal
-from purgatorio_spec.trace.record import End, Header
+from purgatorio_spec.trace.record import MAX_LINE_BYTES, End, Header
 from purgatorio_spec.trace.rows import (
     MAX_PIECE_BYTES,
     as_coded,
@@ -102,33 +102,36 @@ class TraceReader:
             yield from self._by_line(self.lines)
             return
         with self.path.open("rb") as raw:
-            number, held, pieces = 1, b"", chunks(raw)
+            number, size, pieces = 1, 0, chunks(raw)
+            held: list[bytes] = []
             cut: Cut | None = None
             try:
                 for chunk in pieces:
-                    held += chunk
-                    if len(held) < BLOCK_BYTES:
-                        continue
-                    end = held.rfind(b"\n") + 1
-                    if not end:
+                    size += len(chunk)
+                    end = chunk.rfind(b"\n") + 1 if size >= BLOCK_BYTES else 0
+                    held.append(chunk[:end] if end else chunk)
+                    if end:
+                        self.read_bytes = raw.tell()
+                        data = b"".join(held)
+                        yield from self._lines(data, number)
+                        number += data.count(b"\n")
+                        held, size = [chunk[end:]], len(chunk) - end
+                    elif size > BLOCK_BYTES + MAX_LINE_BYTES:
                         # One line without an end in sight: only line by line it is not held.
-                        yield from self._by_line(split(chain((held,), pieces), number))
+                        yield from self._by_line(split(chain(held, pieces), number))
                         return
-                    self.read_bytes = raw.tell()
-                    yield from self._lines(held[:end], number)
-                    number += held.count(b"\n", 0, end)
-                    held = held[end:]
             except Cut as end_of_stream:
                 cut = end_of_stream
-            end = held.rfind(b"\n") + 1
-            yield from self._lines(held[:end], number)
-            yield from self._by_line(split(iter((held[end:],)), number + held.count(b"\n")))
+            data = b"".join(held)
+            end = data.rfind(b"\n") + 1
+            yield from self._lines(data[:end], number)
+            yield from self._by_line(split(iter((data[end:],)), number + data.count(b"\n")))
             if cut is not None:
                 self.cut = cut.why
 
     def _lines(self, data: bytes, number: int) -> Iterator[Coded]:
         """Whole lines at once where each is an event and looks right, else line by line."""
-        if not data.strip():
+        if not data or data.isspace():
             return
         if self.header is None:
             first = data.find(b"\n") + 1

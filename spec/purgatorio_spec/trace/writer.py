@@ -5,21 +5,35 @@ Parquet has no such property (a file without its footer is unreadable): it is wr
 when complete. Record in JSON lines; convert to Parquet afterwards.
 """
 
+from __future__ import annotations
+
 import gzip
 import io
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from purgatorio_spec.trace.columns import TRACE_SCHEMA, event_batch, event_fields, fields_of, row_of
+from purgatorio_spec.trace.columns import (
+    EVENT_NAMES,
+    TRACE_SCHEMA,
+    Column,
+    event_batch,
+    event_fields,
+    fields_of,
+    present,
+    row_of,
+)
 from purgatorio_spec.trace.record import End, Event, Header
+from purgatorio_spec.trace.rows import values_of
 
 FLUSH_EVENTS: Final = 4096
 ROW_GROUP_ROWS: Final = 1 << 17
@@ -135,7 +149,13 @@ class LineSink:
         self._file.flush()
 
     def batch(self, events: pa.RecordBatch) -> None:
-        """Write events that are in columns."""
+        """Write events that are in columns: column by column, but for those with the producer's own fields."""
+        if not events.num_rows:
+            return
+        if events.column("x").null_count == events.num_rows:
+            self._out.write(memoryview(_json_lines(events)))
+            self._flush()
+            return
         rows = ((row, row.get("x")) for row in events.to_pylist())
         self.objects(event_fields(row, orjson.loads(x) if isinstance(x, str) else None) for row, x in rows)
 
@@ -144,6 +164,46 @@ class LineSink:
         if self._out is not self._file:
             self._out.close()
         self._file.close()
+
+
+def _json_lines(events: pa.RecordBatch) -> pa.Buffer:
+    """The lines of some events without own fields: for each column its name and values as text, joined by row."""
+    given = [name for name in EVENT_NAMES if events.column(name).null_count < events.num_rows]
+    parts = [_joined("", f'"{name}":', _json_texts(events.column(name))) for name in given]
+    fields = _joined(",", '{"kind":"event"', *parts, null_handling="skip")
+    lines = _joined("", fields, "}\n").buffers()[2]
+    assert lines is not None
+    return lines
+
+
+def _json_texts(column: Column) -> Column:
+    """Each value of a column of events as JSON."""
+    if isinstance(column, pa.StructArray):
+        objects = [present(value) for value in values_of(column.drop_null()) if isinstance(value, dict)]
+        texts = pa.array([orjson.dumps(one).decode() for one in objects], pa.string())
+        return texts.take(pc.if_else(column.is_valid(), np.cumsum(column.is_valid()) - 1, None))
+    if isinstance(column, pa.ListArray):
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        starts = pc.subtract(column.offsets, pa.scalar(first, pa.int32()))
+        values = _json_texts(column.values.slice(first, last - first))
+        lists = pa.ListArray.from_arrays(starts, values, mask=pc.is_null(column))
+        return _joined("", "[", pc.call_function("binary_join", [lists, ","]), "]")
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.string())
+    coded = column.dictionary_encode()
+    assert isinstance(coded, pa.DictionaryArray)
+    quoted = [orjson.dumps(text).decode() for text in coded.dictionary.to_pylist()]
+    return pa.array(quoted, pa.string()).take(coded.indices)
+
+
+def _joined(
+    between: str, *parts: Column | str, null_handling: Literal["emit_null", "skip"] = "emit_null"
+) -> pa.StringArray:
+    """Texts put together by row."""
+    options = pc.JoinOptions(null_handling)
+    found = pc.call_function("binary_join_element_wise", [*parts, between], options)
+    assert isinstance(found, pa.StringArray)
+    return found
 
 
 class _ParquetSink:
@@ -170,7 +230,7 @@ class _ParquetSink:
     def batch(self, events: pa.RecordBatch) -> None:
         count = events.num_rows
         columns = [
-            pa.array(["event"] * count, pa.string())
+            pa.repeat(pa.scalar("event"), count)
             if name == "kind"
             else events.column(name)
             if name in events.schema.names
