@@ -32,6 +32,9 @@ def misbehave(how: str, n: int, first: str) -> None:
     """What it does instead of answering, or before it answers, an `advance`; `first` is its first task."""
     if how == "hang":
         time.sleep(FAR_AWAY_S)
+    elif how == "spin":
+        while True:
+            pass
     elif how == "die":
         sys.stderr.write("\x1b[31mout of cheese\n")
         sys.exit(7)
@@ -127,7 +130,9 @@ class Timer:
             self.gates = call.get("gates", [])
         if name in ("start", "advance"):
             self.now_ns = call["now_ns"]
-        if name == "add":
+        if name == "add" and HOW == "refuse-some" and call["delay_ns"] % 3 == 0:
+            out["err"] = "IndexError"
+        elif name == "add":
             self.pending[call["id"]] = self.now_ns + call["delay_ns"]
         elif name == "cancel":
             out["out"] = int(self.pending.pop(call["id"], None) is not None)
@@ -159,7 +164,8 @@ def main() -> None:
         if call["m"] == "describe":
             say(m="description", n=call["n"], **DESCRIPTION)
         else:
-            first = first or (call["id"] if call["m"] == "add" else "")
+            known = "" if call["m"] == "start" else first
+            first = known or (call["id"] if call["m"] == "add" else "")
             timer.answer(call)
         sys.stdout.flush()
     if HOW == "detach-after-stop":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import End
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
+from purgatorio_stress.protocol.message import Add, Advance
+from purgatorio_stress.protocol.shortest import shortest_hang
 from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.subject.plan import make_plan
@@ -57,7 +60,8 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "kind", "why"),
     [
-        ("hang", "hang", "silent for 1.5 s, with call"),
+        ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
+        ("spin", "hang", "silent for 1.5 s, with call"),
         ("close-output", "closed-output", "closed its output and does not end"),
         ("close-input", "closed-input", "closed its standard input and lives on"),
         ("live-on", "hang", "lives on 1.5 s after it was stopped"),
@@ -105,6 +109,31 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
     assert run.end is None
     assert run.count("timer_add") > 0
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
+
+
+def test_a_hang_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:
+    """It hangs at the first advance after an add; the twin that behaves has nothing to cut down."""
+    hanging = subject("hang", QUICK)
+    with pytest.raises(SubjectFailed) as caught:
+        hanging.run(PLAN, tmp_path / "run.jsonl", silent)
+    assert caught.value.trace is not None
+    found = shortest_hang(hanging, caught.value.trace, 1, 20, tmp_path)
+    assert found is not None
+    assert [type(call) for call in found.script.calls] == [Add, Advance]
+    assert found.session[-1].startswith('> {"m":"advance"'), "it is not answered"
+    twin = subject("", PATIENT)
+    assert shortest_hang(twin, twin.run(PLAN, tmp_path / "twin.jsonl", silent), 1, 20, tmp_path) is None
+
+
+def test_errors_that_nobody_asked_for_are_no_pass(tmp_path: Path) -> None:
+    """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first."""
+    failure, run = record("refuse-some", tmp_path)
+    assert failure.kind == "refused"
+    assert re.match(
+        r"\d+ of \d+ calls ended with an error, the first of them call \d+ \(add\) with 'Ind", failure.why
+    )
+    assert run.end is not None
+    assert str(check_files([tmp_path / "run.jsonl"]).verdict) == "PASS", "by its clauses alone"
 
 
 @pytest.mark.parametrize(

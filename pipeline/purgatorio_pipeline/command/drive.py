@@ -17,7 +17,7 @@ from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
 from purgatorio_stress.protocol.lines import ANY_CLASS
-from purgatorio_stress.protocol.shortest import order_of_run, shortest_of_run
+from purgatorio_stress.protocol.shortest import order_of_run, shortest_hang, shortest_of_run
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import RunRecord
 
@@ -133,9 +133,11 @@ def shortest_sessions(
         run = runs.get(f"{subject.name}-seed{seed}")
         if run is None or subject.mode in ("real", "real-free"):
             continue
-        for clause, judged in run.clauses.items():
+        hung = subject.account.oldest is not None and not subject.mode.endswith("-gates")
+        broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
+        for clause in [*["P3"] * hung, *broken]:
             key = (subject.label, subject.part, clause)
-            if judged.verdict is not Verdict.VIOLATED or key in done or len(done) >= SHORTENED:
+            if key in done or len(done) >= SHORTENED:
                 continue
             if time.monotonic() > until_s:
                 return shown
@@ -148,7 +150,10 @@ def shortest_sessions(
                     calls = sum(line.startswith(">") for line in session)
                     shown.append(Shown(run.run, clause, path, calls, session))
                 continue
-            found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
+            if clause == "P3":
+                found = shortest_hang(subject, Path(run.file), seed, operations, folder)
+            else:
+                found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
             if found is not None:
                 replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(path)
                 shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))

@@ -130,7 +130,7 @@ def command(
 
         judged = judge_records(records, judge)
         shown = []
-        if driven and judged.result.verdict is Verdict.VIOLATED:
+        if driven and judged.result.verdict is not Verdict.PASS:
             with progress("looking for the fewest calls that show it", quiet=output.json) as going:
                 shown = shortest_sessions(judged.result, driven, seed, operations, folder, going.tell)
         silent = not_looked_for(driven)

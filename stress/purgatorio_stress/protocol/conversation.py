@@ -154,17 +154,30 @@ class Conversation:
         self._gates: frozenset[str] = frozenset()
         self._holds: dict[int, Hold] = {}
         self._held_before: set[int] = set()
+        self._errors = 0
+        self._first_error = ""
+        self.fails = False
+        """Whether a callback was told to end with an error: a call may end with one, too."""
+
+    def errors(self) -> str:
+        """What calls ended with an error, where none was asked for, or nothing."""
+        if not self._errors:
+            return ""
+        return f"{self._errors:,} of {self._next:,} calls ended with an error, the first of them {self._first_error}"
 
     @property
     def calls(self) -> int:
         """The number of the next call."""
         return self._next
 
+    def oldest(self) -> tuple[int, Call] | None:
+        """The oldest call without an answer, and its number."""
+        return next(((number, one.call) for number, one in self._open.items()), None)
+
     def under_way(self) -> str | None:
         """The oldest call without an answer, in words, or None."""
-        for number, oldest in self._open.items():
-            return f"call {number} ({call_name(oldest.call)})"
-        return None
+        oldest = self.oldest()
+        return None if oldest is None else f"call {oldest[0]} ({call_name(oldest[1])})"
 
     def unanswered(self) -> list[str]:
         """The calls that a thread makes and that have no answer, by name."""
@@ -261,6 +274,7 @@ class Conversation:
         if isinstance(call, Start):
             self._gates = frozenset(call.gates)
         if isinstance(call, Go):
+            self.fails = self.fails or bool(call.fail)
             for gone in call.holds:
                 assert self._holds[gone].making is None, "it has a call under way"
                 del self._holds[gone]
@@ -373,7 +387,7 @@ class Conversation:
         ended = self._close(said.n)
         call, log = ended.call, ended.log
         if said.err is not None:
-            self._refused(ended, said.err)
+            self._refused(said.n, ended, said.err)
             return
         _check_answer(call, said)
         if isinstance(call, Describe):
@@ -398,11 +412,14 @@ class Conversation:
             if isinstance(call, Cancel) and said.out != 0:
                 self.settled.pending.discard(call.id)
 
-    def _refused(self, ended: _OpenCall, err: str) -> None:
+    def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
         """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
         call = ended.call
         if not _recorded(call) or isinstance(call, Advance):
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}")
+        if not self.fails:
+            self._errors += 1
+            self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
         if isinstance(call, Gauge):
             ended.log.ret("gauge", ended.ticket, err=err)
         else:

@@ -30,7 +30,7 @@ from purgatorio_stress.protocol.gates import (
 )
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
-from purgatorio_stress.protocol.message import STEP, Describe, Description
+from purgatorio_stress.protocol.message import STEP, Call, Describe, Description
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.session import Listener, Session, checked_description
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
@@ -149,16 +149,26 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     )
 
 
+STILL: Final = (
+    "none of its threads runs, and on a fresh start the same call does not return in twice the time"
+)
+"""Why a hang of one thread is a deadlock."""
+
+
 @dataclass
 class Account:
-    """What came of the last run: the orders that were played with gates, by the number of the play and by program, and
-    what was left out of the reaching parts, or nothing. `lost`: why a JVM's threads could not be stopped at lines, or
-    nothing. `only`: the one order that the next run plays."""
+    """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
+    was `left_out` of the reaching parts, and what `errors` calls ended with, or nothing. Of a run that failed: the
+    order `under_way`, the `oldest` call without an answer and its number, and the names of all of them. `lost`: why a
+    JVM's threads could not be stopped at lines, or nothing. `only`: the one order that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
     left_out: str = ""
-    stuck: tuple[PlayedOrder, Sequence[str]] | None = None
+    errors: str = ""
+    under_way: PlayedOrder | None = None
+    oldest: tuple[int, Call] | None = None
+    unanswered: Sequence[str] = ()
     lost: str = ""
     only: PlayedOrder | None = None
 
@@ -240,53 +250,70 @@ class CommandSubject:
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`. What the program wrote on standard error, its last 64 KiB, is kept beside the trace as
         `<run>.stderr`."""
-        run = out_path.name.split(".", 1)[0]
-        limits = self._limits(plan)
-        clock = VirtualClock(start_of_clock(plan.seed, self.description))
-        recorder = Recorder(clock if self.virtual else time.monotonic_ns)
-        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         try:
-            with self._child(limits) as (child, lines):
-                try:
-                    header = self._header(run, plan)
-                    with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
-                        session = Session(lines or child, talked, limits, self.listener, recording.flush)
-                        self._drive(session, child, lines, clock, plan, progress)
-                finally:
-                    _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
+            self._record(plan, out_path, progress)
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
-            order = out_path.with_name(f"{run}-deadlock.jsonl")
-            if failure.kind == "hang" and self._is_deadlock(plan, order):
-                why = f"P3 is broken: {failure.why}; {AGAIN}; the order is in {order.name}"
+            again = out_path.with_name(f"{_run_of(out_path)}-deadlock.jsonl")
+            if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.still)):
+                why = f"P3 is broken: {failure.why}; {proof}; its trace is {again.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             raise
+        if self.account.errors:
+            raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
         if cut := unfinished(self.account.orders):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
         progress(self.name, plan.timers, plan.timers)
         return out_path
 
-    def _is_deadlock(self, plan: Plan, path: Path) -> bool:
-        """Whether this run hung in an order of its threads that hangs again in a program started anew, while the calls
-        return where they are made one after the other. The trace of the one order is at `path`."""
-        if self.account.stuck is None or self.account.only is not None or not self.virtual:
-            return False
+    def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
+        run = _run_of(out_path)
+        limits = self._limits(plan)
+        clock = VirtualClock(start_of_clock(plan.seed, self.description))
+        recorder = Recorder(clock if self.virtual else time.monotonic_ns)
+        talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
+        with self._child(limits) as (child, lines):
+            try:
+                header = self._header(run, plan)
+                with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
+                    session = Session(lines or child, talked, limits, self.listener, recording.flush)
+                    self._drive(session, child, lines, clock, plan, progress)
+                self.account.errors = talked.errors()
+            except SubjectFailed:
+                self.account.oldest, self.account.unanswered = talked.oldest(), talked.unanswered()
+                raise
+            finally:
+                _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
+
+    def _deadlock(self, plan: Plan, path: Path, still: bool) -> str:
+        """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
+        hangs again in a program started anew, and the calls return where they are made one after the other. Else: it
+        hangs there again, and both times nothing in it runs (`still`). The second trace is at `path`."""
         limits = self._limits(plan)
         patient = replace(limits, silence_s=2 * limits.silence_s)
-        first, calls = self.account.stuck
+        first = self.account.under_way
 
-        def alone(order: PlayedOrder) -> Sequence[str] | None:
+        def alone(order: PlayedOrder | None) -> Account | None:
             again = replace(self, account=Account(only=order), limits=patient, listener=None)
             place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
             try:
-                again.run(plan, place, lambda run, settled, planned: None)
+                again._record(plan, place, lambda run, settled, planned: None)
             except SubjectFailed as failure:
-                stuck = again.account.stuck
-                return stuck[1] if failure.kind == "hang" and stuck is not None else None
+                known = again.account.under_way if first else failure.still
+                return again.account if failure.kind == "hang" and known else None
             place.unlink()
-            return []
+            return Account()
 
-        return is_deadlock(first, calls, alone)
+        def unanswered(order: PlayedOrder) -> Sequence[str] | None:
+            account = alone(order)
+            return None if account is None else account.unanswered
+
+        if not self.virtual:
+            return ""
+        if first is not None:
+            return AGAIN if is_deadlock(first, self.account.unanswered, unanswered) else ""
+        again = alone(None) if still and not self.mode.endswith("-gates") else None
+        return STILL if again is not None and again.oldest == self.account.oldest else ""
 
     @contextmanager
     def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:
@@ -326,8 +353,7 @@ class CommandSubject:
             try:
                 self.account.orders = gated.drive(self.account.only)
             except SubjectFailed:
-                if gated.under_way is not None:
-                    self.account.stuck = gated.under_way, session.conversation.unanswered()
+                self.account.under_way = gated.under_way
                 raise
             if lines is not None and lines.unknown:
                 self.account.lost = lines.unknown
@@ -405,6 +431,10 @@ class CommandSubject:
         return ChildLimits(
             total_s=120.0 + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
         )
+
+
+def _run_of(path: Path) -> str:
+    return path.name.split(".", 1)[0]
 
 
 def _called(command: Sequence[str]) -> str:

@@ -412,6 +412,7 @@ class GatedRun:
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
         self._played += 1
+        self._session.conversation.fails = False
         self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         play = _Play(self, program, self._played)

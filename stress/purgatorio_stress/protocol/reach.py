@@ -139,6 +139,9 @@ class Reach:
         if before_ns < last_ns <= longest_ns and not too_slow(last_ns):
             self._begin(last_ns, levels[-1:])
             self._run.settle()
+            # And what is short from there on: so do its moments not.
+            self._level(levels[:2])
+            self._run.settle()
 
     def in_real_time(self) -> None:
         """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""

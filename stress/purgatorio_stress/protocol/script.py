@@ -219,12 +219,17 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
 
     def play(self, script: Script) -> Played:
         """See `play`; what the subject did wrong is raised."""
+        played = self.tried(script)
+        if played.failure is not None:
+            raise played.failure
+        return played
+
+    def tried(self, script: Script) -> Played:
+        """See `play`."""
         self._child.renew()
         played, self._conversation = play(
             self._child, script, self.description, self._limits, first=self._conversation.calls
         )
-        if played.failure is not None:
-            raise played.failure
         return played
 
     def finish(self) -> tuple[str, ...]:

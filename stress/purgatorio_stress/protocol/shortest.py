@@ -8,11 +8,13 @@ of the program. The result is a trace like any other, and a session that can be 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 import pyarrow as pa
@@ -31,16 +33,21 @@ from purgatorio_stress.protocol.message import (
     Cancel,
     CancelKey,
     Check,
+    Description,
     Force,
     Ready,
     Register,
 )
-from purgatorio_stress.protocol.script import Script, ScriptPlayer, ScriptStep
+from purgatorio_stress.protocol.script import Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed
 
 _FEWER: Final = (20, 100)
+
+_HASTY_S: Final = 1.0
+_PATIENT_S: Final = 5.0
+"""Of what hung once, the silence that counts as that again: while calls are left out, and at last."""
 
 _ROUND_NS: Final = tuple(10**digits for digits in range(12, -1, -1))
 
@@ -76,11 +83,15 @@ def shortest(
     """
     with suppress(SubjectFailed):
         with ScriptPlayer(command, limits) as player:
-            search = _Search(player, clause, plays)
+            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description, plays)
             found = search.reduced(script, operation)
         if found is not None:
             with ScriptPlayer(command, limits) as fresh:
-                return _played(fresh, found, clause, search.plays)
+                played = fresh.play(found)
+            if _breaks(played, clause):
+                return Shortest(
+                    clause, found, Recording(played.header, played.events), played.session, search.plays
+                )
     return None
 
 
@@ -91,14 +102,7 @@ def shortest_of_run(
 
     A smaller plan of the same seed is tried first, for a long script is slow to cut down. `folder` is for its trace.
     """
-    for fewer in (*(few for few in _FEWER if few < operations), None):
-        path = trace
-        if fewer is not None:
-            plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
-            with suppress(SubjectFailed):
-                # What it leaves out is not what the whole run did.
-                again = replace(subject, account=Account())
-                path = again.run(plan, folder / f"{subject.name}-of-{fewer}.jsonl", _silent)
+    for path, _ in _shorter(subject, trace, seed, operations, folder):
         run = check_files([path]).runs[0]
         causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
         for cause in causes:
@@ -107,6 +111,72 @@ def shortest_of_run(
             if found is not None:
                 return found
     return None
+
+
+def shortest_hang(
+    subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
+) -> Shortest | None:
+    """The shortest script found at whose end the program is silent, from this recorded run in virtual time that hung;
+    see `shortest_of_run`."""
+    hasty = replace(subject, limits=ChildLimits(silence_s=_HASTY_S))
+    for path, hung in _shorter(hasty, trace, seed, operations, folder):
+        if hung is None:
+            continue
+        script = script_of(path, subject.part)
+        # Its trace does not tell how far it was to go.
+        script = replace(script, calls=(*script.calls, *([hung] if isinstance(hung, Advance) else [])))
+        with suppress(SubjectFailed), _Hanging(subject.command, hasty.limits) as hanging:
+            search = _Search(hanging.shows, subject.description, MAX_PLAYS)
+            found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
+            with _Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S)) as fresh:
+                played = None if found is None else fresh.play(found)
+            if found is not None and played is not None:
+                return Shortest(
+                    "P3", found, Recording(played.header, played.events), played.session, search.plays
+                )
+    return None
+
+
+def _shorter(
+    subject: CommandSubject, trace: Path, seed: int, operations: int, folder: Path
+) -> Iterator[tuple[Path, Call | None]]:
+    """The traces of runs with smaller plans, then that of the run itself; each with the call at which it hung."""
+    for fewer in (few for few in _FEWER if few < operations):
+        plan = subject.shape.make(seed, fewer, subject.threads, subject.tick_ns)
+        # What it leaves out is not what the whole run did.
+        again = replace(subject, account=Account())
+        path = folder / f"{subject.name}-of-{fewer}.jsonl"
+        with suppress(SubjectFailed):
+            again.run(plan, path, _silent)
+        if path.exists():
+            yield path, again.account.oldest and again.account.oldest[1]
+    yield trace, subject.account.oldest and subject.account.oldest[1]
+
+
+class _Hanging(AbstractContextManager["_Hanging"]):
+    """Plays scripts, to a program started anew after each that hung."""
+
+    def __init__(self, command: Sequence[str], limits: ChildLimits | None) -> None:
+        self._start = partial(ScriptPlayer, command, limits)
+        self._player = self._start()
+
+    def shows(self, script: Script) -> bool:
+        """Whether it hangs."""
+        return self.play(script) is not None
+
+    def play(self, script: Script) -> Played | None:
+        """What was played, if it hung."""
+        played = self._player.tried(script)
+        if played.failure is None:
+            return None
+        self.__exit__(None, None, None)
+        self._player = self._start()
+        return played if played.failure.kind == "hang" else None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._player.__exit__(kind, error, trace)
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:
@@ -181,19 +251,16 @@ def _call(f: str, operation: str, keys: list[str], delay_ns: int, ended_t: int |
         yield Force(operation)
 
 
-def _played(player: ScriptPlayer, script: Script, clause: str, plays: int) -> Shortest | None:
-    played = player.play(script)
-    recording = Recording(played.header, played.events)
-    if judge(recording).result.clauses[clause].verdict is not Verdict.VIOLATED:
-        return None
-    return Shortest(clause, script, recording, played.session, plays)
+def _breaks(played: Played, clause: str) -> bool:
+    judged = judge(Recording(played.header, played.events))
+    return judged.result.clauses[clause].verdict is Verdict.VIOLATED
 
 
 class _Search:
-    def __init__(self, player: ScriptPlayer, clause: str, plays: int) -> None:
+    def __init__(self, shows: Callable[[Script], bool], description: Description, plays: int) -> None:
         self.plays = 0
-        self._player = player
-        self._clause = clause
+        self._shows = shows
+        self._description = description
         self._most = plays
         self._until_s = time.monotonic() + MAX_SECONDS
 
@@ -214,7 +281,7 @@ class _Search:
         if self.plays >= self._most or time.monotonic() > self._until_s:
             return False
         self.plays += 1
-        return _played(self._player, script, self._clause, self.plays) is not None
+        return self._shows(script)
 
     def _without_pieces(self, script: Script) -> Script:
         """Delta debugging: leave out pieces of half the calls, a quarter, ..., one."""
@@ -246,7 +313,7 @@ class _Search:
     def _rounder(self, call: ScriptStep) -> Iterator[ScriptStep]:
         """The call with a smaller number that the subject takes, the roundest first."""
         value = _number(call)
-        description = self._player.description
+        description = self._description
         least_ns = 0 if isinstance(call, Advance) else max(0, description.least_delay_ns)
         for unit_ns in _ROUND_NS if value is not None else ():
             rounded = (value or 0) // unit_ns * unit_ns

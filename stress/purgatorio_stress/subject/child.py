@@ -36,11 +36,18 @@ _PIPE_READS: Final = 17
 _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
 """A JVM that is asked for its stacks has said them when it is silent for so long."""
-_WAITS_AT: Final = re.compile(r'^"(.*)":\n(?:\t(?:at (?:java|jdk|sun)\.|- ).*\n)*\tat (.*)', re.MULTILINE)
-"""A thread of a deadlock, and the first line of its stack that is not the JDK's."""
+_STANDS_AT: Final = re.compile(
+    r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?:\t(?:at (?:javax?|jdk|sun|purgatorio\.kit)\.|- ).*\n)*'
+    r"\tat (?!(?:javax?|jdk|sun|purgatorio\.kit)\.)(.*)",
+    re.MULTILINE,
+)
+"""A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's."""
 
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
+
+_LOOKS: Final = 20
+"""So often its threads are looked at, to see whether any runs."""
 
 _MARK: Final = "PURGATORIO_SUBJECT"
 """In the environment of a child and of all that it starts; each child has a value of its own."""
@@ -279,11 +286,25 @@ class LineChild(AbstractContextManager["LineChild"]):
         """The failure of a child that was silent for so long: it does not listen, or it hangs."""
         if self._deaf():
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
+        still = self._still()
         stacks = self._stacks()
-        failure = self.failed("hang", f"silent for {seconds:g} s{why}{_deadlock(stacks)}")
+        seen = f"{'; none of its threads runs' * still}{_places(stacks)}"
+        failure = self.failed("hang", f"silent for {seconds:g} s{why}{seen}")
+        failure.still = still
         # Behind the text, which ends with what the child itself wrote last.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
         return failure
+
+    def _still(self) -> bool:
+        """Whether all its threads, and those of what it started, wait: at nearly every look none runs or could run. A
+        thread that works on a busy machine could; one that only looks now and then whether it is time is seldom met.
+        False where the system does not tell."""
+        met, family = 0, list(_marked(self._mark))
+        for _ in range(_LOOKS):
+            time.sleep(_LOOK_S / 4)
+            states = [_state(thread) for process in family for thread in _threads(process)]
+            met += not states or not {*states}.isdisjoint("RD")
+        return met <= _LOOKS // 4
 
     def _stacks(self) -> bytes:
         """The stacks of all threads of a JVM, which writes them on its standard output when it is asked. Nobody else is
@@ -340,8 +361,8 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._read_errors()
         # A child does not choose what a terminal does with its words.
         lines = self.errors()[-_STDERR_SHOWN_BYTES:].decode(errors="replace").strip().splitlines()
-        errors = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
-        return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {errors}" if errors else why)
+        shown = " | ".join(visible(line, _STDERR_SHOWN_BYTES) for line in lines)[-_STDERR_SHOWN_BYTES:]
+        return SubjectFailed(self._name, kind, f"{why}; its standard error ends: {shown}" if shown else why)
 
     def errors(self) -> bytes:
         """The end of what the child said on its standard error, at most `STDERR_KEPT_BYTES`; without what a JVM says of
@@ -374,15 +395,23 @@ class LineChild(AbstractContextManager["LineChild"]):
             os.close(self._ended)
 
 
-def _deadlock(stacks: bytes) -> str:
-    """What a JVM's stacks say of one, or nothing: at most four threads, each with where it waits."""
-    _, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
-    if not found:
-        return ""
-    waiting = _WAITS_AT.findall(told.partition("Java stack information")[2])[:4]
-    return "; its JVM finds a deadlock: " + ", ".join(
-        f"{visible(thread)} at {visible(at)}" for thread, at in waiting
-    )
+def _places(stacks: bytes) -> str:
+    """Where a JVM's threads stand, by its stacks, or nothing: those of a deadlock if it finds one; at most four."""
+    said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
+    standing = _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said)[:4]
+    places = ", ".join(f"{visible(thread)} at {visible(at)}" for thread, at in standing)
+    return f"; its JVM finds a deadlock: {places}" if found else f"; {places}" * bool(places)
+
+
+def _threads(process: int) -> Iterator[Path]:
+    return Path(f"/proc/{process}/task").glob("*/stat")
+
+
+def _state(thread: Path) -> str:
+    """The letter that Linux has for what the thread does."""
+    with suppress(OSError):
+        return thread.read_text(errors="replace").rpartition(")")[2].split()[0]
+    return ""
 
 
 def _marked(mark: str) -> Iterator[int]:
