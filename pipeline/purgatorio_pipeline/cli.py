@@ -148,9 +148,9 @@ class LazyCommands(click.Group):
             click.echo(f"Error: {where}{refused.strerror or refused}", err=True)
             status = 2
         except Exception as error:
-            # Spark's errors are none of the machine's: what its JVM was told of a full disk is in their text.
+            # Spark's errors are none of the machine's: what its JVM was told of a full disk is in their text alone.
             full = os.strerror(errno.ENOSPC)
-            if full in str(error):
+            if type(error).__module__.startswith(("py4j.", "pyspark.")) and full in str(error):
                 click.echo(f"Error: {full}: Spark's tables, or its scratch folders", err=True)
                 status = 2
             else:

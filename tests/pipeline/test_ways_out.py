@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from py4j.protocol import Py4JError
 
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
@@ -69,13 +70,14 @@ def test_an_error_of_ours_is_neither_violated_nor_wrong_input(monkeypatch: pytes
 
 
 def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's errors are none of the machine's: the JVM's text says what it was. In one line, without a traceback."""
+    """Spark's errors are none of the machine's: the JVM's text says what it was. In one line, without a traceback. Who
+    else says these words is no full disk."""
+    text = "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
+    errors: list[Exception] = [Py4JError(text), RuntimeError(text)]
 
     @click.command()
     def broken() -> None:
-        raise RuntimeError(
-            "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
-        )
+        raise errors.pop(0)
 
     monkeypatch.setattr(type(purgatorio), "get_command", lambda *_: broken)
     done = CliRunner().invoke(purgatorio, ["check"])
@@ -83,6 +85,7 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
     assert done.stderr.splitlines() == [
         "Error: No space left on device: Spark's tables, or its scratch folders"
     ]
+    assert CliRunner().invoke(purgatorio, ["check"]).exit_code == 70
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
