@@ -7,16 +7,17 @@ python -m docs.makers.kill_matrix rows.jsonl --compare    # status 1 where the p
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from docs.makers.mutant_types import type_kills
 from purgatorio_stress.kill_matrix.hunt import HUNT
-from purgatorio_stress.kill_matrix.kill import Kill
-from purgatorio_stress.kill_matrix.matrix import MatrixRow, kept_rows
+from purgatorio_stress.kill_matrix.matrix import kept_rows
 from purgatorio_stress.kill_matrix.tested_layers import STRESS_ROUNDS
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
+from purgatorio_stress.printed import Kill, MatrixRow
 
 PAGE: Final = Path(__file__).parents[1] / "kill-matrix.md"
 _COLUMNS: Final = {
@@ -41,7 +42,7 @@ _BEFORE: Final = ("#", "bug", "source", "scenario")
 
 def cells(row: MatrixRow) -> dict[str, str]:
     """A line of the page, by column; empty for a layer that was not asked. Without seconds, which no two runs share."""
-    mutant = row.mutant
+    mutant = MUTANTS[row.number]
     before = (str(mutant.number), mutant.name, mutant.source, f"{mutant.scenario} ({mutant.dialect})")
     found = dict(zip(_BEFORE, before, strict=True))
     return found | {
@@ -53,8 +54,8 @@ def cells(row: MatrixRow) -> dict[str, str]:
 def typed(rows: Iterable[MatrixRow]) -> list[MatrixRow]:
     """The rows with what a type checker says, which `purgatorio mutants` does not ask: it is no part of the wheel."""
     asked = list(rows)
-    kills = type_kills(row.mutant for row in asked)
-    return [replace(row, layers={"types": kills[row.mutant.number], **row.layers}) for row in asked]
+    kills = type_kills(MUTANTS[row.number] for row in asked)
+    return [replace(row, layers={"types": kills[row.number], **row.layers}) for row in asked]
 
 
 def _cell(layer: str, kill: Kill) -> str:

@@ -21,8 +21,8 @@ from types import FunctionType, ModuleType
 from typing import Final
 
 from purgatorio_stress.kill_matrix.contract_layer import parsed
-from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.printed import Kill
 
 _PACKAGES: Final = ("purgatorio", "purgatorio_broker", "purgatorio_spec", "purgatorio_stress")
 _ERROR: Final = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<text>.*)$")

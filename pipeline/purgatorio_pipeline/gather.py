@@ -18,12 +18,13 @@ from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.incremental import check
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.lake import MARK, Lake
-from purgatorio_pipeline.printed import Check, Explore, Mutant, Printed, Stress, known_bugs
+from purgatorio_pipeline.printed import Check, Printed, findings_of, known_bugs
 from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.printed import Explore, MatrixRow, Stress
 
 MAX_BYTES: Final = 256 << 20
 """Of one file of results; it is read whole."""
@@ -62,7 +63,7 @@ class _Named:
     traces: list[str] = field(default_factory=list)
     checks: list[Judged] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    bugs: list[Mutant] = field(default_factory=list)
+    bugs: list[MatrixRow] = field(default_factory=list)
 
     def add(self, argument: str) -> None:
         place = Path(argument)
@@ -105,9 +106,9 @@ class _Named:
             if isinstance(found, Check):
                 self.checks.append(Judged(found.result(), {}, []))
             elif isinstance(found, Stress | Explore):
-                self.findings += found.findings()
+                self.findings += findings_of(found)
             else:
-                self.bugs += found.mutants
+                self.bugs += [found] if isinstance(found, MatrixRow) else found.mutants
 
 
 def gather(arguments: Iterable[str]) -> Gathered:

@@ -1,4 +1,5 @@
-"""What commands print with --json, and what `mutants --kept` keeps, as records by their `kind`; and what each says.
+"""What `check` and `verify` print with --json as a record by its `kind`; and what this and the documents of
+`purgatorio_stress.printed` say.
 
 A document of another kind, a field that is missing and one of another type are refused with their place.
 """
@@ -6,9 +7,9 @@ A document of another kind, a field that is missing and one of another type are 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Final
+from typing import Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.finding import Finding
@@ -19,13 +20,21 @@ from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
-from purgatorio_stress.kill_matrix.kill import Kill
-from purgatorio_stress.scenario.grade import Grade
+from purgatorio_stress.printed import (
+    Count,
+    Explore,
+    Explored,
+    Grade,
+    Kill,
+    MatrixRow,
+    Mutants,
+    Outcome,
+    Raced,
+    Stress,
+)
 
 FORBIDDEN_SHOWN: Final = 3
 """Outcomes of a scenario that are told; the terminal of its command has all."""
-
-Count = Annotated[int, Meta(ge=0)]
 
 
 class _Example(Struct):
@@ -103,16 +112,39 @@ def _clause(name: str, clause: _Clause) -> ClauseResult:
     return ClauseResult(name, clause.verdict, clause.occasions, causes, clause.reason)
 
 
-class _Outcome(Struct):
-    outcome: str
-    count: Count
-    grade: Grade
-    clause: str = ""
-    again: str = ""
+def findings_of(document: Stress | Explore) -> list[Finding]:
+    """By scenario."""
+    if isinstance(document, Stress):
+        return [_raced(one, document) for one in document.scenarios]
+    return [_explored(one) for one in document.scenarios]
 
 
-def _found(
-    what: str, verdict: Verdict, mutant: int, said: Iterable[str], outcomes: Iterable[_Outcome]
+def _raced(one: Raced, document: Stress) -> Finding:
+    said = [f"{one.rounds:,} rounds, threads overlapped in {one.overlapped:,}"]
+    if one.given_up:
+        said.append(f"{one.given_up:,} rounds were given up")
+    stuck = document.stuck
+    if stuck is not None and stuck.scenario == one.name:
+        said += (f"stuck: {of}{f' at {of.stack[-1]}' if of.stack else ''}" for of in stuck.threads)
+    verdict = one.verdict
+    if document.problem:
+        # A run that broke off shows nothing, whatever it had seen of this scenario.
+        said.append(f"the run ended early: {document.problem}")
+        verdict = worst((verdict, Verdict.UNKNOWN))
+    return _finding(f"{one.name}, stress", verdict, document.mutant, said, one.outcomes)
+
+
+def _explored(one: Explored) -> Finding:
+    """With what was covered of it."""
+    said = [f"{one.schedules:,} schedules", one.bound]
+    said += [f"limit reached: {one.limit}"] if one.limit else []
+    said += [f"never reached: {', '.join(one.unreached)}"] if one.unreached else []
+    what = f"{one.scenario}, explore {one.strategy}".strip()
+    return _finding(what, one.verdict, one.mutant, said, one.outcomes)
+
+
+def _finding(
+    what: str, verdict: Verdict, mutant: int, said: Iterable[str], outcomes: Iterable[Outcome]
 ) -> Finding:
     """A scenario: how often it was run, what was forbidden of it, and what else there is to say."""
     forbidden = [one for one in outcomes if one.grade is Grade.FORBIDDEN and one.count]
@@ -126,127 +158,7 @@ def _found(
     return Finding(f"{what}{bug}", verdict, "; ".join(filter(None, [*told, *said])), again)
 
 
-class Raced(Struct):
-    """A scenario of `stress`."""
-
-    name: str
-    verdict: Verdict
-    rounds: Count
-    outcomes: list[_Outcome]
-    overlapped: Count = 0
-    given_up: Count = 0
-
-
-class _Thread(Struct):
-    name: str
-    moved: bool
-    stack: list[str]
-
-    def __str__(self) -> str:
-        how = "goes round" if self.moved else "stands still"
-        return f"stuck: {self.name} {how}{f' at {self.stack[-1]}' if self.stack else ''}"
-
-
-class _Stuck(Struct):
-    scenario: str
-    threads: list[_Thread]
-
-
-class Stress(Struct, tag_field="kind", tag="stress"):
-    """Of `stress`."""
-
-    verdict: Verdict
-    scenarios: list[Raced]
-    rounds: Count = 0
-    mutant: Count = 0
-    problem: str = ""
-    stuck: _Stuck | None = None
-
-    def findings(self) -> list[Finding]:
-        """By scenario."""
-        return [self._finding(one) for one in self.scenarios]
-
-    def _finding(self, one: Raced) -> Finding:
-        said = [f"{one.rounds:,} rounds, threads overlapped in {one.overlapped:,}"]
-        if one.given_up:
-            said.append(f"{one.given_up:,} rounds were given up")
-        if self.stuck is not None and self.stuck.scenario == one.name:
-            said += map(str, self.stuck.threads)
-        verdict = one.verdict
-        if self.problem:
-            # A run that broke off shows nothing, whatever it had seen of this scenario.
-            said.append(f"the run ended early: {self.problem}")
-            verdict = worst((verdict, Verdict.UNKNOWN))
-        return _found(f"{one.name}, stress", verdict, self.mutant, said, one.outcomes)
-
-
-class Found(Struct):
-    """A violation of an exploration."""
-
-    clause: str
-    seen: str
-    token: str
-
-
-class _Explored(Struct):
-    scenario: str
-    verdict: Verdict
-    schedules: Count = 0
-    outcomes: list[_Outcome] = []
-    violations: list[Found] = []
-    strategy: str = ""
-    bound: str = ""
-    limit: str | None = None
-    unreached: list[str] = []
-    mutant: Count = 0
-
-    def finding(self) -> Finding:
-        """With what was covered of it."""
-        said = [f"{self.schedules:,} schedules", self.bound]
-        said += [f"limit reached: {self.limit}"] if self.limit else []
-        said += [f"never reached: {', '.join(self.unreached)}"] if self.unreached else []
-        what = f"{self.scenario}, explore {self.strategy}".strip()
-        return _found(what, self.verdict, self.mutant, said, self.outcomes)
-
-
-class Explore(Struct, tag_field="kind", tag="explore"):
-    """Of `explore`."""
-
-    verdict: Verdict
-    scenarios: list[_Explored]
-    schedules: Count = 0
-
-    def findings(self) -> list[Finding]:
-        """By scenario."""
-        return [one.finding() for one in self.scenarios]
-
-    @property
-    def violations(self) -> list[Found]:
-        """Of all scenarios."""
-        return [found for one in self.scenarios for found in one.violations]
-
-
-class Mutant(Struct, tag_field="kind", tag="mutant"):
-    """A row of `mutants`, and a line of a file of `mutants --kept`."""
-
-    number: Count
-    name: str
-    layers: dict[str, Kill]
-    source: str = ""
-
-    @property
-    def mutants(self) -> list[Mutant]:
-        """This one."""
-        return [self]
-
-
-class Mutants(Struct, tag_field="kind", tag="mutants"):
-    """Of `mutants`."""
-
-    mutants: list[Mutant]
-
-
-def known_bugs(rows: Iterable[Mutant]) -> list[Finding]:
+def known_bugs(rows: Iterable[MatrixRow]) -> list[Finding]:
     """How many of these bugs some layer found, and those that survive. Layers that were run apart are put together: a
     bug that one of them finds does not survive."""
     names: dict[int, str] = {}
@@ -267,5 +179,5 @@ def known_bugs(rows: Iterable[Mutant]) -> list[Finding]:
     ]
 
 
-Printed = Check | Stress | Explore | Mutant | Mutants
+Printed = Check | Stress | Explore | MatrixRow | Mutants
 """What `report` reads."""

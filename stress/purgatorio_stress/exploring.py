@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress import printed
 from purgatorio_stress.drawn.act import BadProgram
 from purgatorio_stress.drawn.registry import scenario_named
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
@@ -16,10 +17,10 @@ from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.printed import Outcome
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.lock_order import out_of_order
-from purgatorio_stress.scenario.outcome import Outcome, outcomes_of, serial_outcomes
+from purgatorio_stress.scenario.outcome import outcomes_of, serial_outcomes
 
 _PLAIN = (
     "its code keeps state in plain attributes, which this strategy does not compare; take dpor or bounded"
@@ -52,45 +53,32 @@ class Explored:
             return Verdict.UNKNOWN
         return self.exploration.verdict
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> printed.Explored:
         """The shape of `purgatorio explore --json`."""
-        done = self.exploration
-        found = self.counterexample
-        violations: list[dict[str, object]] = []
+        done, found = self.exploration, self.counterexample
+        shape = printed.Explored(
+            scenario=self.program.name,
+            verdict=self.verdict,
+            complete=done.complete,
+            strategy=done.strategy,
+            bound=done.bound,
+            limit=done.limit,
+            schedules=done.schedules,
+            redundant=done.redundant,
+            beyond_turns=done.beyond,
+            states=done.states,
+            histories=self.program.histories.distinct,
+            seconds=round(done.seconds, 3),
+            mutant=self.mutant,
+            unreached=list(self.unreached),
+            outcomes=list(self.outcomes),
+        )
         if found is not None:
-            violations.append(
-                {
-                    "clause": found.clause,
-                    "seen": found.broken[0].seen,
-                    "token": str(self.token),
-                    "preemptions": found.preemptions,
-                    "steps": len(found.schedule),
-                }
-            )
-        return {
-            "scenario": self.program.name,
-            "verdict": str(self.verdict),
-            **done.extent(),
-            "states": done.states,
-            "histories": self.program.histories.distinct,
-            "seconds": round(done.seconds, 3),
-            "mutant": self.mutant,
-            "unreached": list(self.unreached),
-            "outcomes": [one.as_json() for one in (*self._forbidden(), *self.outcomes)],
-            "violations": violations,
-        }
-
-    def _forbidden(self) -> list[Outcome]:
-        """The line of the counterexample; the search has ended with it, so how often it would show is not known."""
-        found = self.counterexample
-        if found is None:
-            return []
-        again = "" if self.token is None else f"purgatorio explore --replay {self.token}"
-        return [
-            Outcome(
-                found.broken[0].seen, len(self.exploration.found), None, Grade.FORBIDDEN, found.clause, again
-            )
-        ]
+            # The search has ended with it, so how often it would show is not known.
+            token = "" if self.token is None else str(self.token)
+            shape.outcomes.insert(0, found.outcome(len(done.found), token))
+            shape.violations = [found.shown(token)]
+        return shape
 
 
 def explore(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from purgatorio_pipeline import printed
 from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.finding import Finding
-from purgatorio_pipeline.printed import Explore, Mutant, Mutants, Printed, Stress, known_bugs
+from purgatorio_pipeline.printed import Printed, known_bugs
+from purgatorio_stress.printed import Explore, MatrixRow, Mutants, Stress
 
 AGAIN = "purgatorio stress reference --scenario two-events/locked --seed 1 --batch 7 --mutant 11"
 
@@ -91,5 +93,6 @@ def read_back(shape: object) -> Printed:
 def findings_of(*shapes: object) -> list[Finding]:
     """What is shown of them."""
     read = [read_back(shape) for shape in shapes]
-    told = [row for one in read if isinstance(one, Stress | Explore) for row in one.findings()]
-    return told + known_bugs(bug for one in read if isinstance(one, Mutant | Mutants) for bug in one.mutants)
+    told = [row for one in read if isinstance(one, Stress | Explore) for row in printed.findings_of(one)]
+    rows = [one for one in read if isinstance(one, MatrixRow)]
+    return told + known_bugs(rows + [row for one in read if isinstance(one, Mutants) for row in one.mutants])

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from purgatorio_pipeline import judging
 from purgatorio_pipeline.cli import COMMANDS, EXTRAS, GROUPS, purgatorio
@@ -73,7 +73,7 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
     """Spark's errors are none of the machine's: the JVM's text says what it was. In one line, without a traceback. Who
     else says these words is no full disk."""
     text = "Task failed while writing rows. Caused by: java.io.IOException: No space left on device"
-    errors: list[Exception] = [Py4JError(text), RuntimeError(text)]
+    errors = [PySparkException(text), RuntimeError(text)]
 
     @click.command()
     def broken() -> None:

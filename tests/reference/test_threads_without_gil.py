@@ -131,7 +131,7 @@ def test_the_harness_needs_no_greenlet() -> None:
 def test_the_seam_without_the_gil_runs_the_protocols_that_need_it(name: str) -> None:
     """The two protocols that need an order across atomics, on the seam's other half; on this interpreter."""
     result = run_stress(StressPlan(chosen([name]), rounds=128, yields=True, record_every=1))
-    assert result.verdict is Verdict.PASS, result.as_json()
+    assert result.verdict is Verdict.PASS, result.printed()
 
 
 @pytest.mark.skipif(
@@ -141,7 +141,7 @@ def test_the_seam_without_the_gil_runs_the_protocols_that_need_it(name: str) -> 
 def test_the_harness_runs_on_a_free_threaded_interpreter(name: str, dialect: str) -> None:
     """Unchanged, without yields: there threads really run at once."""
     result = run_stress(StressPlan([(name, dialect)], rounds=2_000, yields=False))
-    assert result.verdict is Verdict.PASS, result.as_json()
+    assert result.verdict is Verdict.PASS, result.printed()
     assert result.tables[0].window_hit
 
 

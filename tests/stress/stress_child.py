@@ -8,12 +8,12 @@ may grow beyond so many bytes, as on a disk that is full.
 
 from __future__ import annotations
 
-import json
 import resource
 import signal
 import sys
 from pathlib import Path
 
+from purgatorio_pipeline.documents import encoded
 from purgatorio_stress.harness.campaign import StressPlan, run_stress
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     plan = StressPlan(
         [("two-events", "pending-flag")], rounds=10_000, record_every=1, traces=folder, yields=False
     )
-    print(json.dumps(run_stress(plan, tell=tell).as_json()), flush=True)
+    print(encoded(run_stress(plan, tell=tell).printed()).decode(), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -48,30 +47,25 @@ def test_the_reference_passes_completely(name: str) -> None:
     """Every class of interleavings, and every mark reached: a run that misses its branch shows nothing."""
     scenario, dialect = name.split("/")
     explored = explore(scenario, dialect, Limits())
-    assert explored.verdict is Verdict.PASS, explored.as_json()
+    assert explored.verdict is Verdict.PASS, explored.printed()
     assert explored.exploration.complete
 
 
 def test_an_exploration_counts_its_outcomes() -> None:
     """By grade: what the tasks do one after the other, what only an interleaving does, and what a known bug does, with
     the command that repeats it. Acceptable is what the sound code does, whatever is put into it."""
-    sound = explore("two-events", "pending-flag", Limits()).as_json()
-    assert [(one["outcome"], one["grade"]) for one in shapes(sound)] == [
+    sound = explore("two-events", "pending-flag", Limits()).printed()
+    assert [(one.outcome, one.grade) for one in sound.outcomes] == [
         ("the early event saw it ready", "interesting"),
         ("the event completed it", "acceptable"),
     ]
-    assert sum(one["count"] for one in shapes(sound)) == sound["schedules"]
-    broken = explore("two-events", "pending-flag", Limits(), mutant=11).as_json()
-    first, *others = shapes(broken)
-    assert (first["grade"], first["clause"], first["count"]) == ("forbidden", "O4", 1)
-    assert first["again"].startswith("purgatorio explore --replay two-events/pending-flag/11/")
-    assert {one["grade"] for one in others} == {"acceptable"}
-    assert 1 + sum(one["count"] for one in others) == broken["schedules"], "before it was made small"
-
-
-def shapes(explored: dict[str, Any]) -> list[dict[str, Any]]:
-    """Its outcomes."""
-    return list(explored["outcomes"])
+    assert sum(one.count for one in sound.outcomes) == sound.schedules
+    broken = explore("two-events", "pending-flag", Limits(), mutant=11).printed()
+    first, *others = broken.outcomes
+    assert (first.grade, first.clause, first.count) == ("forbidden", "O4", 1)
+    assert first.again.startswith("purgatorio explore --replay two-events/pending-flag/11/")
+    assert {one.grade for one in others} == {"acceptable"}
+    assert 1 + sum(one.count for one in others) == broken.schedules, "before it was made small"
 
 
 @pytest.mark.slow
@@ -80,7 +74,7 @@ def test_the_reference_passes_the_large_ones(name: str) -> None:
     """The large ones: completely too, but for `broker-leadership`, which is searched up to two preemptions."""
     scenario, dialect = name.split("/")
     explored = explore(scenario, dialect, Limits(seconds=1_000, schedules=1_000_000))
-    assert explored.verdict is Verdict.PASS, explored.as_json()
+    assert explored.verdict is Verdict.PASS, explored.printed()
 
 
 @pytest.mark.parametrize("name", ["three-events/pending-flag", "share-begin-against-read/pending-flag"])
@@ -95,7 +89,7 @@ def test_the_reference_passes_some_large_ones_with_one_preemption(name: str) -> 
 def test_all_classes_of_the_largest_of_three_threads() -> None:
     """`three-events` by reduction, too: it judges more histories than the search by states comes to the end of."""
     explored = explore("three-events", "pending-flag", Limits(), strategy="dpor")
-    assert explored.verdict is Verdict.PASS, explored.as_json()
+    assert explored.verdict is Verdict.PASS, explored.printed()
 
 
 def test_what_has_three_threads_is_searched_by_states_or_to_two_preemptions() -> None:

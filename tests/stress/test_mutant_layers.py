@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from docs.makers.kill_matrix import comparable, page
 from docs.makers.mutant_types import type_kills
@@ -13,10 +14,10 @@ from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.timer import wheel
 from purgatorio_stress.kill_matrix import layers, tested_layers
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
-from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.matrix import kept_rows, matrix
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.printed import Kill
 from purgatorio_stress.stateful.registry import searches_for
 from stress.planted_bodies import answers_text, right
 
@@ -67,7 +68,7 @@ def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert kept_rows(kept)[19].layers["explorer"].by == "O1"
     monkeypatch.setattr(layers, "_kills_of", lambda *_: pytest.fail("was run again"))
     again = matrix([19], ("explorer", "model"), kept=kept)
-    assert again[0].as_json() == first[0].as_json()
+    assert again == first
 
 
 def test_pages_are_compared_but_for_luck_and_seconds() -> None:
@@ -76,7 +77,7 @@ def test_pages_are_compared_but_for_luck_and_seconds() -> None:
     by = dict(row.layers)
 
     def page_with(stress: Kill, explorer: Kill) -> str:
-        return page([type(row)(row.mutant, {**by, "stress": stress, "explorer": explorer})])
+        return page([replace(row, layers={**by, "stress": stress, "explorer": explorer})])
 
     explorer = by["explorer"]
     one = page_with(Kill(True, "O1", 2048, "rounds", 1.0, hits=3), explorer)

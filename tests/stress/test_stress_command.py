@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from benchmarks.stress import command as bench
 from benchmarks.stress_cost import StressCost, measure_stress_cost
 from purgatorio_pipeline.command.stress import command, show_stress
+from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.harness.campaign import SEVERAL, StressPlan, run_stress, why_not_raced
 
 
@@ -61,7 +62,7 @@ def test_a_stuck_round_is_shown_with_its_locks(capsys: pytest.CaptureFixture[str
     assert "held: " in shown
     assert "group by " in shown
     assert "again: purgatorio stress reference" in shown
-    assert result.as_json()["verdict"] == "VIOLATED"
+    assert result.printed().verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize(

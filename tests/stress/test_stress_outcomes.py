@@ -9,7 +9,7 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.harness.campaign import SEVERAL, chosen, why_not_raced
 from purgatorio_stress.harness.outcome import REACHABLE, SERIAL, OutcomeTable
-from purgatorio_stress.scenario.grade import Grade
+from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.outcome import NO_MARK, outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.explored_outcomes import explored_outcomes
@@ -66,11 +66,11 @@ def test_each_forbidden_outcome_says_how_it_is_repeated() -> None:
     for batch, seen in ((3, "left"), (4, "twice"), (5, "left")):
         rounds.add({"a"}, [Broken("O4", "op", seen)], overlapped=True, batch=batch, where="")
     rounds.add({"a"}, [], overlapped=True, batch=6, where="")
-    shapes = {line.outcome: line.as_json().get("again") for line in rounds.outcomes()}
+    shapes = {line.outcome: line.again for line in rounds.outcomes()}
     assert shapes == {
         "left": "purgatorio stress --batch 3",
         "twice": "purgatorio stress --batch 4",
-        "a": None,
+        "a": "",
     }
 
 
@@ -87,7 +87,7 @@ def test_a_window_that_was_never_hit_is_no_pass() -> None:
     rounds.add({"a"}, [], overlapped=False, batch=0, where="")
     assert not rounds.window_hit
     assert verdict_of(rounds) is Verdict.UNKNOWN
-    assert rounds.as_json()["window_hit"] is False
+    assert rounds.printed().window_hit is False
     rounds.add({"a"}, [], overlapped=True, batch=0, where="")
     assert verdict_of(rounds) is Verdict.PASS
 

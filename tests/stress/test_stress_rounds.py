@@ -21,8 +21,8 @@ from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import Settings
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.grade import Grade
 from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.worker_seeds import SeedShare
 
@@ -40,7 +40,7 @@ def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
         if line.grade is Grade.FORBIDDEN
     ]
     if result.stuck is not None:
-        found.append(f"{result.stuck.text}\nagain: {result.stuck_again}")
+        found.append(f"{result.stuck.text}\nagain: {result.stuck.again}")
     return found
 
 
@@ -70,7 +70,7 @@ def test_the_reference_breaks_nothing_in_many_rounds(
     plan = StressPlan([(name, dialect)], rounds=4_000, seed=stress_seeds.take())
     result = run_stress(plan)
     assert not forbidden(result, plan)
-    assert result.verdict is Verdict.PASS, result.tables[0].as_json()
+    assert result.verdict is Verdict.PASS, result.tables[0].printed()
 
 
 @pytest.mark.parametrize("number", [1, 14, 19, 24, 40, 51, 53])

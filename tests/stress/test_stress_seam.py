@@ -84,7 +84,7 @@ def test_held_locks_are_named_with_their_holders(sync: RoundSync) -> None:
     free, plain, mine = sync.lock("free"), sync.lock("plain"), sync.rlock("mine")
     me = threading.current_thread().name
     with plain, mine:
-        held = {one.name: one.holder for one in sync.held()}
+        held = {one.lock: one.holder for one in sync.held()}
     assert set(held) == {"plain", "mine"}
     assert held["mine"] == me
     assert held["plain"] == (me if isinstance(sync, NoisySync) else "")

@@ -45,7 +45,7 @@ def test_somebody_elses_timer_is_raced_and_judged() -> None:
     plan = StressPlan([("cancel-against-flush", "pending-flag")], rounds=32, subject=subject)
     result = run_stress(plan)
     assert result.verdict is Verdict.VIOLATED
-    assert result.as_json()["subject"] == f"{HERE}:MISCOUNTING"
+    assert result.printed().subject == f"{HERE}:MISCOUNTING"
     assert plan.command("cancel-against-flush/pending-flag", 0).startswith(
         f"purgatorio stress {HERE}:MISCOUNTING "
     )

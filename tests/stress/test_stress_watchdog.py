@@ -15,7 +15,8 @@ from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import Settings
-from purgatorio_stress.harness.watchdog import Stuck, Watchdog, stuck_threads
+from purgatorio_stress.harness.watchdog import Watchdog, stuck_threads
+from purgatorio_stress.printed import Stuck
 from purgatorio_stress.scenario.contract import Final_, Scenario, ScenarioProgram
 from purgatorio_stress.scenario.world import World
 
@@ -103,7 +104,7 @@ def test_a_deadlock_is_told_with_stacks_and_locks(yields: int) -> None:
     assert {thread.name for thread in stuck.threads} == {"one", "two"}
     for thread in stuck.threads:
         assert any(" take: " in line for line in thread.stack), thread.stack
-    assert {(held.name, held.holder) for held in stuck.held} == {("left", "one"), ("right", "two")}
+    assert {(held.lock, held.holder) for held in stuck.held} == {("left", "one"), ("right", "two")}
     assert stuck.text.startswith("P3  deadlocked/pending-flag: no progress in 3 beats")
     assert "held: left by one, right by two" in stuck.text
     assert not any(line.startswith("/") for thread in stuck.threads for line in thread.stack)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.documents import Unreadable, decoded
-from purgatorio_pipeline.printed import Explore, Stress
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.scenario.grade import Grade
+from purgatorio_stress.printed import Explore, Grade, Stress
 
 SEEN_CHARACTERS = 2_000
 
@@ -77,8 +76,9 @@ def _failed(job: Job, seconds: float, failure: str) -> Outcome:
 def _explored(job: Job, printed: bytes, seconds: float) -> Outcome:
     found = decoded(printed, Explore)
     broken = tuple(
-        Broken(one.clause, job.scenario, one.seen, f"purgatorio explore --replay {one.token}")
-        for one in found.violations
+        Broken(shown.clause, job.scenario, shown.seen, f"purgatorio explore --replay {shown.token}")
+        for one in found.scenarios
+        for shown in one.violations
     )
     return Outcome(job, found.verdict, found.schedules, seconds, broken)
 

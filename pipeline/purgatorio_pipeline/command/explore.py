@@ -6,19 +6,23 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
+from purgatorio_stress import printed
 from purgatorio_stress.drawn.act import BadProgram
 from purgatorio_stress.drawn.registry import VOCABULARIES, scenario_named
-from purgatorio_stress.drawn.search import search_drawn
+from purgatorio_stress.drawn.search import DrawnSearch, search_drawn
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
+from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.table import chrome_trace, table
 from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
@@ -137,32 +141,26 @@ def command(
                 chrome.write_text(json.dumps(chrome_trace(one.run)))
     verdict = worst(one.verdict for one in explored)
     if as_json:
-        _echo_json(verdict, [one.as_json() for one in explored])
+        _echo_json(verdict, [one.printed() for one in explored])
     sys.exit(EXIT_STATUS[verdict])
 
 
-def _echo_json(verdict: Verdict, scenarios: list[dict[str, object]], **more: object) -> None:
+def _echo_json(verdict: Verdict, scenarios: list[printed.Explored], drawn: DrawnSearch | None = None) -> None:
     """The one shape of `--json`, however many scenarios there are: what holds of all of them, and the list of them."""
-
-    def of_all(field: str) -> list[Any]:
-        return [one[field] for one in scenarios if field in one]
-
-    whole = {
-        "kind": "explore",
-        "scenario": ", ".join(of_all("scenario")),
-        "verdict": str(verdict),
-        "complete": bool(scenarios) and all(one.get("complete", False) for one in scenarios),
-        "bound": "; ".join(dict.fromkeys(of_all("bound"))),
-        "schedules": sum(of_all("schedules")),
-        "states": sum(of_all("states")),
-        "seconds": round(sum(of_all("seconds")), 3),
-        "violations": [
-            {"scenario": one["scenario"], **violation}
-            for one in scenarios
-            for violation in cast("list[dict[str, object]]", one["violations"])
-        ],
-    }
-    click.echo(json.dumps({**whole, "scenarios": scenarios, **more}, ensure_ascii=False))
+    whole = printed.Explore(
+        verdict,
+        scenarios,
+        scenario=", ".join(one.scenario for one in scenarios),
+        complete=bool(scenarios) and all(one.complete for one in scenarios),
+        bound="; ".join(dict.fromkeys(one.bound for one in scenarios if one.bound)),
+        schedules=sum(one.schedules for one in scenarios),
+        states=sum(one.states for one in scenarios),
+        seconds=round(sum(one.seconds for one in scenarios), 3),
+        violations=[replace(shown, scenario=one.scenario) for one in scenarios for shown in one.violations],
+    )
+    if drawn is not None:
+        whole.drawn = drawn.printed()
+    click.echo(encoded(whole))
 
 
 def _bug(text: str | None) -> Bug:
@@ -186,8 +184,8 @@ def _draw(
     with bug.applied(), progress("exploring drawn programs", unit="CPU seconds", quiet=as_json, poll=so_far):
         done = search_drawn(seconds, seed, subjects, mutant=bug.number, memory=bug.memory, races=races)
     if as_json:
-        found = [] if done.found is None else [done.found.as_json()]
-        _echo_json(done.verdict, found, drawn=done.as_json())
+        found = [] if done.found is None else [done.found.printed()]
+        _echo_json(done.verdict, found, done)
     else:
         for line in done.lines():
             echo_line(line, _INDENT)
@@ -259,29 +257,17 @@ def _replay(text: str, bug: Bug, races: bool, chrome: Path | None, as_json: bool
         chrome.write_text(json.dumps(chrome_trace(run)))
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
     if as_json:
-        _echo_json(verdict, [_replay_json(token, run, verdict)])
+        _echo_json(verdict, [_replayed(token, run, verdict)])
     else:
-        click.echo(table(run, run.broken, str(token), _preemptions(token)))
+        click.echo(table(run, run.broken, str(token), interruptions_of(token.schedule)))
     sys.exit(EXIT_STATUS[verdict])
 
 
-def _preemptions(token: Token) -> int:
-    """Counted without knowing who could have gone on: switches away from a task that goes on later."""
-    schedule = token.schedule
-    return sum(
-        1
-        for at in range(1, len(schedule))
-        if schedule[at - 1] >= 0 and schedule[at] != schedule[at - 1] and schedule[at - 1] in schedule[at:]
+def _replayed(token: Token, run: Replay, verdict: Verdict) -> printed.Explored:
+    return printed.Explored(
+        scenario=f"{token.scenario}/{token.dialect}",
+        verdict=verdict,
+        token=str(token),
+        steps=len(run.places),
+        violations=[printed.Shown(one.clause, one.seen, subject=one.subject) for one in run.broken],
     )
-
-
-def _replay_json(token: Token, run: Replay, verdict: Verdict) -> dict[str, object]:
-    return {
-        "scenario": f"{token.scenario}/{token.dialect}",
-        "verdict": str(verdict),
-        "token": str(token),
-        "steps": len(run.places),
-        "violations": [
-            {"clause": one.clause, "subject": one.subject, "seen": one.seen} for one in run.broken
-        ],
-    }

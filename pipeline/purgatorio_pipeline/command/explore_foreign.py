@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -11,11 +10,13 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.explorer.replay import BadToken, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.foreign.explored import STRATEGIES, explore_foreign, lines_of, replay_foreign, table
 from purgatorio_stress.foreign.load import CannotLoad
+from purgatorio_stress.printed import ExplorePackage
 
 
 def run_foreign(
@@ -43,12 +44,7 @@ def run_foreign(
     except CannotLoad as error:
         raise click.UsageError(str(error)) from None
     if as_json:
-        whole = {
-            "kind": "explore-package",
-            "verdict": str(explored.verdict),
-            "scenarios": [explored.as_json()],
-        }
-        click.echo(json.dumps(whole, ensure_ascii=False))
+        click.echo(encoded(ExplorePackage(explored.verdict, [explored.printed()])))
     else:
         for line in lines_of(explored):
             echo_line(line, 10)
@@ -65,12 +61,9 @@ def run_foreign_token(token: Token, as_json: bool) -> NoReturn:
         raise click.UsageError(str(error)) from None
     verdict = Verdict.VIOLATED if broken else Verdict.PASS
     if as_json:
-        whole = {
-            "kind": "explore-package",
-            "verdict": str(verdict),
-            "scenarios": [{**explored.as_json(), "verdict": str(verdict)}],
-        }
-        click.echo(json.dumps(whole, ensure_ascii=False))
+        shape = explored.printed()
+        shape.verdict = verdict
+        click.echo(encoded(ExplorePackage(verdict, [shape])))
     else:
         click.echo(table(explored))
     sys.exit(EXIT_STATUS[verdict])

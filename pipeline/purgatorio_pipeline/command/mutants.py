@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import time
@@ -12,9 +11,11 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_stress.kill_matrix.layers import DRAWN, LAYERS, QUICK, Drawing
-from purgatorio_stress.kill_matrix.matrix import MatrixRow, as_json, matrix, survivors
+from purgatorio_stress.kill_matrix.matrix import matrix, printed
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
+from purgatorio_stress.printed import MatrixRow
 
 
 @click.command("mutants", epilog="Exit status: 0 all killed, 1 a mutant survives every layer, 2 wrong usage.")
@@ -95,17 +96,17 @@ def command(
         def tell(row: MatrixRow) -> None:
             nonlocal done
             done += 1
-            going.tell(done, f"hunting: {row.mutant.number} {row.mutant.name} done")
+            going.tell(done, f"hunting: {row.number} {row.name} done")
             if not as_json_:
                 with going.aside():
                     _tell(row)
 
         rows = matrix(asked, layers, tell, kept, Drawing(seconds, seed, jobs))
     if as_json_:
-        click.echo(json.dumps(as_json(rows), ensure_ascii=False))
+        click.echo(encoded(printed(rows)))
     else:
         _sum_up(rows, time.perf_counter() - start)
-    sys.exit(1 if survivors(rows) else 0)
+    sys.exit(0 if all(row.killed for row in rows) else 1)
 
 
 def _tell(row: MatrixRow) -> None:
@@ -114,7 +115,7 @@ def _tell(row: MatrixRow) -> None:
         for layer, kill in row.layers.items()
         if kill.killed
     ]
-    echo_line(f"{row.mutant.number:3} {row.mutant.name:36} {'; '.join(said) or 'SURVIVES'}", 41)
+    echo_line(f"{row.number:3} {row.name:36} {'; '.join(said) or 'SURVIVES'}", 41)
 
 
 def _sum_up(rows: list[MatrixRow], seconds: float) -> None:

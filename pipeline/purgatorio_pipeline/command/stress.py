@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.harness.campaign import (
@@ -25,7 +25,7 @@ from purgatorio_stress.harness.campaign import (
 from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.subject import subject_named
 from purgatorio_stress.mutant.catalogue import MUTANTS
-from purgatorio_stress.scenario.grade import Grade
+from purgatorio_stress.printed import Grade
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 YIELDS = {"some": None, "always": True, "never": False}
@@ -109,7 +109,7 @@ def command(
     )
     result = _run(plan, quiet=as_json)
     if as_json:
-        click.echo(json.dumps(result.as_json(), ensure_ascii=False))
+        click.echo(encoded(result.printed()))
     else:
         show_stress(result, plan)
     sys.exit(EXIT_STATUS[result.verdict])
@@ -146,7 +146,7 @@ def show_stress(result: StressResult, plan: StressPlan) -> None:
     if result.stuck is not None:
         for line in result.stuck.text.splitlines():
             click.echo(visible(line, _WIDE))
-        click.echo(f"  again: {result.stuck_again}")
+        click.echo(f"  again: {result.stuck.again}")
     if result.problem:
         click.echo(f"the run ended early: {visible(result.problem, _WIDE)}")
     recorded = sum(table.recorded_rounds for table in result.tables)

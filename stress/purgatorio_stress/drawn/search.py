@@ -30,9 +30,8 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.printed import DrawnSum, Enumeration, Explored
 from purgatorio_stress.scenario.contract import ScenarioProgram
-from purgatorio_stress.scenario.grade import Grade
-from purgatorio_stress.scenario.outcome import Outcome
 
 SCHEDULES: Final = 150
 """Runs of DPOR for one program, and of PCT for one that has more."""
@@ -67,29 +66,18 @@ class DrawnFound:
         """What repeats it."""
         return Token(str(self.program), self.dialect, self.mutant, self.found.schedule)
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> Explored:
         """As one scenario of `purgatorio explore --json`."""
-        first = self.found.broken[0]
-        violation: dict[str, object] = {
-            "clause": first.clause,
-            "seen": first.seen,
-            "steps": len(self.found.schedule),
-        }
-        violation["preemptions"] = self.found.preemptions
-        again = ""
-        if self.run is not None:
-            violation["token"] = str(self.token)
-            again = f"purgatorio explore --replay {self.token}"
-        line = Outcome(first.seen, 1, None, Grade.FORBIDDEN, first.clause, again)
-        return {
-            "scenario": f"{self.program}/{self.dialect}",
-            "verdict": str(Verdict.VIOLATED),
-            "strategy": "drawn",
-            "schedules": self.at,
-            "mutant": self.mutant,
-            "outcomes": [line.as_json()],
-            "violations": [violation],
-        }
+        token = "" if self.run is None else str(self.token)
+        return Explored(
+            scenario=f"{self.program}/{self.dialect}",
+            verdict=Verdict.VIOLATED,
+            strategy="drawn",
+            schedules=self.at,
+            mutant=self.mutant,
+            outcomes=[self.found.outcome(1, token)],
+            violations=[self.found.shown(token)],
+        )
 
 
 @dataclass
@@ -114,22 +102,19 @@ class DrawnSearch:
         """VIOLATED, else UNKNOWN: a sample is never a pass."""
         return Verdict.VIOLATED if self.found else Verdict.UNKNOWN
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> DrawnSum:
         """The member `drawn` of `purgatorio explore --drawn --json`."""
-        return {
-            "seed": self.seed,
-            "programs": self.programs,
-            "enumerated": self.enumerated,
-            "complete": self.complete,
-            "sampled": self.sampled,
-            "schedules": self.schedules,
-            "cpu_seconds": round(self.cpu_seconds, 3),
-            "enumeration": {
-                name: {"complete": list(complete), "next": stage, "of_the_next": more}
-                for name, (complete, stage, more) in self.stages.items()
-            },
-            "met": {name: dict(met.most_common()) for name, met in self.met.items()},
-        }
+        return DrawnSum(
+            self.seed,
+            self.programs,
+            self.enumerated,
+            self.complete,
+            self.sampled,
+            self.schedules,
+            round(self.cpu_seconds, 3),
+            {name: Enumeration(*stage) for name, stage in self.stages.items()},
+            {name: dict(met.most_common()) for name, met in self.met.items()},
+        )
 
     def lines(self) -> Iterator[str]:
         """The same for people."""

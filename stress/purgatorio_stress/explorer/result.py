@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.printed import Grade, Outcome, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,15 @@ class Found:
     def clause(self) -> str:
         """The first clause broken."""
         return self.broken[0].clause
+
+    def shown(self, token: str) -> Shown:
+        """As `violations` of `purgatorio explore --json`; `token` repeats it, "" where nothing does."""
+        return Shown(self.clause, self.broken[0].seen, token, self.preemptions, len(self.schedule))
+
+    def outcome(self, count: int, token: str) -> Outcome:
+        """As a line of a table."""
+        again = token and f"purgatorio explore --replay {token}"
+        return Outcome(self.broken[0].seen, count, Grade.FORBIDDEN, None, self.clause, again)
 
 
 @dataclass(slots=True)
@@ -68,15 +78,3 @@ class Exploration:
         if self.found:
             return Verdict.VIOLATED
         return Verdict.PASS if self.complete else Verdict.UNKNOWN
-
-    def extent(self) -> dict[str, object]:
-        """How far it came, as every `--json` of an exploration says it."""
-        return {
-            "complete": self.complete,
-            "strategy": self.strategy,
-            "bound": self.bound,
-            "limit": self.limit,
-            "schedules": self.schedules,
-            "redundant": self.redundant,
-            "beyond_turns": self.beyond,
-        }

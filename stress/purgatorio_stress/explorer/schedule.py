@@ -16,3 +16,12 @@ def preemptions_of(schedule: Sequence[int], enabled: Sequence[int]) -> int:
 def switches_of(schedule: Sequence[int]) -> int:
     """How often control went to another task."""
     return sum(1 for at in range(1, len(schedule)) if schedule[at] != schedule[at - 1])
+
+
+def interruptions_of(schedule: Sequence[int]) -> int:
+    """Its preemptions, where nobody knows who could have gone on: switches away from a task that goes on later."""
+    return sum(
+        1
+        for at in range(1, len(schedule))
+        if schedule[at - 1] >= 0 and schedule[at] != schedule[at - 1] and schedule[at - 1] in schedule[at:]
+    )

@@ -16,10 +16,12 @@ from purgatorio_stress.explorer.replay import BadToken, Token, replay
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.sampling import explore_pct, explore_random
+from purgatorio_stress.explorer.schedule import interruptions_of
 from purgatorio_stress.explorer.step import READ
 from purgatorio_stress.foreign.load import CannotLoad, Loader
 from purgatorio_stress.foreign.threads import text_of
-from purgatorio_stress.foreign.world import MAX_TURNS, Race, Row, World
+from purgatorio_stress.foreign.world import MAX_TURNS, Row, World
+from purgatorio_stress.printed import ExploredAdapter, Race, Shown
 
 FOREIGN: Final = "foreign"
 """The first word of a token of such a run."""
@@ -144,25 +146,28 @@ class Explored:
             return Verdict.UNKNOWN
         return done
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> ExploredAdapter:
         """The shape of `purgatorio explore --package ... --json`."""
         done, found = self.exploration, self.counterexample
-        return {
-            "program": self.name,
-            "verdict": str(self.verdict),
-            **done.extent(),
-            "seconds": round(done.seconds, 3),
-            "uncontrolled": list(self.uncontrolled),
-            "races": [
-                {"location": one.location, "first": one.first, "second": one.second} for one in self.races
-            ],
-            "outcomes": self.outcomes,
-            "violations": [] if found is None else [
-                {"clause": one.clause, "subject": one.subject, "seen": one.seen, "token": str(self.token),
-                 "preemptions": found.preemptions, "steps": len(found.schedule)}
+        return ExploredAdapter(
+            program=self.name,
+            verdict=self.verdict,
+            complete=done.complete,
+            strategy=done.strategy,
+            bound=done.bound,
+            limit=done.limit,
+            schedules=done.schedules,
+            redundant=done.redundant,
+            beyond_turns=done.beyond,
+            seconds=round(done.seconds, 3),
+            uncontrolled=list(self.uncontrolled),
+            races=list(self.races),
+            outcomes=self.outcomes,
+            violations=[] if found is None else [
+                Shown(one.clause, one.seen, str(self.token), found.preemptions, len(found.schedule), one.subject)
                 for one in found.broken
             ],
-        }  # fmt: skip
+        )  # fmt: skip
 
 
 def explore_foreign(
@@ -233,21 +238,13 @@ def replay_foreign(token: Token, path: Sequence[str] = ("",)) -> tuple[Explored,
     *packages, adapter = token.dialect.split("+")
     program = _Program(packages, adapter, token.mutant, path, False)
     rows, names, broken = _replayed(program, token.schedule)
-    found = Found(broken, token.schedule, _switches(token.schedule))
+    found = Found(broken, token.schedule, interruptions_of(token.schedule))
     done = Exploration("replay", "one run")
     explored = Explored(
         program.name, done, tuple(sorted(program.world.races)), tuple(sorted(program.world.uncontrolled)), {},
         "", found, token, rows, names,
     )  # fmt: skip
     return explored, broken
-
-
-def _switches(schedule: Sequence[int]) -> int:
-    return sum(
-        1
-        for at in range(1, len(schedule))
-        if schedule[at - 1] >= 0 and schedule[at] != schedule[at - 1] and schedule[at - 1] in schedule[at:]
-    )
 
 
 def _replayed(

@@ -18,21 +18,13 @@ from typing import Final
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.task import Gate, Stop, Task
+from purgatorio_stress.printed import Race
 
 _Clock = dict[int, int]
 _Place = tuple[CodeType, int]
 
 MAX_TURNS: Final = 200
 """So many turns of one `while` loop by one thread in a run, and the run is cut: UNKNOWN."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Race:
-    """A data race: what it is on, and the two places, file:line."""
-
-    location: str
-    first: str
-    second: str
 
 
 @dataclass(frozen=True, slots=True)

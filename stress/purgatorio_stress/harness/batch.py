@@ -16,7 +16,8 @@ from purgatorio_stress.harness.round import Round, RoundMaker
 from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import Settings, applied
-from purgatorio_stress.harness.watchdog import Stuck, Watchdog
+from purgatorio_stress.harness.watchdog import Watchdog
+from purgatorio_stress.printed import Stuck
 from purgatorio_stress.scenario.contract import Scenario
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
 
@@ -122,7 +123,7 @@ class Batch:
         held = crew.rounds[number].sync.held() if number < len(crew.rounds) else []
         where = self.where(crew.number, number)
         name = f"{self.scenario.name}/{self.dialect}"
-        return Stuck(name, f"{where}; {self.settings.text}", dog.beats, seen, tuple(held))
+        return Stuck(name, seen, f"{where}; {self.settings.text}", dog.beats, tuple(held))
 
     def where(self, crew: int, number: int) -> str:
         """A round's place, for people."""

@@ -8,6 +8,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.harness.batch import PATIENCE_BEATS, Batch, Wait, rng_of, waited
@@ -17,8 +19,8 @@ from purgatorio_stress.harness.round_trace import RoundTrace
 from purgatorio_stress.harness.seam import OwnThread, Stop
 from purgatorio_stress.harness.settings import BATCH_ROUNDS, Settings, drawn
 from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
-from purgatorio_stress.harness.watchdog import Stuck
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.printed import Stress, Stuck
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -95,7 +97,6 @@ class StressResult:
     seed: int
     tables: list[OutcomeTable] = field(default_factory=list)
     stuck: Stuck | None = None
-    stuck_again: str = ""
     problem: str = ""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -124,24 +125,23 @@ class StressResult:
             verdicts.append(Verdict.UNKNOWN)
         return worst(verdicts)
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> Stress:
         """The shape of `purgatorio stress --json`."""
-        return {
-            "kind": "stress",
-            "verdict": str(self.verdict),
-            "scenarios": [table.as_json() for table in self.tables],
-            "dropped": self.dropped,
-            "subject": self.subject,
-            "seed": self.seed,
-            "mutant": self.mutant,
-            "rounds": self.rounds,
-            "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self.cpu_seconds, 3),
-            "stuck": None if self.stuck is None else self.stuck.as_json() | {"again": self.stuck_again},
-            "problem": self.problem,
-            "traces": [path.name for path in self.traces],
-            "unwritten_rounds": self.unwritten_rounds,
-        }
+        return Stress(
+            self.verdict,
+            [table.printed() for table in self.tables],
+            dropped=self.dropped,
+            subject=self.subject,
+            seed=self.seed,
+            mutant=self.mutant,
+            rounds=self.rounds,
+            seconds=round(self.seconds, 3),
+            cpu_seconds=round(self.cpu_seconds, 3),
+            stuck=self.stuck,
+            problem=self.problem,
+            traces=[path.name for path in self.traces],
+            unwritten_rounds=self.unwritten_rounds,
+        )
 
 
 @cache
@@ -234,9 +234,9 @@ def run_stress(
                 if lane.histories.distinct > _HISTORIES:
                     lane.histories = ScenarioProgram(lane.scenario, lane.dialect).histories
                 trace = _trace(plan, lane) if settings.recorded else None
-                result.stuck = batch.run(lane.table, lane.histories, trace)
-                if result.stuck is not None:
-                    result.stuck_again = plan.command(lane.table.name, batch.number)
+                stuck = batch.run(lane.table, lane.histories, trace)
+                if stuck is not None:
+                    result.stuck = replace(stuck, again=plan.command(lane.table.name, batch.number))
                     break
                 if tell is not None:
                     tell(lane.table.name, lane.table.rounds, _share(plan, lanes, (clock_s() - start_s) / 60))

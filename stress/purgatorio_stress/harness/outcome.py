@@ -1,6 +1,6 @@
 """Outcome tables in the manner of jcstress: what was seen, how often, and what it is worth.
 
-The grades are those of `purgatorio_stress.scenario.grade`. Here an outcome is unknown when the explorer, which runs
+The grades are those of `purgatorio_stress.printed`. Here an outcome is unknown when the explorer, which runs
 all interleavings, has never seen it, or when the round was given up before its end.
 """
 
@@ -13,9 +13,9 @@ from typing import Final
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.printed import Grade, Outcome, Raced
 from purgatorio_stress.scenario.contract import Scenario
-from purgatorio_stress.scenario.grade import Grade
-from purgatorio_stress.scenario.outcome import Outcome, outcome_of, serial_outcomes
+from purgatorio_stress.scenario.outcome import outcome_of, serial_outcomes
 
 _KNOWN: Final[Mapping[str, Mapping[str, list[str]]]] = tomllib.loads(
     files(__package__).joinpath("outcomes.toml").read_text("utf-8")
@@ -94,8 +94,8 @@ class OutcomeTable:
             Outcome(
                 text,
                 count,
-                self._overlaps[clause, text],
                 self._grade(clause, text),
+                self._overlaps[clause, text],
                 clause,
                 self.again(self._batches[clause, text]) if clause and self.again is not None else "",
             )
@@ -123,21 +123,21 @@ class OutcomeTable:
         grades = {line.grade for line in self.outcomes()}
         return Verdict.UNKNOWN if Grade.UNKNOWN in grades else Verdict.PASS
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> Raced:
         """One element of `scenarios` of `purgatorio stress --json`."""
-        return {
-            "name": self.name,
-            "verdict": str(self.verdict),
-            "rounds": self.rounds,
-            "outcomes": [line.as_json() for line in self.outcomes()],
-            "overlapped": self.overlapped,
-            "window_hit": self.window_hit,
-            "recorded_rounds": self.recorded_rounds,
-            "events": self.events,
-            "given_up": self.given_up,
-            "first_forbidden": self.first_forbidden,
-            "first_batch": self.first_batch,
-        }
+        return Raced(
+            self.name,
+            self.verdict,
+            self.rounds,
+            self.outcomes(),
+            self.overlapped,
+            self.window_hit,
+            self.recorded_rounds,
+            self.events,
+            self.given_up,
+            self.first_forbidden,
+            self.first_batch,
+        )
 
     def _grade(self, clause: str, text: str) -> Grade:
         if clause:

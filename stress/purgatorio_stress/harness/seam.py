@@ -28,6 +28,7 @@ from purgatorio.sync import (
 )
 from purgatorio.threads import ThreadingSync
 from purgatorio_stress.harness.noise import Noise
+from purgatorio_stress.printed import HeldLock
 
 T = TypeVar("T")
 
@@ -47,14 +48,6 @@ class Stop:
     """One for a run: set when its threads shall end."""
 
     asked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HeldLock:
-    """A lock that somebody holds. `holder`: the thread, or "" where the lock does not tell."""
-
-    name: str
-    holder: str
 
 
 class RoundSync(ThreadingSync):

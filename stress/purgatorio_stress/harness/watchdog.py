@@ -11,64 +11,16 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from purgatorio_stress.harness.seam import HeldLock
+from purgatorio_stress.printed import StuckThread
 
 _FRAMES: Final = 8
 """Innermost frames shown of each thread."""
 
 Place = tuple[str, int, int]
 """Where a thread stands: the code's name, the line, and the instruction."""
-
-
-@dataclass(frozen=True, slots=True)
-class StuckThread:
-    """A thread that has not come to its end: `moved` says that it was somewhere else a beat before (a livelock)."""
-
-    name: str
-    moved: bool
-    stack: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """A round that does not get on. `seed` and `round` name it."""
-
-    scenario: str
-    where: str
-    beats: int
-    threads: tuple[StuckThread, ...]
-    held: tuple[HeldLock, ...]
-
-    @property
-    def text(self) -> str:
-        """The verdict for people."""
-        lines = [f"P3  {self.scenario}: no progress in {self.beats} beats; {self.where}"]
-        for thread in self.threads:
-            lines.append(f"  {thread.name} {'goes round' if thread.moved else 'stands still'}")
-            lines += [f"    {line}" for line in thread.stack]
-        lines.append("  held: " + (", ".join(_held(one) for one in self.held) or "no lock"))
-        return "\n".join(lines)
-
-    def as_json(self) -> dict[str, object]:
-        """`stuck` of `purgatorio stress --json`."""
-        return {
-            "clause": "P3",
-            "scenario": self.scenario,
-            "where": self.where,
-            "beats": self.beats,
-            "threads": [
-                {"name": one.name, "moved": one.moved, "stack": list(one.stack)} for one in self.threads
-            ],
-            "held": [{"lock": one.name, "holder": one.holder} for one in self.held],
-        }
-
-
-def _held(one: HeldLock) -> str:
-    return f"{one.name} by {one.holder}" if one.holder else one.name
 
 
 class Watchdog:

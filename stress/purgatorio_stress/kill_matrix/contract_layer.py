@@ -14,8 +14,8 @@ from typing import Final
 
 from purgatorio_spec.proof.contracts import CONTRACTS, kernel_file, search_source
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.printed import Kill
 
 _BUDGET_S: Final = 5.0
 _NOT_ARITHMETIC: Final = "no function with a contract is changed"

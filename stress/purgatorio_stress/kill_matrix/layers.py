@@ -32,10 +32,10 @@ from purgatorio_stress.explorer.sampling import explore_random
 from purgatorio_stress.kill_matrix.apart import apart
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.hunt import hunt
-from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.kill_matrix.tested_layers import stateful_kill, stress_kill
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 

@@ -4,8 +4,8 @@ import time
 from typing import Final
 
 from purgatorio_stress.harness.hunt import stress_hunt
-from purgatorio_stress.kill_matrix.kill import Kill
 from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.printed import Kill
 from purgatorio_stress.stateful.profiles import CI
 from purgatorio_stress.stateful.registry import searches_for
 from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES

@@ -1,46 +1,17 @@
 """What a run or round of a scenario came to, in the words and grades of the explorer and of the threads alike."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, permutations
 from typing import Final
 
 from purgatorio_stress.explorer.program import carry_out
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.step import TIME
+from purgatorio_stress.printed import Grade, Outcome
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
-from purgatorio_stress.scenario.grade import Grade
 
 NO_MARK: Final = "none of its marks"
 """The outcome of a round that reached no branch that the scenario names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time, None
-    where there are no threads. `again`: the command that repeats a forbidden one."""
-
-    outcome: str
-    count: int
-    overlapped: int | None
-    grade: Grade
-    clause: str = ""
-    again: str = ""
-
-    def as_json(self) -> dict[str, object]:
-        """An element of `outcomes` of `purgatorio stress --json` and `explore --json`."""
-        shape: dict[str, object] = {
-            "outcome": self.outcome,
-            "count": self.count,
-            "grade": str(self.grade),
-        }
-        if self.overlapped is not None:
-            shape["overlapped"] = self.overlapped
-        if self.clause:
-            shape["clause"] = self.clause
-        if self.again:
-            shape["again"] = self.again
-        return shape
 
 
 def outcome_of(marks: Collection[str]) -> str:
@@ -51,7 +22,7 @@ def outcome_of(marks: Collection[str]) -> str:
 def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -> tuple[Outcome, ...]:
     """The lines of runs that broke nothing, by the marks that they reached, most frequent first."""
     lines = [
-        Outcome(text, count, None, Grade.ACCEPTABLE if text in serial else Grade.INTERESTING)
+        Outcome(text, count, Grade.ACCEPTABLE if text in serial else Grade.INTERESTING)
         for text, count in ((outcome_of(marks), count) for marks, count in counts.items())
     ]
     return tuple(sorted(lines, key=lambda line: (-line.count, line.outcome)))

@@ -1,0 +1,267 @@
+"""What `stress`, `explore` and `mutants` print with --json, and what `mutants --kept` keeps: records by their `kind`.
+
+They are written and read by these types. Nothing of the reference or of the explorer is imported here: who only reads
+results needs neither.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from purgatorio_spec.verdict import Verdict
+
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Grade(StrEnum):
+    """What an outcome is worth. Acceptable: also seen when the tasks run one after the other, in some order.
+    Interesting: breaks nothing, and only an interleaving gives it. Forbidden: breaks a clause, the scenario's own look,
+    or a structure. Unknown: none of these can be said."""
+
+    ACCEPTABLE = "acceptable"
+    INTERESTING = "interesting"
+    FORBIDDEN = "forbidden"
+    UNKNOWN = "unknown"
+
+
+class Outcome(Struct, frozen=True, omit_defaults=True):
+    """One line of a table. `overlapped`: in how many of these rounds two threads were at work at the same time, None
+    where there are no threads. `again`: the command that repeats a forbidden one."""
+
+    outcome: str
+    count: Count
+    grade: Grade
+    overlapped: int | None = None
+    clause: str = ""
+    again: str = ""
+
+
+class Raced(Struct):
+    """A scenario of `stress`. `first_forbidden` names the round, `first_batch` the batch (-1: none)."""
+
+    name: str
+    verdict: Verdict
+    rounds: Count
+    outcomes: list[Outcome]
+    overlapped: Count = 0
+    window_hit: bool = False
+    recorded_rounds: Count = 0
+    events: Count = 0
+    given_up: Count = 0
+    first_forbidden: str = ""
+    first_batch: int = -1
+
+
+class HeldLock(Struct, frozen=True):
+    """A lock that somebody holds. `holder`: the thread, or "" where the lock does not tell."""
+
+    lock: str
+    holder: str
+
+    def __str__(self) -> str:
+        return f"{self.lock} by {self.holder}" if self.holder else self.lock
+
+
+class StuckThread(Struct, frozen=True):
+    """A thread that has not come to its end: `moved` says that it was somewhere else a beat before (a livelock)."""
+
+    name: str
+    moved: bool
+    stack: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} {'goes round' if self.moved else 'stands still'}"
+
+
+class Stuck(Struct, frozen=True):
+    """A round that does not get on. `again`: the command that repeats its batch."""
+
+    scenario: str
+    threads: tuple[StuckThread, ...]
+    where: str = ""
+    beats: Count = 0
+    held: tuple[HeldLock, ...] = ()
+    again: str = ""
+    clause: str = "P3"
+
+    @property
+    def text(self) -> str:
+        """The verdict for people."""
+        lines = [f"P3  {self.scenario}: no progress in {self.beats} beats; {self.where}"]
+        for thread in self.threads:
+            lines += [f"  {thread}", *(f"    {line}" for line in thread.stack)]
+        lines.append("  held: " + (", ".join(map(str, self.held)) or "no lock"))
+        return "\n".join(lines)
+
+
+class Stress(Struct, tag_field="kind", tag="stress"):
+    """Of `stress`. `problem`: why it ended before its time; `unwritten_rounds` were judged and are in no trace."""
+
+    verdict: Verdict
+    scenarios: list[Raced]
+    dropped: Count = 0
+    subject: str = ""
+    seed: int = 0
+    mutant: Count = 0
+    rounds: Count = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    stuck: Stuck | None = None
+    problem: str = ""
+    traces: list[str] = []
+    unwritten_rounds: Count = 0
+
+
+class Shown(Struct):
+    """A violation of an exploration. `token` repeats it; in the list of a whole document `scenario` is there too."""
+
+    clause: str
+    seen: str
+    token: str = ""
+    preemptions: int | UnsetType = UNSET
+    steps: int | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
+    scenario: str | UnsetType = UNSET
+
+
+class _Searched(Struct, kw_only=True):
+    """How far a search came. `limit`: what ended it before all within `bound` was covered."""
+
+    verdict: Verdict
+    complete: bool = False
+    strategy: str = ""
+    bound: str = ""
+    limit: str = ""
+    schedules: Count = 0
+    redundant: Count = 0
+    beyond_turns: Count = 0
+    seconds: float = 0.0
+    violations: list[Shown] = []
+
+
+class Explored(_Searched, kw_only=True):
+    """A scenario of `explore`. `token` and `steps`: of a run that was repeated."""
+
+    scenario: str
+    states: Count = 0
+    histories: Count = 0
+    mutant: Count = 0
+    unreached: list[str] = []
+    outcomes: list[Outcome] = []
+    token: str | UnsetType = UNSET
+    steps: int | UnsetType = UNSET
+
+
+class Race(Struct, frozen=True, order=True):
+    """A data race: what it is on, and the two places, file:line."""
+
+    location: str
+    first: str
+    second: str
+
+
+class ExploredAdapter(_Searched, kw_only=True):
+    """An adapter of `explore --package`. `outcomes`: how often each was seen."""
+
+    program: str
+    uncontrolled: list[str]
+    races: list[Race]
+    outcomes: dict[str, int]
+
+
+class ExplorePackage(Struct, tag_field="kind", tag="explore-package"):
+    """Of `explore --package`."""
+
+    verdict: Verdict
+    scenarios: list[ExploredAdapter]
+
+
+class Enumeration(Struct):
+    """Of programs: the stages that are done, the one that it is in, and how many of that were searched."""
+
+    complete: tuple[str, ...]
+    next: str
+    of_the_next: Count
+
+
+class DrawnSum(Struct):
+    """A search by drawn programs. `enumeration` and `met` are by subject; `met`: which acts have met at which places,
+    and in how many runs."""
+
+    seed: int
+    programs: Count
+    enumerated: Count
+    complete: Count
+    sampled: Count
+    schedules: Count
+    cpu_seconds: float
+    enumeration: dict[str, Enumeration]
+    met: dict[str, dict[str, int]]
+
+
+class Explore(Struct, tag_field="kind", tag="explore"):
+    """Of `explore`: what holds of all scenarios, and the list of them."""
+
+    verdict: Verdict
+    scenarios: list[Explored]
+    scenario: str = ""
+    complete: bool = False
+    bound: str = ""
+    schedules: Count = 0
+    states: Count = 0
+    seconds: float = 0.0
+    violations: list[Shown] = []
+    drawn: DrawnSum | UnsetType = UNSET
+
+
+class Kill(Struct, frozen=True):
+    """What one layer said of one known bug. `by` is the clause, the claim or the message; `effort` counts what was run,
+    in `unit`.
+
+    `preemptions`: of what was found. `hits`: how many of the rounds reported it. `reason`: why the layer was not run;
+    it then has nothing to say, which is not the same as having looked in vain.
+    """
+
+    killed: bool
+    by: str = ""
+    effort: int = 0
+    unit: str = ""
+    seconds: float = 0.0
+    preemptions: int | None = None
+    hits: int | None = None
+    reason: str = ""
+
+
+class MatrixRow(Struct, frozen=True, tag_field="kind", tag="mutant"):
+    """A known bug, and what each layer said that was asked: of `mutants`, and a line of a file of `mutants --kept`."""
+
+    number: Count
+    name: str
+    layers: dict[str, Kill]
+    source: str = ""
+    interleaving: bool = False
+    scenario: str = ""
+
+    @property
+    def killed(self) -> bool:
+        """Whether any layer found it."""
+        return any(kill.killed for kill in self.layers.values())
+
+
+class NotApplicable(Struct):
+    """A row of the list of bugs whose mechanism this reference does not have."""
+
+    number: Count
+    name: str
+    reason: str
+
+
+class Mutants(Struct, tag_field="kind", tag="mutants"):
+    """Of `mutants`."""
+
+    mutants: list[MatrixRow]
+    equivalent: list[str] = []
+    not_applicable: list[NotApplicable] = []
