@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import itertools
 import shlex
 import socket
 import ssl
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -21,7 +23,7 @@ from purgatorio_pipeline.judging import Focus, judge_in_process
 from purgatorio_spec.wire.record import DRAWN
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.drawn import parsed
-from purgatorio_stress.wire.plan import SCENES, NoBroker, chosen
+from purgatorio_stress.wire.plan import SCENES, NoBroker, SceneSpec, chosen
 from purgatorio_stress.wire.play import Second
 from purgatorio_stress.wire.session import Asked, declared_of, record
 
@@ -115,53 +117,64 @@ def command(
     if broker is None:
         raise click.UsageError("name a broker, as localhost:9092")
     try:
-        declared = declared_of(declare)
-        words = [word for part in only for word in part.split(",") if word]
+        wanted, draws = _wanted(only, program)
         least = None if program is None else parsed(program)
-        with_drawn = least is None and (not words or DRAWN in words)
-        words = [word for word in words if word != DRAWN]
-        wanted = [] if not words and (only or least is not None) else chosen(words)
+        declared = declared_of(declare)
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from None
-    except KeyError as unknown:
-        raise click.UsageError(
-            f"{unknown} is no area, scene or clause: `purgatorio wire --scenes` lists them"
-        ) from None
     context = _tls(tls, tls_ca)
     asked = Asked(
         address=_address(broker, allow_remote, context),
         shown=broker,
-        scenes=tuple(wanted),
+        scenes=wanted,
         declared=declared,
         seconds=seconds,
         seed=time.time_ns() % 1_000_000 if seed is None else seed,
         second=_second(second, second_pid, stop_command, continue_command, allow_remote, context),
         pid=pid,
-        drawn_seconds=drawn if with_drawn else 0.0,
+        drawn_seconds=drawn if draws else 0.0,
         program=least,
         name=name,
     )
     path = trace or Path(tempfile.mkdtemp(prefix="purgatorio-wire-")) / "wire.jsonl"
+    _record(asked, path, output)
+    judged = judge_in_process([path])
+    status = show(judged, Focus(), output)
+    if not output.json:
+        click.echo(f"trace: {path}")
+    sys.exit(status)
 
+
+def _wanted(only: Sequence[str], program: str | None) -> tuple[tuple[SceneSpec, ...], bool]:
+    """The scenes that are to be played, and whether drawn programs are. Without a word that is all; a program is played
+    alone."""
+    words = [word for part in only for word in part.split(",") if word]
+    of_scenes = [word for word in words if word != DRAWN]
+    whole = not only and program is None
+    try:
+        scenes = chosen(of_scenes) if of_scenes or whole else []
+    except KeyError as unknown:
+        raise click.UsageError(
+            f"{unknown} is no area, scene or clause: `purgatorio wire --scenes` lists them"
+        ) from None
+    return tuple(scenes), program is None and (not words or DRAWN in words)
+
+
+def _record(asked: Asked, path: Path, output: CheckOutput) -> None:
+    """Leave the trace at `path`, also where somebody stops it; exit status 2 where there is no broker."""
     if not output.json:
         click.echo(f"trace: {path}", err=True)
+    what = f"driving {asked.shown}{_drawn_words(asked)}"
     try:
-        with progress(
-            f"driving {broker}{_drawn_words(asked)}", len(wanted), "scenes", quiet=output.json
-        ) as going:
-            over = 0
-
-            def played() -> None:
-                nonlocal over
-                over += 1
-                going.tell(over)
+        with progress(what, len(asked.scenes), "scenes", quiet=output.json) as going:
+            played = itertools.count(1)
 
             def told(line: str) -> None:
                 if output.verbose:
                     with going.aside():
                         click.echo(line, err=True)
 
-            asyncio.run(record(asked, path, told, played))
+            asyncio.run(record(asked, path, told, lambda: going.tell(next(played))))
     except NoBroker as nobody:
         raise _Unreachable(
             f"no broker: {nobody}\nLook at the address. For a listener with TLS use --tls; SASL is not spoken."
@@ -170,11 +183,6 @@ def command(
         click.echo("stopped: what was made is deleted, what was recorded is judged", err=True)
         if not path.exists():
             raise
-    judged = judge_in_process([path])
-    status = show(judged, Focus(), output)
-    if not output.json:
-        click.echo(f"trace: {path}")
-    sys.exit(status)
 
 
 def _drawn_words(asked: Asked) -> str:

@@ -81,44 +81,76 @@ def follow(task: Task) -> Told:
     if task.header.profile not in PROFILES:
         result = None if task.closing is None else conclude(task.closing, None, RunTally())
         return Told(task.followed, result)
+    taken = _taken_up(task)
+    return taken.as_open() if task.closing is None else taken.closed(task.closing)
+
+
+def _taken_up(task: Task) -> _Taken:
+    continued = None if task.followed.mixed else _continued(task)
+    fold, events, repeated = continued or _anew(task)
+    parts = [*task.followed.parts, Part(task.batch, fold.events, fold.operations.count)]
+    for batch in _coded(events):
+        fold.feed(batch)
+    return _Taken(task, fold, events, Followed(parts, -1, continued is None, repeated))
+
+
+def _continued(task: Task) -> tuple[Fold, pa.Table, int] | None:
+    """Its fold so far, the events of this batch, and how many were repeated in all; None where some of them are from
+    before those that the fold has had."""
     known = task.followed
     fold = Fold(task.header, held_bytes=0)
     if known.carried >= 0:
         fold = read_carry(task.header, carry_place(task.silver, known.carried, task.run))
-    batches = [*(part.batch for part in known.parts), task.batch]
-    fresh, repeated = _events(task, batches if known.mixed else batches[-1:])
-    mixed = known.mixed or bool(fresh.num_rows and fresh.column("i")[0].as_py() <= fold.last_i)
-    if mixed:
-        fold = Fold(task.header, held_bytes=0)
-        fresh, repeated = _events(task, batches)
-    parts = [*known.parts, Part(task.batch, fold.events, fold.operations.count)]
-    for batch in _coded(fresh):
-        fold.feed(batch)
+    events, repeated = _events(task, [task.batch])
+    mixed = events.num_rows and events.column("i")[0].as_py() <= fold.last_i
+    return None if mixed else (fold, events, known.repeated + repeated)
 
-    def stored(operation: int) -> Iterator[tuple[int, Coded]]:
-        if mixed:
-            yield from _numbered(fresh, 0)
+
+def _anew(task: Task) -> tuple[Fold, pa.Table, int]:
+    """An empty fold, all of its events, and how many were repeated."""
+    batches = [*(part.batch for part in task.followed.parts), task.batch]
+    return Fold(task.header, held_bytes=0), *_events(task, batches)
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A run whose fold has been fed what is new. `events`: of this batch; of all where they are mixed."""
+
+    task: Task
+    fold: Fold
+    events: pa.Table
+    followed: Followed
+
+    def closed(self, closing: TraceFacts) -> Told:
+        """Its end has come."""
+        facts = _with_repeats(closing, self.followed.repeated)
+        outer = outer_of(facts)
+        run = self.fold.run(outer)
+        found = self.fold.conclude(outer, lambda: (batch for _, batch in self._stored(0)))
+        return Told(self.followed, conclude(facts, run, found))
+
+    def as_open(self) -> Told:
+        """What it broke so far; its carry is left, unless it is mixed."""
+        task, broken = self.task, list[Violation]()
+        self.fold.look_early(self.followed.parts[-1].row, self._stored, RunTally(told=broken.append))
+        if not self.followed.mixed:
+            self.followed.carried = task.batch
+            place = carry_place(task.silver, task.batch, task.run)
+            staged = place.with_name(f".staged-{place.name}")
+            write_carry(self.fold, staged)
+            staged.replace(place)
+        broken.sort(key=lambda one: (one.events[-1], one.clause))
+        return Told(self.followed, None, broken[:MAX_FOUND])
+
+    def _stored(self, operation: int) -> Iterator[tuple[int, Coded]]:
+        """Its events with their rows, without those of batches that have only operations before this one."""
+        if self.followed.mixed:
+            yield from _numbered(self.events, 0)
             return
+        parts = self.followed.parts
         for part, end in zip(parts, [*(part.operation for part in parts[1:]), None], strict=True):
             if end is None or end > operation:
-                yield from _numbered(_events(task, [part.batch])[0], part.row)
-
-    followed = Followed(parts, -1, mixed, repeated if mixed else known.repeated + repeated)
-    if task.closing is not None:
-        facts = _with_repeats(task.closing, followed.repeated)
-        outer = outer_of(facts)
-        run, found = fold.run(outer), fold.conclude(outer, lambda: (batch for _, batch in stored(0)))
-        return Told(followed, conclude(facts, run, found))
-    broken: list[Violation] = []
-    fold.look_early(parts[-1].row, stored, RunTally(told=broken.append))
-    if not mixed:
-        followed.carried = task.batch
-        place = carry_place(task.silver, task.batch, task.run)
-        staged = place.with_name(f".staged-{place.name}")
-        write_carry(fold, staged)
-        staged.replace(place)
-    broken.sort(key=lambda one: (one.events[-1], one.clause))
-    return Told(followed, None, broken[:MAX_FOUND])
+                yield from _numbered(_events(self.task, [part.batch])[0], part.row)
 
 
 def carry_place(silver: Path, batch: int, run: str) -> Path:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, Literal
 
-from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.protocol.conversation import Misbehaved
 from purgatorio_stress.protocol.message import PROTOCOL, REPORTABLE, STEP, Description
@@ -35,36 +36,45 @@ def profile_of(description: Description) -> str:
 
 def check_description(description: Description) -> None:
     """Raises Misbehaved for a description that contradicts itself, or that nothing could be judged by."""
+    for why in _contradictions(description):
+        raise Misbehaved("rubbish", why)
+
+
+def _contradictions(description: Description) -> Iterator[str]:
+    """What is wrong with it, the most basic first."""
     parts = parts_of(description)
     if not parts:
-        raise Misbehaved("rubbish", "it declares neither the capability timer nor purgatory")
+        yield "it declares neither the capability timer nor purgatory"
     if not {"virtual-time", "real-time"} & set(description.capabilities):
-        raise Misbehaved("rubbish", "it declares neither the capability virtual-time nor real-time")
-    profile = PROFILES.get(profile_of(description))
-    if profile is None:
-        raise Misbehaved("rubbish", f"no profile {description.profile!r}; there are: {', '.join(PROFILES)}")
+        yield "it declares neither the capability virtual-time nor real-time"
     for part in parts:
         missing = _MUST_REPORT[part] - set(description.reports)
         if missing:
-            raise Misbehaved("rubbish", f"a {part} must report {', '.join(sorted(missing))}")
-    if "purgatory" in parts and "O1" not in profile.clauses:
-        raise Misbehaved("rubbish", f"the profile {profile.name} promises nothing of a purgatory")
+            yield f"a {part} must report {', '.join(sorted(missing))}"
     newer = [*description.gates, *_SINCE_1_1.intersection(description.capabilities)]
     if newer and description.protocol == PROTOCOL:
-        raise Misbehaved("rubbish", f"{PROTOCOL} does not know {newer[0]}: it came with {PROTOCOL}.1")
+        yield f"{PROTOCOL} does not know {newer[0]}: it came with {PROTOCOL}.1"
     known = (*REPORTABLE, STEP)
     own = [place for place in description.gates if place not in known and not place.startswith("x_")]
     if own:
-        raise Misbehaved("rubbish", f"a gate at {own[0]!r}: a place of its own is called x_...")
+        yield f"a gate at {own[0]!r}: a place of its own is called x_..."
+    if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
+        yield "it takes no delay: most_delay_ns is below least_delay_ns or unit_ns"
+    profile = PROFILES.get(profile_of(description))
+    if profile is None:
+        yield f"no profile {description.profile!r}; there are: {', '.join(PROFILES)}"
+    else:
+        yield from _against_profile(description, profile)
+
+
+def _against_profile(description: Description, profile: Profile) -> Iterator[str]:
+    parts = parts_of(description)
+    if "purgatory" in parts and "O1" not in profile.clauses:
+        yield f"the profile {profile.name} promises nothing of a purgatory"
     declared = "cancel-barrier" in description.capabilities
     if "timer" in parts and "cancel" in description.capabilities and declared != profile.cancel_is_barrier:
         is_or_not = "is" if profile.cancel_is_barrier else "is not"
-        raise Misbehaved(
-            "rubbish",
-            f"under the profile {profile.name} a cancel {is_or_not} a barrier: cancel-barrier disagrees",
-        )
-    if description.most_delay_ns < max(description.least_delay_ns, description.unit_ns):
-        raise Misbehaved("rubbish", "it takes no delay: most_delay_ns is below least_delay_ns or unit_ns")
+        yield f"under the profile {profile.name} a cancel {is_or_not} a barrier: cancel-barrier disagrees"
 
 
 def reported(description: Description, part: Part) -> tuple[str, ...]:
