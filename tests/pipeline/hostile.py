@@ -31,10 +31,10 @@ def hostile_check(text: str) -> tuple[CheckResult, dict[CauseKey, Counterexample
     are all `text`."""
     made = HandMade(run=text, file=text)
     call = made.call(text, "try_complete_else_watch", text, keys="k", delay_ns=17 * MS)
-    made.events[call] = replace(made.events[call], keys=(text, text))
+    made.events[call] = made.events[call]._replace(keys=(text, text))
     attempt = made.call(text, "try_complete", text)
     end = made.ret(attempt)
-    made.events[end] = replace(made.events[end], err=text)
+    made.events[end] = made.events[end]._replace(err=text)
     made.timer(text, text, 17)
     made.ret(call, 0)
     made.t += 14 * MS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,7 +74,7 @@ def in_time(run: str = "early-fire") -> HandMade:
     made = fired_early()
     made.run = run
     fire = next(event for event in made.events if event.f == "timer_fire")
-    made.events[fire.i :] = [replace(event, t=event.t + 20_000_000) for event in made.events[fire.i :]]
+    made.events[fire.i :] = [event._replace(t=event.t + 20_000_000) for event in made.events[fire.i :]]
     return made
 
 

@@ -8,7 +8,7 @@ reaper and executor, late adds, adds again, nested checks, exceptions), not from
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
@@ -113,7 +113,7 @@ class Player:
     def add(self, th: str, name: str, delay_ns: int) -> Steps:
         c = self.note(th, "call", "timer_add", name, delay_ns=delay_ns)
         if self.deadline_on_call:
-            self.events[-1] = replace(self.events[-1], deadline_t=self.t + delay_ns)
+            self.events[-1] = self.events[-1]._replace(deadline_t=self.t + delay_ns)
         yield
         deadline_t = self.t + delay_ns
         task = self.tasks.setdefault(name, Task())

@@ -28,8 +28,8 @@ def own_fields() -> Trace:
     )
     made.add("a")
     made.gauge(1, None)
-    made.events[0] = replace(made.events[0], x={"x_trace": {"span": "7"}, "x_zero": 0})
-    made.events[-1] = replace(made.events[-1], state=State(1), x={"state.x_seen": True})
+    made.events[0] = made.events[0]._replace(x={"x_trace": {"span": "7"}, "x_zero": 0})
+    made.events[-1] = made.events[-1]._replace(state=State(1), x={"state.x_seen": True})
     return made
 
 

@@ -9,9 +9,8 @@ producer's `x_...` fields are JSON text, since Arrow has no open objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Final, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -66,7 +65,6 @@ EVENT_SCHEMA: Final[pa.Schema] = pa.schema([*EVENT_FIELDS, pa.field("line", pa.i
 Row = dict[str, object]
 
 EVENT_NAMES: Final = names_of(Event)
-_event_values: Final[Callable[[Event], tuple[object, ...]]] = attrgetter(*EVENT_NAMES)
 
 
 def row_of(record: Header | End) -> Row:
@@ -90,7 +88,7 @@ def fields_of(record: Header | Event | End) -> Row:
     if not isinstance(record, Event):
         return with_own(_other_fields(record), record.x)
     fields: Row = {"kind": "event"}
-    for name, value in zip(EVENT_NAMES, _event_values(record), strict=True):
+    for name, value in zip(EVENT_NAMES, record[:-1], strict=True):
         if value is not None:
             fields[name] = value
     if record.state is not None:
@@ -131,7 +129,7 @@ def present(row: Row) -> Row:
 def event_batch(events: Iterable[tuple[int, Event]]) -> pa.RecordBatch:
     """A batch of `EVENT_SCHEMA` from pairs of line number and event."""
     pairs = list(events)
-    rows = [(*_event_values(event), line, _own_text(event.x)) for line, event in pairs]
+    rows = [(*event[:-1], line, _own_text(event.x)) for line, event in pairs]
     columns = dict(
         zip(EVENT_SCHEMA.names, zip(*rows, strict=True) if rows else ((),) * len(EVENT_SCHEMA), strict=True)
     )

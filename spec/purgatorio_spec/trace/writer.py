@@ -128,7 +128,7 @@ class LineSink:
         self._out: io.RawIOBase | io.BufferedIOBase | gzip.GzipFile | zstandard.ZstdCompressionWriter
         if path.name.endswith(".gz"):
             # No file name and no time in the stream: the same events give the same bytes.
-            self._out = gzip.GzipFile(filename="", fileobj=self._file, mode="wb", compresslevel=6, mtime=0)
+            self._out = gzip.GzipFile(filename="", fileobj=self._file, mode="wb", compresslevel=4, mtime=0)
         elif path.name.endswith(".zst"):
             self._out = zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(self._file, closefd=False)
         else:

@@ -122,7 +122,6 @@ class _Operation:
 
     asked_t: int = 0
     delay_ns: int | None = None
-    keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -206,10 +205,11 @@ class Conversation:
             default=MIN_INT,
         )
 
-    def owed(self) -> str | None:
-        """The oldest call that must be answered, in words, or None. While a thread is held nothing must be: what is
-        under way may wait for what that thread has."""
-        return None if self._holds else self.under_way()
+    @property
+    def owed(self) -> bool:
+        """Whether a call must be answered. While a thread is held none must be: what is under way may wait for what
+        that thread has."""
+        return bool(self._open) and not self._holds
 
     def is_open(self, number: int) -> bool:
         """Whether this call waits for its answer."""
@@ -278,7 +278,7 @@ class Conversation:
             for gone in call.holds:
                 assert self._holds[gone].making is None, "it has a call under way"
                 del self._holds[gone]
-        asked_t = self._earliest_t()
+        asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
         self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps))
         if before_sending is not None:
@@ -292,6 +292,8 @@ class Conversation:
 
     def _innermost(self, thread: str) -> Hold | None:
         """Where the thread stands: one that makes a call at a gate may come to the next."""
+        if not self._holds:
+            return None
         return next((hold for hold in reversed(self._holds.values()) if hold.thread == thread), None)
 
     def _stands(self, thread: str) -> bool:
@@ -300,21 +302,22 @@ class Conversation:
         return hold is not None and hold.making is None
 
     def _begin(self, log: ThreadLog, call: Call, asked_t: int) -> int:
-        if isinstance(call, Add | Register):
-            keys = call.keys if isinstance(call, Register) else ()
-            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
-            # One that is added again is not over any more.
-            self.settled.known.discard(call.id)
-            return log.call(_recorded(call), call.id, keys=keys or None, delay_ns=call.delay_ns)
         if isinstance(call, Ready):
             self._operations.setdefault(call.id, _Operation())
-        if isinstance(call, Cancel | Force):
-            return log.call(_recorded(call), call.id)
-        if isinstance(call, Check | CancelKey):
-            return log.call(_recorded(call), keys=(call.key,))
-        if isinstance(call, Advance | Gauge):
-            return log.call(_recorded(call))
-        return -1
+        f = _RECORDED_AS.get(type(call))
+        if f is None:
+            return -1
+        if isinstance(call, (Add, Register)):
+            keys = call.keys if isinstance(call, Register) else None
+            self._operations[call.id] = _Operation(asked_t, call.delay_ns)
+            # One that is added again is not over any more.
+            self.settled.known.discard(call.id)
+            return log.call(f, call.id, keys=keys, delay_ns=call.delay_ns)
+        if isinstance(call, (Cancel, Force)):
+            return log.call(f, call.id)
+        if isinstance(call, (Check, CancelKey)):
+            return log.call(f, keys=(call.key,))
+        return log.call(f)
 
     def hear(self, line: bytes) -> Said:
         """Record what the line says. Raises Misbehaved."""
@@ -407,7 +410,7 @@ class Conversation:
             self._end(ended, out=said.out)
             if said.out == 0:
                 self._begun(call.id)
-        elif _recorded(call):
+        elif type(call) in _RECORDED_AS:
             self._end(ended, out=said.out)
             if isinstance(call, Cancel) and said.out != 0:
                 self.settled.pending.discard(call.id)
@@ -415,7 +418,7 @@ class Conversation:
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
         """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
         call = ended.call
-        if not _recorded(call) or isinstance(call, Advance):
+        if type(call) not in _RECORDED_AS or isinstance(call, Advance):
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}")
         if not self.fails:
             self._errors += 1
@@ -429,8 +432,10 @@ class Conversation:
         self, ended: _OpenCall, out: int | None = None, err: str | None = None, deadline_t: int | None = None
     ) -> None:
         call = ended.call
-        operation = call.id if isinstance(call, Add | Register | Cancel | Force) else None
-        ended.log.ret(_recorded(call), ended.ticket, operation, out=out, err=err, deadline_t=deadline_t)
+        operation = call.id if isinstance(call, (Add, Register, Cancel, Force)) else None
+        ended.log.ret(
+            _RECORDED_AS[type(call)], ended.ticket, operation, out=out, err=err, deadline_t=deadline_t
+        )
 
     def _begun(self, operation: str) -> None:
         # It may be over already: a task that is due at once fires before its add is answered.
@@ -578,11 +583,7 @@ _RECORDED_AS: Final[dict[type[Call], str]] = {
     Force: "force_complete",
     Gauge: "gauge",
 }
-
-
-def _recorded(call: Call) -> str:
-    """The function of the trace format that a call is recorded as an interval of, or nothing."""
-    return _RECORDED_AS.get(type(call), "")
+"""The functions of the trace format that calls are recorded as intervals of."""
 
 
 _HAS_RESULT: Final[dict[type[Call], tuple[int | None, ...]]] = {

@@ -86,7 +86,7 @@ class Session:
     ) -> int:
         """Make a call and do not wait; its number. The lane must be free, or the held thread make no call."""
         number = self.conversation.calls
-        if self.conversation.owed() is None:
+        if not self.conversation.owed:
             self._quiet_since_s = time.monotonic()
         line = self.conversation.ask(call, lane, hold=hold, steps=steps, before_sending=before_sending)
         self._note(">", line)
@@ -109,13 +109,13 @@ class Session:
     def listen(self, until_s: float) -> None:
         """Listen until this moment of `time.monotonic`; silence is no fault unless a call waits for its answer."""
         while (left_s := until_s - time.monotonic()) > 0:
-            if self.conversation.owed() is not None:
+            if self.conversation.owed:
                 left_s = min(left_s, self._patience_s())
             self._hear(left_s)
 
     def hear(self, within_s: float) -> Said | None:
         """The next message, or None after this time; the subject's silence is a fault where an answer is owed."""
-        if self.conversation.owed() is not None:
+        if self.conversation.owed:
             within_s = min(within_s, self._patience_s())
         return self._hear(within_s)
 
@@ -156,9 +156,8 @@ class Session:
     def _hear(self, within_s: float) -> Said | None:
         """The next message, or None if there is none in time and none is owed."""
         said = self._child.hear(within_s)
-        waiting = self.conversation.owed()
         if said is Quiet.SILENT:
-            if waiting is not None and self._patience_s() <= 0:
+            if self.conversation.owed and self._patience_s() <= 0:
                 first = self.conversation.description is None
                 limit_s = self._limits.start_s if first else self._limits.silence_s
                 late = self.conversation.overdue()
@@ -167,6 +166,7 @@ class Session:
                     if late
                     else ""
                 )
+                waiting = self.conversation.under_way()
                 raise self._child.silent(limit_s, f", with {waiting} not answered{lost}")
             return None
         if said is Quiet.ENDED:

@@ -115,8 +115,10 @@ class LineChild(AbstractContextManager["LineChild"]):
             raise SubjectFailed(
                 name, "unavailable", f"{command[0]} does not start: {error.strerror}"
             ) from None
+        assert self._process.stdin is not None, "the pipes were asked for"
         assert self._process.stdout is not None, "the pipes were asked for"
         assert self._process.stderr is not None, "the pipes were asked for"
+        self._in = self._process.stdin
         self._out, self._err = self._process.stdout.fileno(), self._process.stderr.fileno()
         # Readable once the child has ended, though somebody else holds its pipes.
         self._ended = os.pidfd_open(self._process.pid) if hasattr(os, "pidfd_open") else -1
@@ -139,9 +141,7 @@ class LineChild(AbstractContextManager["LineChild"]):
     def _write(self, told: bytes) -> None:
         # A child that has gone is noticed, and told better, by the reader.
         with suppress(OSError, ValueError):
-            stream = self._process.stdin
-            assert stream is not None, "the pipes were asked for"
-            place, rest = stream.fileno(), memoryview(told)
+            place, rest = self._in.fileno(), memoryview(told)
             while rest:
                 rest = rest[os.write(place, rest) :]
 
@@ -152,10 +152,8 @@ class LineChild(AbstractContextManager["LineChild"]):
         listens is noticed by its silence, see `silent`.
         """
         assert len(line) < select.PIPE_BUF, "a longer line could block the caller"
-        stream = self._process.stdin
-        assert stream is not None, "the pipes were asked for"
         with suppress(OSError, ValueError):
-            os.write(stream.fileno(), line + b"\n")
+            os.write(self._in.fileno(), line + b"\n")
 
     def renew(self) -> None:
         """Count time, lines and bytes anew: for a child that does one bounded piece of work after the other."""
@@ -188,7 +186,8 @@ class LineChild(AbstractContextManager["LineChild"]):
     def hear(self, within_s: float) -> bytes | Quiet:
         """The next line, if there is one in time. Raises SubjectFailed where a limit is exceeded."""
         if not self._lines_said:
-            self._hear_aside()
+            if self._aside is not None:
+                self._hear_aside()
             now_s = time.monotonic()
             until_s = min(now_s + within_s, self._end_s)
             while not self._lines_said:
@@ -321,11 +320,10 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def _deaf(self) -> bool:
         """Whether nobody holds the other end of its standard input any more."""
-        stream = self._process.stdin
-        if stream is None or stream.closed:
+        if self._in.closed:
             return False
         poll = select.poll()
-        poll.register(stream.fileno(), select.POLLERR)
+        poll.register(self._in.fileno(), select.POLLERR)
         return any(happened & select.POLLERR for _, happened in poll.poll(0))
 
     def lines(self) -> Iterator[bytes]:
@@ -341,10 +339,8 @@ class LineChild(AbstractContextManager["LineChild"]):
 
     def end_input(self) -> None:
         """Close its standard input, as a sign that nothing more comes."""
-        stream = self._process.stdin
-        assert stream is not None, "the pipes were asked for"
         with suppress(OSError):
-            stream.close()
+            self._in.close()
 
     def check_exit(self, why: str = "") -> None:
         """Wait for the end of a child that has closed its output. Raises SubjectFailed unless it ends with status 0."""
