@@ -277,11 +277,9 @@ def _steps(bench: TimerBench, collector: Sequence[str]) -> list[str]:
     task = """A task costs more than a function, for it is three objects: itself, the pointer to its entry, which is
         exchanged in one step under a small lock, and the node that a timer makes for it and links. Counted by valgrind,
         interpreted, an add and a cancel of one task take 16,630 instructions: the two exchanges 6,800, the links 3,400,
-        the node 2,400, the timer's lock 2,100. When a task was its own node, and knew its timer, the two took 8,410,
-        and making the task 8,670 where it takes 4,920 now: a task that is made, added and cancelled costs 1.29 of what
-        it did then, one that is made, added and fired 1.22, a function 1.06. That is the price of one meaning of task
-        for every timer. Some 13 % would be had by taking the small lock without `with`, at the price that a Ctrl-C
-        between two instructions leaves it taken for good."""
+        the node 2,400, the timer's lock 2,100. That is the price of a task that means the same for every timer. Taking
+        the small lock without `with` would save some 13 %, but a Ctrl-C between two instructions could leave it locked
+        for good."""
     shown = [markdown(table) for table in tables(bench)]
     items = "\n".join(_item(item) for item in collector)
     return ["## Where the cost goes", _paragraph(said), *shown, _paragraph(task), items]

@@ -108,7 +108,7 @@ def page(rows: list[MatrixRow]) -> str:
         "",
         *_legend(),
         "",
-        f"Of {len(rows)} mutants are killed by",
+        f"So many of the {len(rows)} mutants are killed by each layer:",
         "",
         *(f"* {title}: {_count(rows, layer)}" for layer, title in _COLUMNS.items()),
         "",
@@ -154,7 +154,7 @@ def _legend() -> list[str]:
         "  none in the next run. Bug 14 was found in 6 of 12 such runs, in 8 of 24,576 rounds.",
         "* **trace**: the clauses that the engine for traces finds in the recorded history of the counterexample.",
         "",
-        '"-": nothing was found, or the bug is of no kind that the layer looks for; with a number: it looked so often.',
+        '"-": nothing was found, or the layer does not look for bugs of this kind. In brackets: the tries.',
     ]
 
 

@@ -14,7 +14,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
+
+from purgatorio_pipeline import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "examples" / "traces"
@@ -28,6 +31,8 @@ PROGRAMS = "purgatorio|python|pip|make|pytest|cd|spark-submit|mkdir|java|HATCH_B
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINE = re.compile(rf"^(\$ | {{4,}})((?:{PROGRAMS})\b(?:.*\\\n)*.*)$", re.MULTILINE)
 COMMENT = re.compile(r"\s+#.*$")
+NAMED = re.compile(r"`purgatorio ([a-z]+)\b([^`\n]*)`")
+OPTION = re.compile(r" (--[a-z][a-z-]*)")
 
 
 def commands_of(text: str) -> list[tuple[str, str]]:
@@ -296,3 +301,22 @@ def test_a_command_does_what_its_page_says(command: str, how: Run, desk: Path) -
     assert re.search(how.says, done.stdout, re.MULTILINE), done.stdout[-2000:]
     for page, shown in every_command()[command]:
         assert not shown or done.stdout.strip("\n") == shown, f"{page} shows something else"
+
+
+def unknown_words(text: str) -> list[str]:
+    """The commands and options of `purgatorio` that a page names in its sentences, and that there are not."""
+    wrong: list[str] = []
+    for name, rest in NAMED.findall(text):
+        if name not in cli.COMMANDS:
+            wrong.append(name)
+            continue
+        command = cli.purgatorio.get_command(click.Context(cli.purgatorio), name)
+        known = {option for one in command.params for option in one.opts} if command else set()
+        wrong += [f"{name} {option}" for option in OPTION.findall(rest) if option not in known]
+    return wrong
+
+
+def test_options_in_sentences_exist() -> None:
+    """And the twin: one that was renamed, and a command that there is not."""
+    assert {page.name: wrong for page in PAGES if (wrong := unknown_words(page.read_text()))} == {}
+    assert unknown_words("`purgatorio check --mastr x`, `purgatorio chek`") == ["check --mastr", "chek"]

@@ -23,9 +23,9 @@ O7 = Clause(
 
 @O7.of_operation
 def registration_and_try(_run: Run, history: OperationHistory) -> Finding:
-    """An occasion is an operation with an answer of its registration or of a try. A completion inside the registration
-    by a `check_and_complete` that a callback made, or by an expiry that ran there at once (a delay of zero), is not the
-    registration's, and one by an evaluation from within a try is not that try's: they may answer either."""
+    """An occasion is an operation with an answer of its registration or of a try. Where another call completed it
+    inside the registration (a `check_and_complete` from a callback, or an expiry that ran at once because the delay is
+    zero), the registration may answer either way; so may a try inside which another try completed it."""
     answered = [call for call in (*history.registrations, *history.tries) if call.out is not None]
     if not answered:
         return NO_OCCASION

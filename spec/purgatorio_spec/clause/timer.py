@@ -206,8 +206,8 @@ class _Stop(NamedTuple):
 def cancelled_does_not_fire(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task with a cancel, a `cancel_for_key` that gave its operation back, or a completion not by its
     expiry, that had taken effect before the deadline (less the early bound), or, where cancel is a barrier, a cancel
-    that succeeded. Of a completion that came before the task was in the timer only the registration's return tells that
-    the task was taken back; of what a key gave back nothing is said if its registration was still under way."""
+    that succeeded. If the completion came before the task was in the timer, the task counts as taken back from the
+    return of the registration on. If a key gave the operation back while it was being registered, nothing is judged."""
     stops = [*_cancel_stops(run, history), *_completion_stops(run, history), *_key_stops(run, history)]
     for stop in stops:
         wrong = next((fire for fire in history.fires if _ruled_out(history, stop, fire)), None)

@@ -55,8 +55,7 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B752": "the last future's completion calls back on the executor, not on the completing thread",
     "B753": "at the time-out what is not done fails with a time-out, what is done keeps its value",
     **OTHER_SHARE_CLAUSES,
-    "B215": "what a fetch that waited is answered is what one that did not wait would be: the request's own isolation, "
-    "epochs and maxima hold for both",
+    "B215": "a fetch that waited is answered as if it had not: with the isolation, epochs and maxima of its request",
     "B409": "an offset commit of a member is a sign of life; it is refused for another generation, and while a "
     "generation is beginning",
     "B410": "a join whose session time-out is out of bounds, or none of whose protocols all other members have, is "

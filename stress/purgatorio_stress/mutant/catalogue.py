@@ -25,7 +25,7 @@ NOT_APPLICABLE: Final[dict[int, tuple[str, str]]] = {
     86: ("run-after-cancel", "not promised: exactly once is the operation's business, as in Kafka"),
     89: ("empty-bit-before-unlink", "there is no occupancy bitmap"),
     91: ("finest-level-first", "there is one queue over the buckets of all levels"),
-    100: ("periodic-rearm-in-past", "there are no periodic tasks"),
+    100: ("periodic-rearm-in-past", "a period begins when the last run has ended: never in the past"),
 }
 """Number: name, reason."""
 

@@ -270,8 +270,8 @@ class Fired(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Completed(_Event):
-    """The callback of completion runs: `on_complete`, inside a `force_complete` that returns true. That one is the
-    `force` under way or the one entered, if either is, and else stands in the trace for this event."""
+    """The callback of completion runs: `on_complete`, inside a `force_complete` that returns true. If a `force` is
+    under way, or a `force_complete` was entered, it is that one; if neither, the trace gets one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
