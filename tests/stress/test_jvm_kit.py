@@ -161,6 +161,17 @@ def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> N
         assert "races FOLDER" in done.stderr
 
 
+def test_two_threads_of_one_name_are_two(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """A pool that calls its threads alike: what they do at once is not taken for one thread's."""
+    java, classes = built
+    command = [str(java), *QUICK, "-cp", str(classes), "NamesakePool"]
+    (subject,) = (one for one in command_subjects(command, lines=None) if one.mode == "real-free")
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
+    assert record.failure is None, record.failure
+    assert record.path is not None
+    assert {"subject/worker", "subject/worker#2"} <= {event.th for event in read_run(record.path).events}
+
+
 def test_kit_speaks_the_protocol_with_gates(built: tuple[Path, Path]) -> None:
     """What it declares, and a thread that is stopped, makes a call where it stands, and goes on."""
     command = adapter(built)

@@ -133,9 +133,11 @@ def shortest_sessions(
         run = runs.get(f"{subject.name}-seed{seed}")
         if run is None or subject.mode in ("real", "real-free"):
             continue
-        hung = subject.account.oldest is not None and not subject.mode.endswith("-gates")
+        hung = {"deadlock": "P3", "hang": "hang"}.get(run.failure)
         broken = [clause for clause, judged in run.clauses.items() if judged.verdict is Verdict.VIOLATED]
-        for clause in [*["P3"] * hung, *broken]:
+        if hung is not None and not subject.mode.endswith("-gates"):
+            broken.insert(0, hung)
+        for clause in broken:
             key = (subject.label, subject.part, clause)
             if key in done or len(done) >= SHORTENED:
                 continue
@@ -150,7 +152,7 @@ def shortest_sessions(
                     calls = sum(line.startswith(">") for line in session)
                     shown.append(Shown(run.run, clause, path, calls, session))
                 continue
-            if clause == "P3":
+            if clause == hung:
                 found = shortest_hang(subject, Path(run.file), seed, operations, folder)
             else:
                 found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)

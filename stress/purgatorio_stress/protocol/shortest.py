@@ -132,7 +132,7 @@ def shortest_hang(
                 played = None if found is None else fresh.play(found)
             if found is not None and played is not None:
                 return Shortest(
-                    "P3", found, Recording(played.header, played.events), played.session, search.plays
+                    "hang", found, Recording(played.header, played.events), played.session, search.plays
                 )
     return None
 

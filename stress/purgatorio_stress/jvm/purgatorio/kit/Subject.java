@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -38,6 +39,8 @@ public final class Subject {
     private final OutputStream out;
     private final List<String> reports;
     private final ThreadLocal<Long> under = new ThreadLocal<Long>();
+    private final ThreadLocal<String> called = new ThreadLocal<String>();
+    private final Map<String, Thread> owners = new HashMap<String, Thread>();
     private final AtomicLong holds = new AtomicLong();
     private Run run;
 
@@ -147,9 +150,26 @@ public final class Subject {
             line.append(",\"during\":").append(call.longValue());
         } else {
             line.append(",\"th\":");
-            String name = Thread.currentThread().getName();
-            Json.text(line, name.length() > 60 ? name.substring(0, 60) : name);
+            Json.text(line, name(Thread.currentThread()));
         }
+    }
+
+    /** What the thread is called, and a number where another that lives is called so: what one does is not the other's. */
+    private String name(Thread thread) {
+        String name = called.get();
+        if (name == null) {
+            String given = thread.getName();
+            String first = given.length() > 60 ? given.substring(0, 60) : given;
+            synchronized (owners) {
+                name = first;
+                for (int number = 2; owners.containsKey(name) && owners.get(name).isAlive(); number++) {
+                    name = first + "#" + number;
+                }
+                owners.put(name, thread);
+            }
+            called.set(name);
+        }
+        return name;
     }
 
     /** Behind the last call of a lane. */
