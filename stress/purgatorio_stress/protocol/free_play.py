@@ -90,6 +90,21 @@ class _Round:
 
     def play(self) -> None:
         """All calls of it; returns when all are answered."""
+        moments_s = self._begin()
+        while any(self._lanes):
+            now_s = time.monotonic()
+            if not self._ask_due(moments_s, now_s):
+                ahead_s = [moments_s[lane] - now_s for lane, calls in enumerate(self._lanes) if calls]
+                waits_s = min((wait_s for wait_s in ahead_s if wait_s > 0), default=_LOOK_S)
+                # Who polls for less than a millisecond sleeps for one.
+                self._session.hear(max(0.0, waits_s - 0.001))
+        for lane in range(len(self._lanes)):
+            self._session.wait_for_lane(lane)
+        for call in self._after:
+            self._session.call(call)
+
+    def _begin(self) -> list[float]:
+        """Make the calls before; by lane the moment from which its calls are made."""
         begun_s = time.monotonic()
         for call in self._before:
             begun_s = time.monotonic()
@@ -99,30 +114,19 @@ class _Round:
         from_s = time.monotonic()
         if self._expiring:
             from_s, spread_s = begun_s + self._delay_s - _EARLY_S, 2 * _EARLY_S
-        moments = [
-            from_s + self._rng.choice((0.0, self._rng.random(), self._rng.random())) * spread_s
-            for _ in self._lanes
-        ]
-        conversation = self._session.conversation
-        while any(self._lanes):
-            now_s = time.monotonic()
-            asked = False
-            for lane, calls in enumerate(self._lanes):
-                if calls and now_s >= moments[lane] and conversation.free(lane):
-                    if not conversation.makes_sense(calls[0]):
-                        # Its registration is under way, and may not be answered at once.
-                        continue
-                    self._session.ask(calls.pop(0), lane)
-                    asked = True
-            if not asked:
-                ahead_s = [moments[lane] - now_s for lane, calls in enumerate(self._lanes) if calls]
-                waits_s = min((wait_s for wait_s in ahead_s if wait_s > 0), default=_LOOK_S)
-                # Who polls for less than a millisecond sleeps for one.
-                self._session.hear(max(0.0, waits_s - 0.001))
-        for lane in range(len(self._lanes)):
-            self._session.wait_for_lane(lane)
-        for call in self._after:
-            self._session.call(call)
+        parts = (self._rng.choice((0.0, self._rng.random(), self._rng.random())) for _ in self._lanes)
+        return [from_s + part * spread_s for part in parts]
+
+    def _ask_due(self, moments_s: Sequence[float], now_s: float) -> bool:
+        """Make the next call of every lane that can; whether any could."""
+        conversation, asked = self._session.conversation, False
+        for lane, calls in enumerate(self._lanes):
+            due = calls and now_s >= moments_s[lane] and conversation.free(lane)
+            # A registration that is under way may not be answered at once, and then its operation is not known yet.
+            if due and conversation.makes_sense(calls[0]):
+                self._session.ask(calls.pop(0), lane)
+                asked = True
+        return asked
 
 
 def _plain(calls: Sequence[LaneCall]) -> list[Call]:
