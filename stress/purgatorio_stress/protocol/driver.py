@@ -344,22 +344,8 @@ class CommandSubject:
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
         if self.mode.endswith("-gates"):
-            if lines is not None and not lines.connect():
-                raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
-            gated = GatedRun(
-                session, self.description, self.part, clock if self.virtual else None, lines=lines
-            )
-            self.account.plays = gated.plays
-            try:
-                self.account.orders = gated.drive(self.account.only)
-            except SubjectFailed:
-                self.account.under_way = gated.under_way
-                raise
-            if lines is not None and lines.unknown:
-                self.account.lost = lines.unknown
-            session.finish()
-            return
-        if self.mode == "real-free":
+            self._drive_gates(session, child, lines, clock if self.virtual else None)
+        elif self.mode == "real-free":
             drive_free(
                 session,
                 self.description,
@@ -368,36 +354,43 @@ class CommandSubject:
                 plan.timers,
                 lambda done: progress(self.name, done, plan.timers),
             )
-            session.finish()
-            return
-        one_lane = self.description if self.mode == "real" else replace(self.description, lanes=1)
-        operations = plan.timers
-        plan = fitted(plan, self.shape, self.part, one_lane)
-        dues = timeline(plan, self.part, one_lane)
+        else:
+            self._drive_plan(session, clock, plan, progress)
+        session.finish()
 
-        # In virtual time what is beyond the plan takes about as long again.
-        parts = 2 if self.virtual else 1
+    def _drive_gates(
+        self, session: Session, child: LineChild, lines: Lines | None, clock: VirtualClock | None
+    ) -> None:
+        if lines is not None and not lines.connect():
+            raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
+        gated = GatedRun(session, self.description, self.part, clock, lines=lines)
+        self.account.plays = gated.plays
+        try:
+            self.account.orders = gated.drive(self.account.only)
+        except SubjectFailed:
+            self.account.under_way = gated.under_way
+            raise
+        if lines is not None and lines.unknown:
+            self.account.lost = lines.unknown
+
+    def _drive_plan(self, session: Session, clock: VirtualClock, plan: Plan, progress: Progress) -> None:
+        real = self.mode == "real"
+        one_lane = self.description if real else replace(self.description, lanes=1)
+        fit = fitted(plan, self.shape, self.part, one_lane)
+        dues = timeline(fit, self.part, one_lane)
 
         def report(settled: int) -> None:
-            progress(self.name, min(settled, plan.timers), plan.timers * parts)
+            # In virtual time what is beyond the plan takes about as long again.
+            progress(self.name, min(settled, fit.timers), fit.timers * (1 if real else 2))
 
-        if self.mode == "real":
-            drive_real(
-                session,
-                self.description,
-                self.part,
-                plan.seed,
-                operations,
-                dues,
-                self._give_up_ns(plan),
-                report,
-            )
+        if real:
+            give_up_ns = self._give_up_ns(fit)
+            drive_real(session, self.description, self.part, plan.seed, plan.timers, dues, give_up_ns, report)
         else:
             manner: Literal["steps", "jumps"] = "steps" if self.mode == "virtual-steps" else "jumps"
             self.account.left_out = drive_virtual(
-                session, clock, self.description, self.part, dues, manner, plan.seed, operations, report
+                session, clock, self.description, self.part, dues, manner, plan.seed, plan.timers, report
             )
-        session.finish()
 
     def _header(self, run: str, plan: Plan) -> Header:
         slack_ns = {
