@@ -95,11 +95,13 @@ def record_runs(
     workers: int = 2,
     suffix: str = ".jsonl.gz",
     plan: Callable[[Subject, int, int], Plan] | None = None,
+    ended: Callable[[RunRecord], None] | None = None,
 ) -> list[RunRecord]:
     """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
 
     A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and
     harms no other. Traces are `<out_dir>/<subject>-seed<seed><suffix>`; subjects run on different plans.
+    `ended` hears of each run at its end, on the thread that recorded it.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     planned = _default_plan if plan is None else plan
@@ -109,10 +111,13 @@ def record_runs(
         path = out_dir / f"{run}{suffix}"
         try:
             subject.run(planned(subject, seed, ops), path, progress or _silent)
+            record = RunRecord(run, subject.name, path)
         except SubjectFailed as failure:
             (progress or _silent)(subject.name, ops, ops)
-            return RunRecord(run, subject.name, None, failure)
-        return RunRecord(run, subject.name, path)
+            record = RunRecord(run, subject.name, None, failure)
+        if ended is not None:
+            ended(record)
+        return record
 
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record")
     try:

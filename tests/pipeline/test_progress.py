@@ -77,6 +77,7 @@ def test_quiet_says_nothing_in_a_log() -> None:
     out, console = log()
     with progress("recording", 20, "runs", quiet=True, console=console) as going:
         going.tell(3)
+        going.say("a line of its own")
     assert out.getvalue() == ""
 
 
@@ -89,6 +90,8 @@ def test_a_terminal_gets_a_bar_that_is_gone_afterwards() -> None:
         with going.aside():
             before = out.getvalue()
             print("a line")
+        going.say("[b]said[/b] at once")
+    assert "[b]said[/b] at once" in out.getvalue()
     assert "recording" in before
     assert "5 of 20 runs" in before
     assert "a line" not in out.getvalue()

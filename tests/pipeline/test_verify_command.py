@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.command.drive import SESSION_KEPT, Shown
+from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.subjects import record_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = shlex.join([sys.executable, "-I", "-S"])
@@ -54,6 +56,29 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
     shown = verify(tmp_path, f"{WHEEL} --bug", options=())
     assert "T1 in 1 call: " in shown.stdout
     assert f"traces: {tmp_path / 'traces'}" in shown.stdout
+
+
+def test_a_conviction_is_said_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
+    """On standard error, before anything is checked; nothing of what passes, and nothing where JSON is wanted."""
+    said = verify(tmp_path, f"{WHEEL} --bug", WHEEL, options=()).stderr
+    early, checked, _ = said.partition("checking ")
+    assert checked
+    for manner in ("steps", "jumps"):
+        assert f"toy-wheel-timer-virtual-{manner}-seed1: VIOLATED: T1" in early
+    assert early.count("VIOLATED") == 2
+    assert "VIOLATED" not in verify(tmp_path, f"{WHEEL} --bug").stderr
+
+
+def test_what_hears_of_the_end_of_a_run_hears_of_it_before_the_next_begins(tmp_path: Path) -> None:
+    """With one worker: the other's trace is not there yet."""
+    heard: list[tuple[str, int]] = []
+    subjects = command_subjects([sys.executable, str(ROOT / "examples" / "subjects" / "toy_wheel.py")])
+    traces = tmp_path / "traces"
+    record_runs(
+        subjects, traces, ops=10, workers=1,
+        ended=lambda record: heard.append((record.run, len(list(traces.iterdir())))),
+    )  # fmt: skip
+    assert heard == [("toy-wheel-timer-virtual-steps-seed1", 1), ("toy-wheel-timer-virtual-jumps-seed1", 2)]
 
 
 def test_misbehaviour_is_the_verdict_of_its_run_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.judging import Judged
+from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
@@ -72,6 +73,15 @@ def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
     by_path = dict(zip(paths, judged.result.runs, strict=True))
     runs = [_run(record, by_path, traces[record.run]) for record in records]
     return replace(judged, result=replace(judged.result, runs=tuple(runs)))
+
+
+def conviction(record: RunRecord) -> str:
+    """A line for a run that is VIOLATED, judged by itself in this process; nothing for any other."""
+    (run,) = judge_records([record], lambda paths: Judged(check_files(paths), {}, [])).result.runs
+    if run.verdict is not Verdict.VIOLATED:
+        return ""
+    broken = [name for name, clause in run.clauses.items() if clause.verdict is Verdict.VIOLATED]
+    return f"{run.run}: VIOLATED: {', '.join(broken) or run.failure}"
 
 
 def _trace(record: RunRecord) -> Path | None:

@@ -47,6 +47,7 @@ class Progress:
         self._start_s = clock_s()
         self._done = 0.0
         self._bars: Bars | None = None
+        self._console: Console | None = None
 
     def so_far(self) -> tuple[float, float | None]:
         """How much is done, and of how much; never more than the whole."""
@@ -57,6 +58,11 @@ class Progress:
         """So much is done by now; `doing`: what is worked on from here."""
         self._done = done
         self.doing = doing or self.doing
+
+    def say(self, text: str) -> None:
+        """A line that stays, at once; nothing where a log gets nothing."""
+        if self._console is not None:
+            self._console.print(Text(text), highlight=False, soft_wrap=True)
 
     def counted(self) -> str:
         """`12 of 25 runs, 0:40, about 0:43 left`."""
@@ -106,7 +112,7 @@ class Progress:
         )
         bars.add_task(self.doing, total=None)
         with bars:
-            self._bars = bars
+            self._bars, self._console = bars, console
             try:
                 yield
             finally:
@@ -114,15 +120,13 @@ class Progress:
 
     @contextmanager
     def _as_log(self, console: Console, wait: Callable[[threading.Event], bool]) -> Iterator[None]:
-        def line(text: str) -> None:
-            console.print(Text(text), highlight=False, soft_wrap=True)
-
         def lines() -> None:
             while not wait(over):
-                line(f"{self.doing}: {self.counted()}")
+                self.say(f"{self.doing}: {self.counted()}")
 
+        self._console = console
         over = threading.Event()
-        line(self.doing)
+        self.say(self.doing)
         teller = threading.Thread(target=lines, name="progress", daemon=True)
         teller.start()
         try:

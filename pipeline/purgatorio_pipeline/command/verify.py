@@ -12,7 +12,12 @@ from pathlib import Path
 
 import click
 
-from purgatorio_pipeline.command.drive import judge_records, shortest_sessions, subjects_of_commands
+from purgatorio_pipeline.command.drive import (
+    conviction,
+    judge_records,
+    shortest_sessions,
+    subjects_of_commands,
+)
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import (
     CheckOutput,
@@ -27,7 +32,7 @@ from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import TimeChoice, not_looked_for
 from purgatorio_stress.protocol.lines import ANY_CLASS
-from purgatorio_stress.subjects import MAIN, SUBJECTS, record_runs, subjects_named
+from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 
 RECORDERS = 8
 """Runs recorded at a time: they mostly sleep."""
@@ -115,7 +120,17 @@ def command(
                 shares[run] = done / planned if planned else 1.0
                 going.tell(sum(shares.values()))
 
-            records = [*failed, *record_runs(chosen, folder, seed, operations, settled, workers=RECORDERS)]
+            def ended(record: RunRecord) -> None:
+                if said := conviction(record):
+                    going.say(said)
+
+            records = [
+                *failed,
+                *record_runs(
+                    chosen, folder, seed, operations, settled, RECORDERS,
+                    ended=ended if driven and not output.json else None,
+                ),
+            ]  # fmt: skip
 
         def judge(paths: Sequence[Path]) -> Judged:
             what = f"checking {len(records)} recorded runs"
