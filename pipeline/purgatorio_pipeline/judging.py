@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from purgatorio_pipeline.pictures import GaugeSeries, gauges, lateness
+from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, RunResult
@@ -191,7 +191,7 @@ def judge_in_process(
         quarantined += reader.broken_count
         for key, count, violation, events in folded.examples():
             examples[key] = counterexample(key.file, key.run, violation, events, count)
-        measured, read = lateness(folded), gauges(folded)
+        measured, read = pictures(folded)
         late += [] if measured is None else [measured]
         series += [] if read is None else [read]
     return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, series)

@@ -12,7 +12,6 @@ the gauge said, not what was exactly so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,21 +105,6 @@ def series(
     return GaugeSeries(run, points, count)
 
 
-def lateness(folded: Folded) -> Lateness | None:
-    """How late the tasks of a run fired, see `purgatorio_spec.history.lateness`; None if none counts."""
-    if folded.fold is None:
-        return None
-    operations = folded.fold.operations
-    late = [_late(operations, of) for of in operations_by_page(operations)]
-    return lateness_of(folded.result.run, np.concatenate(late))
-
-
-def operations_by_page(operations: Operations) -> Iterator[slice]:
-    """The slots of all operations, a page at a time."""
-    for number, of in operations.pages():
-        yield slice(of.start + (number == 0), of.stop)
-
-
 def _late(operations: Operations, of: slice) -> Ints:
     """How late tasks fired, of those that count."""
 
@@ -138,26 +122,22 @@ def _late(operations: Operations, of: slice) -> Ints:
     return late
 
 
-def gauges(folded: Folded) -> GaugeSeries | None:
-    """The gauges of a run over time; None of fewer than two readings."""
+def pictures(folded: Folded) -> tuple[Lateness | None, GaugeSeries | None]:
+    """How late the tasks of a run fired, see `purgatorio_spec.history.lateness` (None if none counts), and its gauges
+    over time (None of fewer than two readings): both from one look at all operations."""
     if folded.fold is None:
-        return None
+        return None, None
     run, operations = folded.result.run, folded.fold.operations
     some = Readings.joined(folded.fold.readings.parts)
-    kept = _kept(some, np.flatnonzero(some.has_watched | some.has_delayed))
-    if len(kept) < 2:
-        return None
-    at = some.of(kept)
-    columns = (at.i, at.t, at.watched, at.delayed, at.has_watched, at.has_delayed)
-    raw: list[Raw] = [
-        (i, t, watched if has_watched else None, delayed if has_delayed else None)
-        for i, t, watched, delayed, has_watched, has_delayed in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
-    ]
+    at = some.of(_kept(some, np.flatnonzero(some.has_watched | some.has_delayed)))
+    late: list[Ints] = []
     known = False
-    pending, entries = np.zeros(len(kept), np.int64), np.zeros(len(kept), np.int64)
-    for of in operations_by_page(operations):
+    pending, entries = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
+    for number, page in operations.pages():
+        of = slice(page.start + (number == 0), page.stop)
+        late.append(_late(operations, of))
+        if len(at) < 2:
+            continue
         registered = operations.numbers("reg_call", of)
         known |= bool(registered.ok.any())
         won = operations.numbers("won_first", of).or_else(NEVER).v[registered.ok]
@@ -165,7 +145,15 @@ def gauges(folded: Folded) -> GaugeSeries | None:
         more, more_entries = pending_at(at.row, registered.v[registered.ok], won, keys)
         pending += more
         entries += more_entries
-    return series(run, raw, len(some), *((pending, entries) if known else ()))
+    columns = (at.i, at.t, at.watched, at.delayed, at.has_watched, at.has_delayed)
+    raw: list[Raw] = [
+        (i, t, watched if has_watched else None, delayed if has_delayed else None)
+        for i, t, watched, delayed, has_watched, has_delayed in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]
+    shown = series(run, raw, len(some), *((pending, entries) if known else ()))
+    return lateness_of(run, np.concatenate(late)), shown
 
 
 def _kept(some: Readings, places: Ints) -> Ints:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import pictures_by_table as plain
-from purgatorio_pipeline.pictures import gauges, lateness
+from purgatorio_pipeline.pictures import pictures
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
@@ -22,6 +22,7 @@ def test_what_is_shown_is_what_is_defined(name: str) -> None:
     path = EXAMPLES / f"kafka-{name}.parquet"
     folded = fold_reader(TraceReader(path))
     table = pa.Table.from_batches(TraceReader(path).batches(), EVENT_SCHEMA)
-    assert lateness(folded) == plain.lateness(folded.result.run, table)
-    assert gauges(folded) == plain.gauge_series(folded.result.run, table)
-    assert lateness(folded) is not None or gauges(folded) is not None
+    late, read = pictures(folded)
+    assert late == plain.lateness(folded.result.run, table)
+    assert read == plain.gauge_series(folded.result.run, table)
+    assert late is not None or read is not None

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_pipeline.judging import Judged
-from purgatorio_pipeline.pictures import GaugeSeries, gauges, lateness
+from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import Folded
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, RunResult
@@ -58,7 +58,7 @@ def cached_of(folded: Folded, broken: Sequence[BrokenLine]) -> CachedResult:
     examples = tuple(
         example_of(events, violation) for _, _, violation, events in folded.examples()[:MAX_CAUSES]
     )
-    return CachedResult(folded.result, tuple(broken), lateness(folded), gauges(folded), examples)
+    return CachedResult(folded.result, tuple(broken), *pictures(folded), examples)
 
 
 def example_of(events: pa.Table, violation: Violation) -> Example:

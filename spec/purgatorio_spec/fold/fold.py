@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -75,6 +76,8 @@ class Fold:
         self.readings = ReadingsSoFar()
         self.clocks = Clocks()
         self._held: list[tuple[Numbered, Ints]] | None = None if held_bytes == 0 else []
+        self._operations_of: list[Codes] | None = None if held_bytes == 0 else []
+        """By batch the numbers of its operations: when it is read again, no name is looked up."""
         self._held_bytes = 0
         self.gave_back = False
         """Whether a key gave any operation back."""
@@ -86,7 +89,10 @@ class Fold:
         """Add the next batch: `i` grows over all of them, and every row keeps the format's rules."""
         if not len(batch):
             return
-        some, keys = self._number(batch, self.events)
+        operations = self.names.numbers(batch.id_texts)
+        if self._operations_of is not None:
+            self._operations_of.append(operations)
+        some, keys = self._number(batch, self.events, operations)
         self.events += len(batch)
         self.last_i = int(batch.i[-1])
         self.operations.make_room(len(self.names))
@@ -113,8 +119,7 @@ class Fold:
     def _flag(self, name: str, operations: Codes) -> None:
         self.operations.set_flag(name, self.operations.slots(operations, change=True))
 
-    def _number(self, batch: Coded, first: int) -> tuple[Numbered, Ints]:
-        operations = self.names.numbers(batch.id_texts)
+    def _number(self, batch: Coded, first: int, operations: Codes) -> tuple[Numbered, Ints]:
         threads = self.threads.numbers(batch.th_texts)
         keys = self.key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
         return Numbered.of(batch, first, operations, threads), keys
@@ -241,7 +246,10 @@ class Fold:
             chosen, retried, Stretches(none.thread, none.c, none.ret_i), frozenset(),
             Stretches.joined(inside), follows=self.gave_back,
         )  # fmt: skip
-        batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
+        batches = (
+            self._number(batch, first, self.names.numbers(batch.id_texts))
+            for first, batch in again_from(int(np.argmax(chosen)))
+        )
         self._look(run, tally, wanted, None, batches)
 
     def _close_calls(self) -> None:
@@ -253,9 +261,12 @@ class Fold:
             yield from self._held
             return
         first = 0
+        known = iter(self._operations_of or ())
         for batch in again():
             if len(batch):
-                yield self._number(batch, first)
+                operations = next(known, None)
+                operations = self.names.numbers(batch.id_texts) if operations is None else operations
+                yield self._number(batch, first, operations)
                 first += len(batch)
 
     def table(self) -> pa.Table:
@@ -265,9 +276,11 @@ class Fold:
 
     def rows(self, again: Again, violations: Sequence[Violation]) -> list[pa.Table]:
         """The events that show some violations, by violation."""
+        last_i = max((max(one.events) for one in violations), default=-1)
 
         def batches() -> Iterable[Coded]:
-            return (some.batch for some, _ in self._held) if self._held is not None else again()
+            every = (some.batch for some, _ in self._held) if self._held is not None else again()
+            return takewhile(lambda batch: not len(batch) or batch.i[0] <= last_i, every)
 
         counted = [Tasks.counted_by(one) for one in violations]
         for batch in batches() if any(counted) else ():
