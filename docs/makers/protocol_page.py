@@ -28,7 +28,7 @@ from purgatorio_stress.protocol.message import (
 from purgatorio_stress.protocol.rule import FieldRule, Number, Rule, Text, field_rules
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
 
-__all__ = ["SHOWN_PURGATORY", "SHOWN_SCRIPT", "block", "sections", "talks", "transcript", "updated"]
+__all__ = ["SHOWN_PURGATORY", "SHOWN_SCRIPT", "block", "sections", "transcript", "transcripts", "updated"]
 
 MS: Final = 1_000_000
 EXAMPLES: Final = Path("examples/subjects")
@@ -64,7 +64,7 @@ SHOWN_PURGATORY: Final = Script(
 """And of a purgatory."""
 
 
-def talks() -> dict[str, str]:
+def transcripts() -> dict[str, str]:
     """Both, run now, by marker."""
     return {
         "transcript": transcript([sys.executable, str(EXAMPLES / "toy_wheel.py")], SHOWN_SCRIPT),
@@ -148,9 +148,9 @@ def block(page: str, marker: str) -> str:
     return found[1]
 
 
-def updated(page: str, talks: Mapping[str, str]) -> str:
-    """The page with every made part as it should be, and these talks by their markers."""
-    parts = {**sections(), **{name: f"```text\n{session}```" for name, session in talks.items()}}
+def updated(page: str, made: Mapping[str, str]) -> str:
+    """The page with every made part as it should be, and these transcripts, by their markers."""
+    parts = {**sections(), **{name: f"```text\n{text}```" for name, text in made.items()}}
     for marker, text in parts.items():
         old = f"<!-- {marker} -->\n{block(page, marker)}\n<!-- /{marker} -->"
         page = page.replace(old, f"<!-- {marker} -->\n{text}\n<!-- /{marker} -->")
@@ -159,4 +159,4 @@ def updated(page: str, talks: Mapping[str, str]) -> str:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    place.write_text(updated(place.read_text(encoding="utf-8"), talks()), encoding="utf-8")
+    place.write_text(updated(place.read_text(encoding="utf-8"), transcripts()), encoding="utf-8")

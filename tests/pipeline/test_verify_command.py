@@ -141,7 +141,7 @@ def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
     assert [run["verdict"] for run in said["runs"]] == ["PASS", "PASS", "VIOLATED", "VIOLATED"]
 
 
-def test_a_talk_that_stayed_long_is_cut_in_json() -> None:
+def test_a_session_that_stayed_long_is_cut_in_json() -> None:
     """What could not be made short would be megabytes; the trace has it."""
     said = Shown("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).as_json()
     assert said["calls"] == 18_655

@@ -39,20 +39,20 @@ class Scene:
     def __init__(self, *calls: Call, virtual: bool = True) -> None:
         self.now = 10
         self.recorder = Recorder(lambda: self.now)
-        self.session = Conversation(self.recorder, REPORTABLE, virtual=virtual)
+        self.conversation = Conversation(self.recorder, REPORTABLE, virtual=virtual)
         for call in calls:
             self.answered(call)
 
     def answered(self, call: Call, answer: str = "") -> None:
         """Make a call, and answer it with these fields."""
-        number = self.session.calls
-        self.session.ask(call)
+        number = self.conversation.calls
+        self.conversation.ask(call)
         out = '"out":0' if isinstance(call, Register) and not answer else answer
         self.hear("answer", f'"n":{number}{"," + out if out else ""}')
 
     def hear(self, m: str, fields: str) -> None:
         """The subject says something."""
-        self.session.hear(f'{{"m":"{m}",{fields}}}'.encode())
+        self.conversation.hear(f'{{"m":"{m}",{fields}}}'.encode())
 
     def recorded(self) -> list[str]:
         """What was recorded since last time, in short: function, phase, id, result."""
@@ -69,7 +69,7 @@ def test_a_completion_is_a_claim_with_its_callback() -> None:
     """`completed` alone stands for both, so that a subject without a `force_complete` to override can be judged."""
     scene = Scene(*PURGATORY)
     scene.recorded()
-    scene.session.ask(Check("k"))
+    scene.conversation.ask(Check("k"))
     scene.hear("completed", '"id":"op"')
     assert scene.recorded() == [
         "check_and_complete.call(k)",
@@ -84,7 +84,7 @@ def test_a_claim_that_was_reported_is_not_recorded_twice() -> None:
     """Inside an entered `force_complete`, or the driver's own `force`, the callback alone is new."""
     scene = Scene(*PURGATORY)
     scene.recorded()
-    scene.session.ask(Force("op"))
+    scene.conversation.ask(Force("op"))
     scene.hear("enter", '"f":"force_complete","id":"op"')
     scene.hear("completed", '"id":"op"')
     scene.hear("leave", '"f":"force_complete","id":"op","out":1')
@@ -100,8 +100,8 @@ def test_a_claim_that_was_reported_is_not_recorded_twice() -> None:
 def test_the_deadline_is_the_earliest_that_the_subject_can_mean() -> None:
     """Counted from before the line was written, however late the answer or the event comes."""
     scene = Scene()
-    scene.session.ask(Add("t", 5))
-    scene.session.ask(Register("op", ("k",), 7), lane=1)
+    scene.conversation.ask(Add("t", 5))
+    scene.conversation.ask(Register("op", ("k",), 7), lane=1)
     scene.now = 100
     scene.hear("answer", '"n":0')
     scene.hear("armed", '"id":"op","during":1')
@@ -112,7 +112,7 @@ def test_the_deadline_is_the_earliest_that_the_subject_can_mean() -> None:
 def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:
     """In real time `during` says which call made it; nothing else is taken for made by one."""
     scene = Scene(Add("t", 5), Add("u", 5), Add("v", 5), virtual=False)
-    scene.session.ask(Gauge(), lane=2)
+    scene.conversation.ask(Gauge(), lane=2)
     for fields in ('"id":"t"', '"id":"u","th":"reaper"', '"id":"v","during":3'):
         scene.hear("fired", fields)
     fires = [event.th for event in scene.recorder.drain() if event.f == "timer_fire" and event.ph == "call"]
@@ -122,16 +122,16 @@ def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:
 def test_a_held_thread_makes_calls_where_it_stands() -> None:
     """What it is asked for is recorded on its thread, inside the callback; what others do is on theirs."""
     scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)))
-    scene.session.ask(Register("op", ("k",), 50))
+    scene.conversation.ask(Register("op", ("k",), 50))
     scene.hear("enter", '"f":"try_complete","id":"op"')
     scene.hear("held", '"hold":7,"f":"try_complete","id":"op"')
-    assert (list(scene.session.holds), scene.session.loose()) == ([7], frozenset())
-    scene.session.ask(Check("k"), hold=7)
-    assert scene.session.loose() == {"caller-0"}
+    assert (list(scene.conversation.holds), scene.conversation.loose()) == ([7], frozenset())
+    scene.conversation.ask(Check("k"), hold=7)
+    assert scene.conversation.loose() == {"caller-0"}
     scene.hear("answer", '"n":2,"out":0')
-    scene.session.ask(Ready("op"), lane=1)
+    scene.conversation.ask(Ready("op"), lane=1)
     scene.hear("answer", '"n":3')
-    scene.session.ask(Go((7,)))
+    scene.conversation.ask(Go((7,)))
     scene.hear("leave", '"f":"try_complete","id":"op","out":0,"during":1')
     scene.hear("answer", '"n":4')
     scene.hear("answer", '"n":1,"out":0')
@@ -150,14 +150,14 @@ def test_a_held_thread_makes_calls_where_it_stands() -> None:
 def test_a_call_stops_at_a_step_once_and_only_if_it_was_asked_to() -> None:
     """The step is nobody's function: the call has it on its thread, and goes on after it."""
     scene = Scene(Start("purgatory", "virtual", gates=("step",)), *PURGATORY)
-    first = scene.session.calls
-    assert b'"step":4' in scene.session.ask(Check("k"), steps=(4,))
-    scene.session.ask(Check("k"), lane=1)
+    first = scene.conversation.calls
+    assert b'"step":4' in scene.conversation.ask(Check("k"), steps=(4,))
+    scene.conversation.ask(Check("k"), lane=1)
     with pytest.raises(Misbehaved, match="in no call that was to stop"):
         scene.hear("held", f'"hold":7,"f":"step","during":{first + 1}')
     scene.hear("held", f'"hold":8,"f":"step","during":{first}')
-    assert scene.session.loose() == {"caller-1"}
-    scene.session.ask(Go((8,)))
+    assert scene.conversation.loose() == {"caller-1"}
+    scene.conversation.ask(Go((8,)))
     with pytest.raises(Misbehaved, match="or again"):
         scene.hear("held", f'"hold":9,"f":"step","during":{first}')
 
@@ -166,7 +166,7 @@ def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> No
     """`enter` and `leave` of `on_complete` are `completed` with time inside."""
     scene = Scene(*PURGATORY)
     scene.recorded()
-    scene.session.ask(Check("k"))
+    scene.conversation.ask(Check("k"))
     scene.hear("enter", '"f":"on_complete","id":"op"')
     scene.hear("leave", '"f":"on_complete","id":"op"')
     assert scene.recorded()[1:] == [
@@ -201,7 +201,7 @@ def test_a_callback_of_completion_that_takes_its_time_is_a_claim_as_well() -> No
 def test_who_is_held_does_nothing_by_itself(m: str, fields: str, kind: FailureKind, why: str) -> None:
     """Nor does anybody stop where, or as, nobody asked."""
     scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)), *PURGATORY)
-    scene.session.ask(Check("k"))
+    scene.conversation.ask(Check("k"))
     scene.hear("enter", '"f":"try_complete","id":"op"')
     scene.hear("held", '"hold":7,"f":"try_complete","id":"op"')
     with pytest.raises(Misbehaved) as refused:
@@ -214,14 +214,14 @@ def test_ready_and_what_is_given_back_are_points() -> None:
     """`ready` is true from its answer on at the latest, and not before it was asked for."""
     scene = Scene(*PURGATORY)
     scene.recorded()
-    scene.session.ask(Ready("op"))
+    scene.conversation.ask(Ready("op"))
     scene.now = 20
     scene.hear("answer", '"n":1')
     (ready,) = scene.recorder.drain()
     assert (ready.f, ready.ph, ready.t_call, ready.t) == ("ready", "at", 10, 20)
     scene.answered(CancelKey("k"), '"ids":["op"]')
     assert scene.recorded() == ["cancel_for_key.call(k)", "cancelled.at(op)", "cancel_for_key.ret()=1"]
-    assert scene.session.settled.pending == set()
+    assert scene.conversation.settled.pending == set()
 
 
 def test_an_error_is_an_event_where_the_call_is_one() -> None:
@@ -230,7 +230,7 @@ def test_an_error_is_an_event_where_the_call_is_one() -> None:
     scene.answered(Add("t", 5), '"err":"TooFar"')
     (_, ret) = scene.recorder.drain()
     assert (ret.f, ret.err, ret.deadline_t) == ("timer_add", "TooFar", None)
-    assert scene.session.settled.pending == set()
+    assert scene.conversation.settled.pending == set()
     for call in (Start("timer", "virtual", 0), Advance(5), Quiesce()):
         with pytest.raises(Misbehaved) as caught:
             Scene().answered(call, '"err":"No"')
@@ -267,7 +267,7 @@ def test_what_does_not_belong_is_refused(
     """Each with its kind and a text that says what was wrong."""
     scene = Scene(*PURGATORY)
     if call is not None:
-        scene.session.ask(call)
+        scene.conversation.ask(call)
     with pytest.raises(Misbehaved) as caught:
         scene.hear(m, fields)
     assert caught.value.kind == kind
@@ -332,7 +332,7 @@ def test_what_was_due_and_is_not_over_is_named() -> None:
         Start("timer", "virtual", 10), *(Add(name, 50) for name in ("b", "a", "fired")), Add("later", 99)
     )
     scene.now = 61
-    number = scene.session.calls
-    scene.session.ask(Advance(61))
+    number = scene.conversation.calls
+    scene.conversation.ask(Advance(61))
     scene.hear("fired", f'"id":"fired","during":{number}')
-    assert scene.session.overdue() == ["a", "b"]
+    assert scene.conversation.overdue() == ["a", "b"]

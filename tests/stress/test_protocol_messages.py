@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from docs.makers.protocol_page import block, talks, updated
+from docs.makers.protocol_page import block, transcripts, updated
 from docs.makers.protocol_schema import SCHEMA_FILE, json_schema, schema_text
 from purgatorio_spec.trace.parse import Refusal
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT
@@ -95,11 +95,11 @@ def test_the_page_is_in_step_and_its_transcripts_are_real_runs(
 ) -> None:
     """Every message with its fields, and two whole runs, made anew; `--refresh-golden` writes them."""
     monkeypatch.chdir(ROOT)
-    session = talks()
+    made = transcripts()
     page = PAGE.read_text(encoding="utf-8")
     if request.config.getoption("--refresh-golden"):
-        PAGE.write_text(updated(page, session), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == updated(page, session)
+        PAGE.write_text(updated(page, made), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == updated(page, made)
 
 
 def test_the_lines_of_the_transcript_are_lines_of_the_protocol() -> None:
@@ -198,14 +198,14 @@ LINES = st.one_of(
 def test_no_conversation_crashes(steps: list[tuple[Call, bytes]], virtual: bool) -> None:
     """Whatever comes in whatever order is recorded or is a Misbehaved; what was recorded can be written."""
     recorder = Recorder(lambda: 5)
-    session = Conversation(recorder, REPORTABLE, virtual=virtual)
+    conversation = Conversation(recorder, REPORTABLE, virtual=virtual)
     for call, line in steps:
-        if session.free(0) and session.makes_sense(call):
-            session.ask(call)
-        number = session.calls - 1
+        if conversation.free(0) and conversation.makes_sense(call):
+            conversation.ask(call)
+        number = conversation.calls - 1
         why = ""
         try:
-            session.hear(line.replace(b"%d", b"%d" % number))
+            conversation.hear(line.replace(b"%d", b"%d" % number))
         except Misbehaved as misbehaved:
             why = misbehaved.why
         assert len(why) < 800

@@ -46,7 +46,7 @@ _SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class TalkedProgram:
+class PlayedSession:
     """The session of one play, `>` to the subject."""
 
     name: str
@@ -146,8 +146,8 @@ def _played(
     clock = VirtualClock()
     recorder = Recorder(clock)
     description = under.description
-    talked = Conversation(recorder, reported(description, under.part), virtual=True)
-    talked.description = description
+    conversation = Conversation(recorder, reported(description, under.part), virtual=True)
+    conversation.description = description
     # A thread that is held keeps others from their deadlines: nothing is late there.
     header = header_of(
         replace(description, late_ns=None),
@@ -161,7 +161,7 @@ def _played(
     run: GatedRun | None = None
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
-            session = Session(peer, talked, limits or _LIMITS, listener, recording.flush)
+            session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
             run = GatedRun(session, description, under.part, clock)
             wants_steps = program.name == "steps"
             orders = run.drive(
@@ -175,7 +175,7 @@ def _played(
         return _Played(
             [] if run is None else run.plays,
             failure,
-            stuck=None if order is None else (order, talked.unanswered()),
+            stuck=None if order is None else (order, conversation.unanswered()),
         )
     finally:
         peer.close()
@@ -184,7 +184,7 @@ def _played(
 
 def _narrowed(
     program: GatedProgram, under: Under, whole: Judged, plays: list[PlayedOrder], clause: str
-) -> tuple[Judged, TalkedProgram | GatedProgram]:
+) -> tuple[Judged, PlayedSession | GatedProgram]:
     """The run of the one play that broke the clause, if it breaks it again; else the whole."""
     causes = whole.result.clauses[clause].causes.values()
     for number in (play_of(cause.examples[0].subject) for cause in causes):
@@ -201,7 +201,7 @@ def _narrowed(
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:
-            return again, TalkedProgram(plays[number - 1].program, tuple(session[:_SHOWN]))
+            return again, PlayedSession(plays[number - 1].program, tuple(session[:_SHOWN]))
     return whole, program
 
 

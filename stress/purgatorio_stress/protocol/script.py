@@ -172,12 +172,12 @@ class _Playing:
 
     def _make(self, call: Call, hold: int | None = None) -> None:
         """One call and all that it leads to, until it is answered."""
-        talked = self._session.conversation
-        if not talked.makes_sense(call):
+        conversation = self._session.conversation
+        if not conversation.makes_sense(call):
             return
         moves = self._clock.to(call.now_ns) if isinstance(call, Advance) else None
         number = self._session.ask(call, 0, moves, hold=hold)
-        while talked.is_open(number):
+        while conversation.is_open(number):
             self._left -= 1
             if self._left < 0:
                 raise self._session.failed("flood", f"answers {call_name(call)} with more and more lines")
