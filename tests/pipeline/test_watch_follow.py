@@ -227,7 +227,7 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
         run = run_of(facts.header, run_facts(changed, facts.header.recorded), whole=True)
         assert run.facts.backwards == (name == "back")
         assert seen.result.as_json() == conclude(facts, run, judge_run(run, changed)).as_json()
-        first = f"time runs backwards on a thread, 1 time(s), first at i = {events.column('i')[at]}"
+        first = f"time runs backwards on a thread, 1 time, first at i = {events.column('i')[at]}"
         assert (first in str(seen.result.problems)) == (name == "back")
 
 

@@ -98,6 +98,23 @@ def test_a_full_disk_is_said_with_status_2(option: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("place", "why"), [("a-file/x.html", "a-file is not a folder"), ("folder", "it is a folder")]
+)
+def test_a_file_that_cannot_be_there_is_refused_before_the_work(tmp_path: Path, place: str, why: str) -> None:
+    """Nothing is checked whose page could then not be written; what can be made is made."""
+    (tmp_path / "a-file").touch()
+    (tmp_path / "folder").mkdir()
+    refused = CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--report", str(tmp_path / place)])
+    assert refused.exit_code == 2
+    assert "cannot be written" in refused.output
+    assert refused.output.rstrip().endswith(why)
+    assert "checking" not in refused.output
+    made = tmp_path / "new" / "deep" / "page.html"
+    assert CliRunner().invoke(purgatorio, ["check", str(CLEAN), "--report", str(made)]).exit_code == 0
+    assert made.exists()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_an_output_that_cannot_be_written_is_said_with_status_2() -> None:
     """Where standard output itself is full."""

@@ -112,7 +112,9 @@ def command(
         click.echo(json.dumps(campaign.as_json(), ensure_ascii=False))
     else:
         for one, count in causes(campaign.outcomes):
-            click.echo(f"{one.clause} {one.scenario}, {count} time(s): {one.seen}\n  {one.repeat}")
+            click.echo(
+                f"{one.clause} {one.scenario}, {count} time{'s' * (count > 1)}: {one.seen}\n  {one.repeat}"
+            )
         runs = sum(one.runs for one in campaign.outcomes)
         click.echo(
             f"{campaign.verdict}: {len(campaign.outcomes):,} jobs ({campaign.resumed:,} done before), "

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from purgatorio_pipeline.command.out_file import OutFile
 from purgatorio_pipeline.command.showing import reading_shown, spark_shown
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
 from purgatorio_pipeline.judging import Engine, Judged, Reading, judge_in_process
@@ -60,9 +61,7 @@ invalid, 3 a verdict that was known is UNKNOWN now.
     help="This process, or Spark.",
 )
 @click.option("--master", help="Spark master, such as spark://host:7077.")
-@click.option(
-    "--markdown", type=click.Path(path_type=Path, dir_okay=False), help="Write the comparison in Markdown."
-)
+@click.option("--markdown", type=OutFile(), help="Write the comparison in Markdown.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.out_file import OutFile
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
@@ -70,7 +71,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
 @click.option(
     "--chrome",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutFile(),
     help="Write the counterexample's timeline (Perfetto).",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_pipeline.command.out_file import OutFile
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_stress.kill_matrix.layers import DRAWN, LAYERS, QUICK, Drawing
@@ -34,7 +35,7 @@ from purgatorio_stress.printed import MatrixRow
 )
 @click.option(
     "--kept",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutFile(),
     help="Write each row to this file when it is done, and do not run again what is there.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of drawn programs.")

@@ -14,6 +14,7 @@ from typing import Final, ParamSpec, TypeVar
 import click
 from rich.console import Console
 
+from purgatorio_pipeline.command.out_file import OutFile
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import Choice, Engine, Focus, Judged, NoTables, Reading, choose_engine
@@ -29,7 +30,6 @@ from purgatorio_stress.whole_file import write_whole
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _PATHS: Final = ("report", "junit", "sarif", "markdown")
 
 
@@ -84,10 +84,10 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
 def output_options(function: Callable[P, R]) -> Callable[P, R]:
     """The options of every command that shows a check; they arrive as one `CheckOutput`."""
 
-    @click.option("--report", type=_FILE, help="Write an HTML page.")
-    @click.option("--junit", type=_FILE, help="Write JUnit XML: a suite a run, a test case a clause.")
-    @click.option("--sarif", type=_FILE, help="Write SARIF 2.1.0, for code scanning.")
-    @click.option("--markdown", type=_FILE, help="Write a summary in Markdown, for the page of a CI job.")
+    @click.option("--report", type=OutFile(), help="Write an HTML page.")
+    @click.option("--junit", type=OutFile(), help="Write JUnit XML: a suite a run, a test case a clause.")
+    @click.option("--sarif", type=OutFile(), help="Write SARIF 2.1.0, for code scanning.")
+    @click.option("--markdown", type=OutFile(), help="Write a summary in Markdown, for the page of a CI job.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
     @click.option("--verbose", is_flag=True, help="Also say what was skipped, and why.")
     @functools.wraps(function)

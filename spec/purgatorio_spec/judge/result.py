@@ -241,9 +241,9 @@ def _problems(facts: TraceFacts, run: Run | None, tally: RunTally) -> Sequence[s
         problems.append(
             f"the recorder dropped {facts.dropped} record(s): enlarge its buffers and record again"
         )
-    if run is not None and run.facts.backwards:
+    if run is not None and (times := run.facts.backwards):
         problems.append(
-            f"time runs backwards on a thread, {run.facts.backwards} time(s), first at i = {run.facts.first_back_i}: "
+            f"time runs backwards on a thread, {times} time{'s' * (times > 1)}, first at i = {run.facts.first_back_i}: "
             "record `t` by a monotonic clock, and each thread's events in their order"
         )
     if tally.orphans and run is not None and not run.dropped:

@@ -136,15 +136,15 @@ def _integer(fields: Fields, name: str, least: int = MIN_INT) -> int | None:
         return None
     if type(value) is float and value.is_integer() and abs(value) > MAX_INT:
         # The reader makes a float of an integer that is too large for it.
-        raise Refusal(
-            name, f"{shown(value)} is outside {_least(least)}..2**63-1", "write a signed 64-bit integer"
-        )
+        value = int(value)
     if type(value) is not int:
         raise Refusal(
             name, f"{shown(value)} is a {type(value).__name__}", "write an integer (booleans as 0 or 1)"
         )
     if not least <= value <= MAX_INT:
-        raise Refusal(name, f"{value} is outside {_least(least)}..2**63-1", "write a signed 64-bit integer")
+        raise Refusal(
+            name, f"{shown(value)} is outside {_least(least)}..2**63-1", "write a signed 64-bit integer"
+        )
     return value
 
 
