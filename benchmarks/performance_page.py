@@ -275,11 +275,10 @@ def _steps(bench: TimerBench, collector: Sequence[str]) -> list[str]:
         number in a dictionary of its bucket (the default where the wheel is interpreted), or as a handle that is linked
         into the bucket's ring (where it is compiled); `tasks` are a `TimerTask` each. `--steps` measures this alone."""
     task = """A task costs more than a function, for it is three objects: itself, the pointer to its entry, which is
-        exchanged in one step under a small lock, and the node that a timer makes for it and links. Counted by valgrind,
-        interpreted, an add and a cancel of one task take 16,630 instructions: the two exchanges 6,800, the links 3,400,
-        the node 2,400, the timer's lock 2,100. That is the price of a task that means the same for every timer. Taking
-        the small lock without `with` would save some 13 %, but a Ctrl-C between two instructions could leave it locked
-        for good."""
+        exchanged in one step, and the node that a timer makes for it and links. Counted by valgrind, interpreted, an
+        add and a cancel of one task take 11,300 instructions: the links 3,400, the node 2,400, the timer's lock 2,200,
+        the two exchanges 1,600 (each is one call into C; under a small lock it would take 3,400). That is the price of
+        a task that means the same for every timer."""
     shown = [markdown(table) for table in tables(bench)]
     items = "\n".join(_item(item) for item in collector)
     return ["## Where the cost goes", _paragraph(said), *shown, _paragraph(task), items]

@@ -17,7 +17,7 @@ from purgatorio.timer import IntrusiveTimer
 from purgatorio.timer.intrusive import wheel
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
 from purgatorio.timer.intrusive.timer import Alarm, TaskNode
-from purgatorio.timer.intrusive.wheel import HANDLE_BITS, Bucket, Calls, Due, Level, Wheel
+from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Calls, Due, Level, Wheel
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.kill_matrix.hunt import HUNT, hunt
 from purgatorio_stress.mutant.patch import Mutant, Patch
@@ -145,7 +145,7 @@ def _nothing_wrong(self: Wheel, now_tick: int) -> list[Due] | None:
 
 
 def _found_nowhere(self: Wheel, handle: int) -> Callback | None:
-    """Only the level looked at first is looked at."""
+    """Only the level that the timer looks at itself is looked at."""
     return None
 
 
@@ -153,25 +153,26 @@ def _link_call_at_the_finest(self: Wheel, handle: int, tick: int, callback: Call
     """Moved to the slot of the finest level, though it may lie a round ahead."""
     level = self._levels[1]
     bucket = level.buckets[tick & level.mask]
-    if bucket.calls is None:
-        self._first_call(handle, callback, bucket, level)
-    else:
-        bucket.calls[handle] = callback
+    if not bucket.queued:
+        self._offer(bucket, level, tick)
+    bucket.calls = {**bucket.calls, handle: callback}
 
 
-def _first_call_unheard(self: Wheel, handle: int, callback: Callback, bucket: Bucket, level: Level) -> None:
+def _link_call_unheard(self: Wheel, handle: int, tick: int, callback: Callback) -> None:
     """The bucket holds something, and the heap does not have it."""
-    bucket.calls = {handle: callback}
+    level = self._level_of(tick)
+    bucket = level.buckets[tick >> level.shift & level.mask]
+    bucket.calls = {**bucket.calls, handle: callback}
 
 
 def _compact_to_nothing(self: Wheel, now_tick: int) -> None:
     """What was to be copied is dropped."""
     for _, _, bucket in self._heap:
-        bucket.calls = None
+        bucket.calls = NO_CALLS
 
 
-def _calls_waiting_unseen(self: Wheel) -> int:
-    return 0
+def _calls_unseen(self: Wheel) -> int:
+    return self._linked
 
 
 def _cascade_late(self: Wheel, mixed: list[tuple[list[Node], Calls]], now_tick: int) -> list[Due]:
@@ -209,10 +210,10 @@ SEQUENTIAL: Final = (
 )
 
 CALLS: Final = (
-    _one(84, "handle-pops-nothing", "", "", Patch(Wheel, "_found_elsewhere", _found_nowhere)),
-    _one(61, "handle-not-offered", "", "", Patch(Wheel, "_first_call", _first_call_unheard)),
+    _one(84, "handle-pops-nothing", "", "", Patch(Wheel, "pop", _found_nowhere)),
+    _one(61, "handle-not-offered", "", "", Patch(Wheel, "_link_call", _link_call_unheard)),
     _one(64, "handle-compacted-away", "", "", Patch(Wheel, "_compact", _compact_to_nothing)),
-    _one(0, "handle-not-counted", "", "", Patch(Wheel, "_calls_waiting", _calls_waiting_unseen)),
+    _one(0, "handle-not-counted", "", "", Patch(Wheel, "size", _calls_unseen)),
     _one(0, "handle-late-unsorted", "", "", Patch(Wheel, "_cascade", _cascade_late)),
     _one(66, "handle-interval-inclusive", "", "", Patch(Level, "move_to", _limit_inclusive)),
     _one(64, "handle-no-cascade", "", "", Patch(Wheel, "take_due", _without_cascade)),

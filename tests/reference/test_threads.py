@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from purgatorio import THREADS
-from purgatorio.sync import Condition, ExecutorClosed, Lock, SharedQueue
+from purgatorio.sync import AtomicRef, Condition, ExecutorClosed, Lock, SharedQueue
 from purgatorio.threads_rwlock import ThreadReadWriteLock
 
 
@@ -71,6 +71,29 @@ def test_atomics_lose_no_update() -> None:
     assert sum(wins) == 1
     assert flag.get_and_set(False)
     assert not flag.get_and_set(False)
+
+
+def test_an_exchange_gives_each_value_to_one() -> None:
+    """Of eight threads that put values and take what was there, and no value is compared with another."""
+    ref: AtomicRef[Incomparable] = THREADS.atomic_ref(Incomparable())
+    put = [[ref.get()], *([Incomparable() for _ in range(2_000)] for _ in range(8))]
+    taken: list[list[Incomparable]] = [[] for _ in range(8)]
+
+    def work(me: int) -> None:
+        taken[me] += [ref.get_and_set(value) for value in put[1 + me]]
+
+    run_together([partial(work, me) for me in range(8)])
+    seen = [id(value) for values in (*taken, [ref.get()]) for value in values]
+    assert sorted(seen) == sorted(id(value) for values in put for value in values)
+
+
+class Incomparable:
+    """As tasks are, and everything else that an atomic may hold."""
+
+    def __lt__(self, other: object) -> bool:
+        raise AssertionError("two values of an atomic are compared")
+
+    __gt__ = __le__ = __ge__ = __lt__
 
 
 def test_an_executor_runs_in_order_survives_and_ends() -> None:

@@ -35,7 +35,7 @@ from purgatorio.threads import THREADS
 from purgatorio.timer.calls import Repeated, bound
 from purgatorio.timer.hand_over import close_executor
 from purgatorio.timer.intrusive.node import NOWHERE, Callback, Node
-from purgatorio.timer.intrusive.wheel import HANDLE_BITS, Due, Wheel
+from purgatorio.timer.intrusive.wheel import HANDLE_BITS, NO_CALLS, Due, Wheel
 from purgatorio.timer.task import TimerTask, whole_ms
 from purgatorio.timer.undriven import Undriven
 
@@ -68,7 +68,7 @@ class TaskNode(Node):
             lock.release()
 
     def is_wanted(self) -> bool:
-        return self._task is not None and self._task.entry() is self
+        return self._task is not None and self._task._entry.get() is self
 
     def run(self) -> None:
         task = self._task
@@ -258,7 +258,7 @@ class IntrusiveTimer:
                 if not level.floor <= tick < level.limit:
                     level = wheel._level_of(tick)
                 calls = level.buckets[tick >> level.shift & level.mask].calls
-                if calls is None:
+                if calls is NO_CALLS:
                     handle = wheel.put(tick, callback)
                 else:
                     wheel._last_number = number = wheel._last_number + 1
@@ -294,7 +294,12 @@ class IntrusiveTimer:
         lock = self._lock
         lock.acquire()
         try:
-            callback = self._wheel.pop(waiting)
+            # Where most were put, most are.
+            wheel = self._wheel
+            level = wheel._recent
+            callback = level.buckets[waiting >> level.handle_shift & level.mask].calls.pop(waiting, None)
+            if callback is None:
+                callback = wheel.pop(waiting)
         finally:
             lock.release()
         # It may be the last to hold something with a finalizer that uses the timer, so it is kept until the lock was

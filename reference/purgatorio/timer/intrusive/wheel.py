@@ -56,6 +56,10 @@ stay cheap; and a dictionary hashes consecutive n to consecutive places."""
 Calls = dict[int, Callback]
 """Functions by their handles."""
 
+NO_CALLS: Final[Calls] = {}
+"""Of a bucket without functions; nobody puts one into this. (An empty dictionary of its own would weigh more than an
+empty ring.)"""
+
 Due = tuple[int, list[Node], Calls]
 """What is due at one tick: the tick, its nodes, and its functions under integer handles, in the order of adding."""
 
@@ -72,17 +76,14 @@ _tick_of: Final[Callable[[Due], int]] = operator.itemgetter(0)
 
 
 class Bucket(Link):
-    """The root of a ring of nodes, and the functions beside it. `queued`: whether the wheel's heap has it.
-
-    `calls` is None from one emptying to the next function: an empty dictionary weighs more than an empty ring.
-    """
+    """The root of a ring of nodes, and the functions beside it. `queued`: whether the wheel's heap has it."""
 
     __slots__ = ("calls", "queued")
 
     def __init__(self) -> None:
         self.previous = self
         self.next = self
-        self.calls: Calls | None = None
+        self.calls = NO_CALLS
         self.queued = False
 
     def emptied(self) -> tuple[list[Node], Calls]:
@@ -96,8 +97,8 @@ class Bucket(Link):
         self.previous = self
         self.next = self
         calls = self.calls
-        self.calls = None
-        return nodes, {} if calls is None else calls
+        self.calls = NO_CALLS
+        return nodes, calls
 
     def nodes(self) -> list[Node]:
         """Those in the ring; InvariantBroken where it does not close both ways."""
@@ -228,26 +229,18 @@ class Wheel:
 
     def put(self, tick: int, callback: Callback) -> int:
         """Let a function wait for `tick`; returns its handle. TypeError for a float, TimerClosed after `clear`."""
-        level = self._recent
-        if not level.floor <= tick < level.limit:
-            level = self._level_of(tick)
-        bucket = level.buckets[tick >> level.shift & level.mask]
         self._last_number = number = self._last_number + 1
         handle = tick << HANDLE_BITS | number
-        calls = bucket.calls
-        if calls is None:
-            self._first_call(handle, callback, bucket, level)
-        else:
-            calls[handle] = callback
+        self._link_call(handle, tick, callback)
         return handle
 
     def pop(self, handle: int) -> Callback | None:
-        """Take the function of `handle` out; None where it waits no more."""
-        # Where most were put, most are; one that was moved nearer is looked for.
-        level = self._recent
-        calls = level.buckets[handle >> level.handle_shift & level.mask].calls
-        callback = None if calls is None else calls.pop(handle, None)
-        return self._found_elsewhere(handle) if callback is None else callback
+        """Take the function of `handle` out, in whichever level it is by now; None where it waits no more."""
+        for level in self._levels:
+            callback = level.buckets[handle >> level.handle_shift & level.mask].calls.pop(handle, None)
+            if callback is not None:
+                return callback
+        return None
 
     def put_back(self, dues: list[Due]) -> None:
         """What `take_due` gave and nobody took: it waits again, overdue, but for nodes that were cancelled since."""
@@ -262,7 +255,7 @@ class Wheel:
         """How much waits; looks at each bucket where functions wait under integer handles."""
         if self._last_number == 0:
             return self._linked
-        return self._linked + self._calls_waiting()
+        return self._linked + sum(len(bucket.calls) for _, _, bucket in self._heap)
 
     def next_due_tick(self) -> int | None:
         """When the next `take_due` can find something; None where nothing waits."""
@@ -335,9 +328,7 @@ class Wheel:
                 require(bucket.queued == (due_tick is not None), f"queued is {bucket.queued}, at {due_tick}")
                 nodes = bucket.nodes()
                 linked += len(nodes)
-                ticks = [node.tick for node in nodes] + [
-                    handle >> HANDLE_BITS for handle in bucket.calls or ()
-                ]
+                ticks = [node.tick for node in nodes] + [handle >> HANDLE_BITS for handle in bucket.calls]
                 for tick in ticks:
                     require(due_tick is not None, f"the heap has no bucket for tick {tick}")
                     level.check_tick(tick, bucket, due_tick or 0, self._now_tick)
@@ -345,29 +336,16 @@ class Wheel:
 
     def _link_call(self, handle: int, tick: int, callback: Callback) -> None:
         """As `link`, of a function that has its handle."""
-        level = self._level_of(tick)
+        level = self._recent
+        if not level.floor <= tick < level.limit:
+            level = self._level_of(tick)
         bucket = level.buckets[tick >> level.shift & level.mask]
-        if bucket.calls is None:
-            self._first_call(handle, callback, bucket, level)
-        else:
+        if bucket.calls is not NO_CALLS:
             bucket.calls[handle] = callback
-
-    def _first_call(self, handle: int, callback: Callback, bucket: Bucket, level: Level) -> None:
-        """The first function in a bucket that may hold nodes."""
+            return
         if not bucket.queued:
-            self._offer(bucket, level, handle >> HANDLE_BITS)
+            self._offer(bucket, level, tick)
         bucket.calls = {handle: callback}
-
-    def _found_elsewhere(self, handle: int) -> Callback | None:
-        """Out of the bucket of its tick, in whichever level that is."""
-        for level in self._levels:
-            calls = level.buckets[handle >> level.handle_shift & level.mask].calls
-            if calls is not None and handle in calls:
-                return calls.pop(handle)
-        return None
-
-    def _calls_waiting(self) -> int:
-        return sum(len(bucket.calls or ()) for _, _, bucket in self._heap)
 
     def _offer(self, bucket: Bucket, level: Level, tick: int) -> None:
         """Into the heap."""
@@ -433,5 +411,5 @@ class Wheel:
             self._compact_next += 1
             bucket = self._heap[self._compact_next % len(self._heap)][2]
             calls = bucket.calls
-            if calls is not None and sys.getsizeof(calls) > _SPARE_BYTES + _SPARE_BYTES_A_CALL * len(calls):
-                bucket.calls = dict(calls) if calls else None
+            if sys.getsizeof(calls) > _SPARE_BYTES + _SPARE_BYTES_A_CALL * len(calls):
+                bucket.calls = dict(calls) if calls else NO_CALLS
