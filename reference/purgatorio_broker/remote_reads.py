@@ -11,8 +11,8 @@ holds on to the data that it answered (KAFKA-19763). Clauses B901 to B907.
 "Which offset has this timestamp?": a partition either needed no remote look, and brings its answer along, or has a
 future and stands as timed out until it is decided. A partition that this broker does not lead any more is decided by
 that error, and its look-up cancelled. A found offset at or above `last_fetchable` may not be told: the client could not
-read it yet; it gets a blank answer, with the error that was held back for this case (OFFSET_NOT_AVAILABLE, to old
-clients LEADER_NOT_AVAILABLE). So does a look-up that found nothing. Clauses B911 to B917.
+read it yet; it gets a blank answer, with the error that was held back for this case (OFFSET_NOT_AVAILABLE). So does a
+look-up that found nothing. Clauses B911 to B917.
 
 The tier itself is whoever completes the futures; each that is done checks its partition's key. So do `partition_moved`
 (leadership lost, replica stopped).

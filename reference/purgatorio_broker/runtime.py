@@ -1,6 +1,6 @@
 """Where the broker's purgatories get their time, their locks and their dialect.
 
-`Runtime` is the real thing: a `SystemTimer` over the monotonic clock and a reaper thread for each purgatory.
+`Runtime` is the real thing: the monotonic clock, and a timer with a reaper thread for each purgatory.
 `VirtualRuntime` is the same code over a clock that the caller moves: no thread, no sleep.
 """
 

@@ -61,14 +61,6 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B410": "a join whose session time-out is out of bounds, or none of whose protocols all other members have, is "
     "refused, and changes nothing",
     "B408": "what the end of a rebalance, or of a session, has queued is run, though no request comes",
-    "B771": "a key's timer writes once, not before its delay, and its key is free when the write begins",
-    "B772": "a key that is cancelled or scheduled anew before its write began, expired or not, does not write",
-    "B773": "a write that failed is tried again after the back-off, 500 ms unless said otherwise, where the timer is "
-    "to retry; else it is given up",
-    "B774": "NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS are not tried again",
-    "B775": "scheduling if absent leaves a timer that waits as it is",
-    "B776": "after all are cancelled nothing writes that had not begun",
-    "B777": "an event that failed before its write began frees the key as well",
     "B801": "a request is answered once, with every partition it named, in its order",
     "B802": "where no partition is left to ask for, at once",
     "B803": "acks=0 is answered by nothing; an error closes the connection",
@@ -83,7 +75,6 @@ _OF: Final = (
     ("B3", "DelayedDeleteRecords"),
     ("B4", "consumer groups"),
     ("B75", "DelayedFuture"),
-    ("B77", "CoordinatorTimer"),
     ("B8", "request layer"),
     ("B95", "SharePartition"),
     ("B9", "DelayedShareFetch"),
