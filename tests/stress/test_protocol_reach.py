@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import command_subjects
-from purgatorio_stress.protocol.message import Description
-from purgatorio_stress.protocol.reach import REACHES_FROM, levels_of
+from purgatorio_stress.protocol.message import MAX_TIME_NS, Add, Call, Description
+from purgatorio_stress.protocol.reach import REACHES_FROM, Reach, levels_of
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
@@ -52,6 +53,64 @@ def driven(program: str, changes: dict[str, str], folder: Path, operations: int)
     assert record.failure is None
     assert record.path is not None
     return check_files([record.path]).runs[0]
+
+
+@dataclass
+class SlowTime:
+    """Stands in for a run whose subject takes `tick_s` for every tick that passes, on a machine that does something
+    else for a second at two of three leaps."""
+
+    tick_s: float
+    now_ns: int = 0
+    spent_s: float = 0.0
+    leaps: int = 0
+    longest_ns: int = 0
+
+    def clock_s(self) -> float:
+        return self.spent_s
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        """Only how long tasks wait is looked at."""
+        if isinstance(call, Add):
+            self.longest_ns = max(self.longest_ns, call.delay_ns)
+
+    def advance_through(self, until_ns: int) -> None:
+        self.now_ns = max(self.now_ns, until_ns)
+
+    def leap(self, by_ns: int) -> None:
+        self.leaps += 1
+        self.now_ns += by_ns
+        self.spent_s += by_ns // MS * self.tick_s + (self.leaps % 3 > 0)
+
+    def settle(self) -> None:
+        """Nothing is kept waiting."""
+
+
+@pytest.mark.parametrize(
+    ("tick_s", "left_out"),
+    [
+        (0.0, ""),
+        (4.8e-9, "a task that waits for weeks: time passes too slowly"),
+        (1e-6, "levels of 3,200,000,000,000 ns a bucket and more: time passes too slowly there"),
+    ],
+)
+def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(tick_s: float, left_out: str) -> None:
+    """Not on what else the machine does: a second here and there leaves nothing out."""
+    told = Description(
+        0,
+        "purgatorio-subject/1",
+        "slow",
+        ("timer", "virtual-time"),
+        (),
+        tick_ns=MS,
+        wheel_size=20,
+        unit_ns=MS,
+    )
+    run = SlowTime(tick_s)
+    reach = Reach(run, told, "timer", 1, run.clock_s)
+    reach.through_levels(longest_ns=MAX_TIME_NS)
+    assert reach.left_out == left_out
+    assert (run.longest_ns > 24 * 86_400_000 * MS) is (not left_out)
 
 
 @pytest.mark.slow
