@@ -104,7 +104,7 @@ def test_a_jvm_that_hangs_is_asked_for_its_stacks(built: tuple[Path, Path], tmp_
         ) as caught:
             list(child.lines())
         assert b"RecorderCases.crossing" in child.errors()
-    assert caught.value.kind == "hang"
+    assert caught.value.kind == "deadlock"
 
 
 def adapter(built: tuple[Path, Path], bug: str = "NONE") -> list[str]:

@@ -166,7 +166,8 @@ def shortest_sessions(
                 found = shortest_hang(subject, Path(run.file), seed, operations, folder)
             else:
                 found = shortest_of_run(subject, Path(run.file), clause, seed, operations, folder)
-            if found is not None:
+            if found is not None and len(found.session) <= SESSION_KEPT:
+                # A longer one was not cut down, and shows nothing that the counterexample does not.
                 replace(found.recording, header=replace(found.recording.header, run=path.stem)).write(path)
                 shown.append(Shown(run.run, clause, path, len(found.script.calls), found.session))
     return shown

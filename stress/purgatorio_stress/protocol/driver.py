@@ -168,7 +168,7 @@ class Account:
     errors: str = ""
     under_way: PlayedOrder | None = None
     oldest: tuple[int, Call] | None = None
-    unanswered: Sequence[str] = ()
+    unanswered: list[str] = field(default_factory=list)
     lost: str = ""
     only: PlayedOrder | None = None
 

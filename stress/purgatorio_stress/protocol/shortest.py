@@ -268,7 +268,8 @@ class _Search:
         """The script without all that it does not need; None if it does not break the clause (any more)."""
         if not self._broken(script):
             return None
-        script = self._first_broken((_about(script, operation), script))
+        about = _about(script, operation)
+        script = self._first_broken((_leaping(about), about, _leaping(script), script))
         script = self._without_pieces(script)
         script = self._first_broken((_started_later(script), _from_zero(script), script))
         return self._rounded(script)
@@ -357,6 +358,14 @@ def _about(script: Script, operation: str) -> Script:
         or _is(call, operation)
         or (isinstance(call, Check | CancelKey) and call.key in keys)
     )
+    return replace(script, calls=tuple(kept))
+
+
+def _leaping(script: Script) -> Script:
+    """Time goes at once to where something is called."""
+    following = (*script.calls[1:], None)
+    pairs = zip(script.calls, following, strict=True)
+    kept = (call for call, then in pairs if not (isinstance(call, Advance) and isinstance(then, Advance)))
     return replace(script, calls=tuple(kept))
 
 

@@ -287,8 +287,9 @@ class LineChild(AbstractContextManager["LineChild"]):
             return self.failed("closed-input", f"closed its standard input and lives on{why}")
         still = self._still()
         stacks = self._stacks()
-        seen = f"{'; none of its threads runs' * still}{_places(stacks)}"
-        failure = self.failed("hang", f"silent for {seconds:g} s{why}{seen}")
+        found, places = _places(stacks)
+        seen = f"silent for {seconds:g} s{why}{'; none of its threads runs' * still}{places}"
+        failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
         failure.still = still
         # Behind the text, which ends with what the child itself wrote last.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
@@ -391,12 +392,13 @@ class LineChild(AbstractContextManager["LineChild"]):
             os.close(self._ended)
 
 
-def _places(stacks: bytes) -> str:
-    """Where a JVM's threads stand, by its stacks, or nothing: those of a deadlock if it finds one; at most four."""
+def _places(stacks: bytes) -> tuple[bool, str]:
+    """Whether a JVM's stacks tell of a deadlock, and where its threads stand, those of the deadlock if there is one; at
+    most four."""
     said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
     standing = _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said)[:4]
     places = ", ".join(f"{visible(thread)} at {visible(at)}" for thread, at in standing)
-    return f"; its JVM finds a deadlock: {places}" if found else f"; {places}" * bool(places)
+    return bool(found), f"{'; its JVM finds a deadlock:' if found else ';'} {places}" * bool(found or places)
 
 
 def _threads(process: int) -> Iterator[Path]:
