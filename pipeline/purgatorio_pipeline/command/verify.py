@@ -13,12 +13,13 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.drive import (
+    Shown,
     conviction,
     judge_records,
     shortest_sessions,
     subjects_of_commands,
 )
-from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.command.showing import (
     CheckOutput,
     engine_for,
@@ -30,8 +31,9 @@ from purgatorio_pipeline.command.showing import (
 from purgatorio_pipeline.judging import Engine, Focus, Judged, Reading, judge_in_process
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.protocol.driver import TimeChoice, not_looked_for
+from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, not_looked_for
 from purgatorio_stress.protocol.lines import ANY_CLASS
+from purgatorio_stress.subject.contract import Subject
 from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 
 RECORDERS = 8
@@ -113,24 +115,9 @@ def command(
     try:
         named = [*names, *(subject.label for subject in driven)]
         recording = f"recording {len(chosen)} runs of {', '.join(dict.fromkeys(named))}"
-        shares = dict.fromkeys((subject.name for subject in chosen), 0.0)
         with progress(recording, len(chosen), "runs", quiet=output.json) as going:
-
-            def settled(run: str, done: int, planned: int) -> None:
-                shares[run] = done / planned if planned else 1.0
-                going.tell(sum(shares.values()))
-
-            def ended(record: RunRecord) -> None:
-                if said := conviction(record):
-                    going.say(said)
-
-            records = [
-                *failed,
-                *record_runs(
-                    chosen, folder, seed, operations, settled, RECORDERS,
-                    ended=ended if driven and not output.json else None,
-                ),
-            ]  # fmt: skip
+            convicts = bool(driven) and not output.json
+            records = [*failed, *_recorded(chosen, folder, seed, operations, going, convicts=convicts)]
 
         def judge(paths: Sequence[Path]) -> Judged:
             what = f"checking {len(records)} recorded runs"
@@ -148,13 +135,7 @@ def command(
         if driven and judged.result.verdict is not Verdict.PASS:
             with progress("looking for the fewest calls that show it", quiet=output.json) as going:
                 shown = shortest_sessions(judged.result, driven, seed, operations, folder, going.tell)
-        silent = not_looked_for(driven)
-        more = {"shortest": [one.as_json() for one in shown], "not_looked_for": silent} if driven else {}
-        status = show(judged, Focus(), output, more)
-        for one in [] if output.json else shown:
-            one.print()
-        for line in [] if output.json else silent:
-            click.echo(textwrap.fill(visible(line, TEXT_LIMIT), 80, subsequent_indent="  "))
+        status = _show(judged, driven, shown, output)
         kept = traces is not None or status != EXIT_STATUS[Verdict.PASS]
         if kept and not output.json:
             click.echo(f"traces: {folder}")
@@ -163,3 +144,37 @@ def command(
         # What is not in order is there to be looked at again: the replay lines name it.
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _recorded(
+    chosen: Sequence[Subject], folder: Path, seed: int, operations: int, going: Progress, *, convicts: bool
+) -> list[RunRecord]:
+    """Record a run of each. `convicts`: a run that is VIOLATED is named as soon as it has ended."""
+    shares = dict.fromkeys((subject.name for subject in chosen), 0.0)
+
+    def settled(run: str, done: int, planned: int) -> None:
+        shares[run] = done / planned if planned else 1.0
+        going.tell(sum(shares.values()))
+
+    def ended(record: RunRecord) -> None:
+        if said := conviction(record):
+            going.say(said)
+
+    return record_runs(
+        chosen, folder, seed, operations, settled, RECORDERS, ended=ended if convicts else None
+    )
+
+
+def _show(
+    judged: Judged, driven: Sequence[CommandSubject], shown: Sequence[Shown], output: CheckOutput
+) -> int:
+    """Show the check, the shortest sessions, and what nobody looked for in driven programs; the exit status."""
+    silent = not_looked_for(driven)
+    more = {"shortest": [one.as_json() for one in shown], "not_looked_for": silent} if driven else {}
+    status = show(judged, Focus(), output, more)
+    if not output.json:
+        for one in shown:
+            one.print()
+        for line in silent:
+            click.echo(textwrap.fill(visible(line, TEXT_LIMIT), 80, subsequent_indent="  "))
+    return status
