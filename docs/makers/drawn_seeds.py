@@ -16,8 +16,8 @@ from typing import Final
 
 import msgspec
 
-from purgatorio_stress.kill_matrix.apart import keep, kept_lines
-from purgatorio_stress.kill_matrix.layers import drawn_kill
+from docs.makers.drawn_hunt import drawn_kill
+from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.scenario.registry import SCENARIOS
 

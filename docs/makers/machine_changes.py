@@ -28,14 +28,16 @@ from typing import Final
 
 import msgspec
 
+from docs.makers.apart import apart
 from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.endless import NoEnd, bounded_cpu
 from purgatorio_stress.explorer.result import Limits
-from purgatorio_stress.kill_matrix.apart import apart, keep, kept_lines
-from purgatorio_stress.scenario.contract import ScenarioProgram
+from purgatorio_stress.kill_matrix.matrix import keep, kept_lines
+from purgatorio_stress.scenario.contract import BOTH, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
-from purgatorio_stress.stateful.registry import searches_of_module
+from purgatorio_stress.stateful.registry import BY_MODULE, SEARCHES, names_of
+from purgatorio_stress.stateful.search import Search
 
 LAYERS: Final = ("scenarios", "drawn", "stateful")
 """The cheapest first: all scenarios together take two seconds."""
@@ -72,6 +74,11 @@ HOT: Final[dict[str, tuple[str, ...]]] = {
     "purgatorio.reaper": _DRIVEN,
 }
 """Module: the subjects of drawn programs that run it."""
+
+_OF_EVERY_TIMER: Final = (
+    *("purgatorio.timer.hand_over", "purgatorio.timer.task", "purgatorio.timer.calls"),
+    "purgatorio.timer.delay_queue",
+)
 
 _NOT_CODE_UNDER_TEST: Final = ("check", "check_tick", "__repr__", "__init__", "_require_given")
 
@@ -210,6 +217,14 @@ def _by_machines(module: str) -> Iterator[tuple[str, str]]:
         else:
             if found is not None:
                 yield found.clause, search.name
+
+
+def searches_of_module(module: str) -> tuple[Search, ...]:
+    """All stateful tests that run code of a module of the reference."""
+    names = dict.fromkeys(name for dialect in BOTH for name in names_of(module, dialect))
+    if module in _OF_EVERY_TIMER:
+        names |= dict.fromkeys(name for one in BY_MODULE.values() for name in one)
+    return tuple(SEARCHES[name] for name in names)
 
 
 def sampled(count: int, seed: int, modules: Sequence[str] = tuple(HOT)) -> list[Change]:

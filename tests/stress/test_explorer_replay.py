@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -42,17 +41,6 @@ def test_the_text_of_the_failure(golden: Golden) -> None:
     """Golden file: columns, places, clause, token. Times and the numbers of lines, which every edit moves, are out."""
     lines = [line for line in _lost_completion().splitlines() if not line.startswith("VIOLATED ")]
     golden("stress/golden/explore-two-events-11.txt", re.sub(r"\.py:\d+", ".py:N", "\n".join(lines)) + "\n")
-
-
-def test_the_timeline_is_a_trace_of_chrome(tmp_path: Path) -> None:
-    """Every step is a complete event on its task's lane."""
-    out = tmp_path / "timeline.json"
-    CliRunner().invoke(command, ["two-events/pending-flag", "--mutant", "11", "--chrome", str(out)])
-    events = json.loads(out.read_text())["traceEvents"]
-    lanes = {event["tid"] for event in events if event["ph"] == "M"}
-    steps = [event for event in events if event["ph"] == "X"]
-    assert steps
-    assert {event["tid"] for event in steps} <= lanes
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from docs.makers.machine_changes import HOT, LAYERS, Change, Fate, changes, fates_of, sampled
+from docs.makers.apart import apart
+from docs.makers.machine_changes import (
+    HOT,
+    LAYERS,
+    Change,
+    Fate,
+    changes,
+    fates_of,
+    sampled,
+    searches_of_module,
+)
 from docs.makers.machine_mutants import machine_page, summary, survivors, survivors_of
 from purgatorio.timer.bucket import TimerTaskList
-from purgatorio_stress.kill_matrix.apart import apart
-from purgatorio_stress.stateful.registry import searches_of_module
 
 BUCKET = "purgatorio.timer.bucket"
 

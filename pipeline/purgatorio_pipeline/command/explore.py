@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from pathlib import Path
 from typing import Final
 
 import click
@@ -13,7 +11,6 @@ from msgspec.structs import replace
 
 from purgatorio_pipeline.command.explore_foreign import run_foreign, run_foreign_token
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.out_file import OutFile
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict, worst
@@ -24,7 +21,7 @@ from purgatorio_stress.drawn.search import DrawnSearch, search_drawn
 from purgatorio_stress.explorer.replay import BadToken, Replay, Token
 from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.explorer.schedule import interruptions_of
-from purgatorio_stress.explorer.table import chrome_trace, table
+from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
@@ -69,11 +66,6 @@ from purgatorio_stress.scenario.registry import SCENARIOS
 )
 @click.option("--races", is_flag=True, help="A data race of plain memory is a violation.")
 @click.option("--replay", "token", help="Repeat the run of a printed token.")
-@click.option(
-    "--chrome",
-    type=OutFile(),
-    help="Write the counterexample's timeline (Perfetto).",
-)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     scenarios: tuple[str, ...],
@@ -90,7 +82,6 @@ def command(
     early: int,
     races: bool,
     token: str | None,
-    chrome: Path | None,
     as_json: bool,
 ) -> None:
     """Run code through its interleavings: your own Python (--package), else the reference, judged by the clauses.
@@ -119,7 +110,7 @@ def command(
     bug = _bug(mutant)
     options = f" --mutant {mutant}" if bug.patches else ""
     if token is not None:
-        _replay(token, bug, races, chrome, as_json)
+        _replay(token, bug, races, as_json)
         return
     if drawn:
         _draw(scenarios, seconds, seed, bug, races, options, as_json)
@@ -138,8 +129,6 @@ def command(
             if not as_json:
                 with going.aside():
                     _show(one, options)
-            if chrome is not None and one.run is not None:
-                chrome.write_text(json.dumps(chrome_trace(one.run)))
     verdict = worst(one.verdict for one in explored)
     if as_json:
         _echo_json(verdict, [one.printed() for one in explored])
@@ -246,7 +235,7 @@ def _show(one: Explored, options: str) -> None:
         echo_line(" " * _INDENT + f"{found.broken[0].clause}: {found.broken[0].seen}", _INDENT)
 
 
-def _replay(text: str, bug: Bug, races: bool, chrome: Path | None, as_json: bool) -> None:
+def _replay(text: str, bug: Bug, races: bool, as_json: bool) -> None:
     try:
         token = Token.parse(text)
         if token.scenario == FOREIGN:
@@ -254,8 +243,6 @@ def _replay(text: str, bug: Bug, races: bool, chrome: Path | None, as_json: bool
         run = replay_token(token, bug.patches, races=races)
     except BadToken as error:
         raise click.UsageError(str(error)) from None
-    if chrome is not None:
-        chrome.write_text(json.dumps(chrome_trace(run)))
     verdict = Verdict.VIOLATED if run.broken else Verdict.PASS
     if as_json:
         _echo_json(verdict, [_replayed(token, run, verdict)])

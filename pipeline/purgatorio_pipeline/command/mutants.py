@@ -13,7 +13,7 @@ from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.out_file import OutFile
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_stress.kill_matrix.layers import DRAWN, LAYERS, QUICK, Drawing
+from purgatorio_stress.kill_matrix.layers import LAYERS, QUICK
 from purgatorio_stress.kill_matrix.matrix import matrix, printed
 from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.printed import MatrixRow
@@ -25,33 +25,16 @@ from purgatorio_stress.printed import MatrixRow
 @click.option(
     "--layer",
     "chosen",
-    type=click.Choice((*LAYERS, DRAWN)),
+    type=click.Choice(LAYERS),
     metavar="LAYER",
     multiple=True,
-    help=f"These layers only: {', '.join((*LAYERS, DRAWN))}.",
+    help=f"These layers only: {', '.join(LAYERS)}.",
 )
-@click.option(
-    "--all", "every", is_flag=True, help="Every layer but drawn: some minutes. Without: the quick ones."
-)
+@click.option("--all", "every", is_flag=True, help="Every layer: some minutes. Without: the quick ones.")
 @click.option(
     "--kept",
     type=OutFile(),
     help="Write each row to this file when it is done, and do not run again what is there.",
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of drawn programs.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0),
-    default=10.0,
-    show_default=True,
-    help="CPU seconds of drawn programs for each bug.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="For --layer drawn: so many at once.",
 )
 @click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
@@ -60,9 +43,6 @@ def command(
     chosen: tuple[str, ...],
     every: bool,
     kept: Path | None,
-    seed: int,
-    seconds: float,
-    jobs: int,
     as_json_: bool,
 ) -> None:
     """Put every known bug into the reference, one after the other, and see which layer finds it.
@@ -71,7 +51,6 @@ def command(
     purgatorio mutants                 # all, in the quick layers
     purgatorio mutants 11 53 --all     # these, in every layer
     purgatorio mutants --layer stress --layer stateful
-    purgatorio mutants --layer drawn --seconds 60 --jobs 2
     purgatorio explore two-events --mutant 11
     """
     if show_list:
@@ -102,7 +81,7 @@ def command(
                 with going.aside():
                     _tell(row)
 
-        rows = matrix(asked, layers, tell, kept, Drawing(seconds, seed, jobs))
+        rows = matrix(asked, layers, tell, kept)
     if as_json_:
         click.echo(encoded(printed(rows)))
     else:
@@ -120,7 +99,7 @@ def _tell(row: MatrixRow) -> None:
 
 
 def _sum_up(rows: list[MatrixRow], seconds: float) -> None:
-    for layer in (*LAYERS, DRAWN):
+    for layer in LAYERS:
         of = [row.layers[layer] for row in rows if layer in row.layers]
         if of:
             told = (

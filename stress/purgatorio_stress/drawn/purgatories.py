@@ -38,11 +38,12 @@ class _Operation(Operation):
             f"op-{number}",
             _KEYS[keys],
             FOREVER_MS if delay_ms == _FOREVER or not player.timed else delay_ms,
-            lock=None if lock == _OWN else player.groups[lock - 1],
             completing=lambda: player.completed(number),
             expiring=lambda: player.expired(number),
             trying=lambda: player.tried(number),
         )
+        if lock != _OWN:
+            self.lock = player.groups[lock - 1]
 
 
 class PurgatoryPlayer(Player):

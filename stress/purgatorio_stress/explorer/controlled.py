@@ -18,22 +18,18 @@ from purgatorio.sync import (
 )
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import (
+    ControlledAtomic,
     ControlledCell,
-    ControlledFlag,
-    ControlledInt,
     ControlledLock,
     ControlledQueue,
-    ControlledRef,
     SteppingCell,
 )
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
 from purgatorio_stress.explorer.tracked import (
+    TrackedAtomic,
     TrackedCell,
-    TrackedFlag,
-    TrackedInt,
     TrackedQueue,
-    TrackedRef,
     TrackedSteppingCell,
 )
 from purgatorio_stress.explorer.waiting import (
@@ -79,13 +75,13 @@ class ControlledSync:
         return ControlledCondition(self._run, lock, name)
 
     def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return (TrackedFlag if self._tracked else ControlledFlag)(self._run, value, name)
+        return (TrackedAtomic if self._tracked else ControlledAtomic)(self._run, value, name)
 
     def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return (TrackedInt if self._tracked else ControlledInt)(self._run, value, name)
+        return (TrackedAtomic if self._tracked else ControlledAtomic)(self._run, value, name)
 
     def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return (TrackedRef if self._tracked else ControlledRef)(self._run, value, name)
+        return (TrackedAtomic if self._tracked else ControlledAtomic)(self._run, value, name)
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
         if name in self._stepping:

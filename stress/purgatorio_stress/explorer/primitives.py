@@ -108,70 +108,8 @@ class ControlledLock(Shared):
         return self.owner is None if kind == TRY else None
 
 
-class ControlledFlag(Shared):
-    """`atomic_flag()`."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, run: Run, value: bool, name: str) -> None:
-        super().__init__(run, name)
-        self._value = value
-
-    def get(self) -> bool:
-        self.run.point(self.oid, READ)
-        return self._value
-
-    def set(self, value: bool, /) -> None:
-        self.run.point(self.oid, WRITE)
-        self._value = value
-
-    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        self.run.point(self.oid, WRITE)
-        if self._value is not expected:
-            return False
-        self._value = value
-        return True
-
-    def get_and_set(self, value: bool, /) -> bool:
-        self.run.point(self.oid, WRITE)
-        before = self._value
-        self._value = value
-        return before
-
-    def state(self) -> object:
-        """Its value."""
-        return self._value
-
-
-class ControlledInt(Shared):
-    """`atomic_int()`."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, run: Run, value: int, name: str) -> None:
-        super().__init__(run, name)
-        self._value = value
-
-    def get(self) -> int:
-        self.run.point(self.oid, READ)
-        return self._value
-
-    def set(self, value: int, /) -> None:
-        self.run.point(self.oid, WRITE)
-        self._value = value
-
-    def add(self, delta: int, /) -> int:
-        self.run.point(self.oid, WRITE)
-        self._value += delta
-        return self._value
-
-    def state(self) -> object:
-        """Its value."""
-        return self._value
-
-
-class ControlledRef(Shared, Generic[T]):
-    """`atomic_ref()`."""
+class ControlledAtomic(Shared, Generic[T]):
+    """`atomic_flag()`, `atomic_int()` and `atomic_ref()`, of which each has what it promises."""
 
     __slots__ = ("_value",)
 
@@ -192,6 +130,18 @@ class ControlledRef(Shared, Generic[T]):
         before = self._value
         self._value = value
         return before
+
+    def compare_and_set(self, expected: T, value: T, /) -> bool:
+        self.run.point(self.oid, WRITE)
+        if self._value is not expected:
+            return False
+        self._value = value
+        return True
+
+    def add(self: "ControlledAtomic[int]", delta: int, /) -> int:
+        self.run.point(self.oid, WRITE)
+        self._value += delta
+        return self._value
 
     def state(self) -> object:
         """Its value, to be named."""

@@ -26,12 +26,10 @@ from purgatorio.sync import (
 )
 from purgatorio_stress.explorer.controlled import ControlledSync
 from purgatorio_stress.explorer.primitives import (
+    ControlledAtomic,
     ControlledCell,
-    ControlledFlag,
-    ControlledInt,
     ControlledLock,
     ControlledQueue,
-    ControlledRef,
     QueueEntry,
 )
 from purgatorio_stress.explorer.run import Run
@@ -185,54 +183,7 @@ class _ReadWriteLock(ControlledReadWriteLock):
         super().end_write()
 
 
-class _Flag(ControlledFlag):
-    __slots__ = ("_clocks",)
-    _clocks: Clocks
-
-    def get(self) -> bool:
-        value = super().get()
-        self._clocks.take(self.oid)
-        return value
-
-    def set(self, value: bool, /) -> None:
-        super().set(value)
-        self._clocks.give(self.oid)
-
-    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        done = super().compare_and_set(expected, value)
-        self._clocks.take(self.oid)
-        if done:
-            self._clocks.give(self.oid)
-        return done
-
-    def get_and_set(self, value: bool, /) -> bool:
-        before = super().get_and_set(value)
-        self._clocks.take(self.oid)
-        self._clocks.give(self.oid)
-        return before
-
-
-class _Int(ControlledInt):
-    __slots__ = ("_clocks",)
-    _clocks: Clocks
-
-    def get(self) -> int:
-        value = super().get()
-        self._clocks.take(self.oid)
-        return value
-
-    def set(self, value: int, /) -> None:
-        super().set(value)
-        self._clocks.give(self.oid)
-
-    def add(self, delta: int, /) -> int:
-        value = super().add(delta)
-        self._clocks.take(self.oid)
-        self._clocks.give(self.oid)
-        return value
-
-
-class _Ref(ControlledRef[T]):
+class _Atomic(ControlledAtomic[T]):
     __slots__ = ("_clocks",)
     _clocks: Clocks
 
@@ -250,6 +201,19 @@ class _Ref(ControlledRef[T]):
         self._clocks.take(self.oid)
         self._clocks.give(self.oid)
         return before
+
+    def compare_and_set(self, expected: T, value: T, /) -> bool:
+        done = super().compare_and_set(expected, value)
+        self._clocks.take(self.oid)
+        if done:
+            self._clocks.give(self.oid)
+        return done
+
+    def add(self: _Atomic[int], delta: int, /) -> int:
+        value = super().add(delta)
+        self._clocks.take(self.oid)
+        self._clocks.give(self.oid)
+        return value
 
 
 class _Queue(ControlledQueue[T]):
@@ -349,13 +313,13 @@ class RacingSync(ControlledSync):
         return self._told(_Condition(self._run, lock, name))
 
     def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return self._told(_Flag(self._run, value, name))
+        return self._told(_Atomic(self._run, value, name))
 
     def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return self._told(_Int(self._run, value, name))
+        return self._told(_Atomic(self._run, value, name))
 
     def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return self._told(_Ref(self._run, value, name))
+        return self._told(_Atomic(self._run, value, name))
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
         return self._told(_Cell(self._run, value, name))

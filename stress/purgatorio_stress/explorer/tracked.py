@@ -10,11 +10,9 @@ from typing import TypeVar
 from purgatorio.sync import QueueNode
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.primitives import (
+    ControlledAtomic,
     ControlledCell,
-    ControlledFlag,
-    ControlledInt,
     ControlledQueue,
-    ControlledRef,
     QueueEntry,
     SteppingCell,
 )
@@ -22,35 +20,8 @@ from purgatorio_stress.explorer.primitives import (
 T = TypeVar("T")
 
 
-class TrackedFlag(ControlledFlag):
-    """See `ControlledFlag`."""
-
-    __slots__ = ()
-
-    def get(self) -> bool:
-        return learn(self.run, super().get())
-
-    def compare_and_set(self, expected: bool, value: bool, /) -> bool:
-        return learn(self.run, super().compare_and_set(expected, value))
-
-    def get_and_set(self, value: bool, /) -> bool:
-        return learn(self.run, super().get_and_set(value))
-
-
-class TrackedInt(ControlledInt):
-    """See `ControlledInt`."""
-
-    __slots__ = ()
-
-    def get(self) -> int:
-        return learn(self.run, super().get())
-
-    def add(self, delta: int, /) -> int:
-        return learn(self.run, super().add(delta))
-
-
-class TrackedRef(ControlledRef[T]):
-    """See `ControlledRef`."""
+class TrackedAtomic(ControlledAtomic[T]):
+    """See `ControlledAtomic`."""
 
     __slots__ = ()
 
@@ -59,6 +30,12 @@ class TrackedRef(ControlledRef[T]):
 
     def get_and_set(self, value: T, /) -> T:
         return learn(self.run, super().get_and_set(value))
+
+    def compare_and_set(self, expected: T, value: T, /) -> bool:
+        return learn(self.run, super().compare_and_set(expected, value))
+
+    def add(self: "TrackedAtomic[int]", delta: int, /) -> int:
+        return learn(self.run, super().add(delta))
 
 
 class TrackedCell(ControlledCell[T]):

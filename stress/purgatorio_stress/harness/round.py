@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Unpack
 
-from purgatorio import InvariantBroken
-from purgatorio.sync import Lock
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.harness.noise import Noise
 from purgatorio_stress.harness.seam import NoisySync, RoundSync, Stop
 from purgatorio_stress.harness.stage import RoundLog, RoundTime, SilentLog, ThreadStage
-from purgatorio_stress.scenario.contract import Final_, Scenario
+from purgatorio_stress.scenario.contract import Final_, Scenario, ended_by, looked_at
 from purgatorio_stress.scenario.parts import REFERENCE, Parts
-from purgatorio_stress.scenario.world import FOREVER_MS, Operation, World
+from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Own, World
 
 
 class _LingeringOperation(Operation):
@@ -48,14 +47,9 @@ class _RoundWorld(World):
         id: str,  # noqa: A002 - the trace format's name of the field
         *keys: str,
         delay_ms: int = FOREVER_MS,
-        lock: Lock | None = None,
-        completing: Callable[[], object] | None = None,
-        expiring: Callable[[], object] | None = None,
-        trying: Callable[[], object] | None = None,
+        **own: Unpack[Own],
     ) -> Operation:
-        made = _LingeringOperation(
-            self, id, keys, delay_ms, lock=lock, completing=completing, expiring=expiring, trying=trying
-        )
+        made = _LingeringOperation(self, id, keys, delay_ms, **own)
         made.calls = self._calls
         return made
 
@@ -74,9 +68,9 @@ class Round:
 
     def judged(self, histories: HistoryJudge) -> list[Broken]:
         """What was broken: errors of tasks, the look at the end, and the clauses over what was recorded."""
-        broken = [_error(name, error) for name, error in self.errors]
+        broken = [ended_by(name, error) for name, error in self.errors]
         if self.final is not None:
-            broken += _looked_at(self.final)
+            broken += looked_at(self.final, whole=True)
         if self.log is not None:
             broken += [_by_cause(one) for one in histories.judge(self.log.rows)]
         return broken
@@ -85,22 +79,6 @@ class Round:
 def _by_cause(one: Broken) -> Broken:
     """The cause alone: what was seen names events of this one round, and one cause is one line of a table."""
     return Broken(one.clause, one.subject, one.seen.partition(": ")[0])
-
-
-def _error(name: str, error: BaseException) -> Broken:
-    if isinstance(error, InvariantBroken):
-        return Broken("CHECK", name, str(error))
-    return Broken("O8", name, f"ended by {type(error).__name__}: {error}")
-
-
-def _looked_at(final: Final_) -> list[Broken]:
-    try:
-        return list(final())
-    except InvariantBroken as error:
-        return [Broken("CHECK", "structure", str(error))]
-    except Exception as error:
-        # The look itself fell over what a task left behind, an assertion of a structure for one.
-        return [Broken("CHECK", "structure", f"{type(error).__name__}: {error}")]
 
 
 @dataclass(frozen=True, slots=True)

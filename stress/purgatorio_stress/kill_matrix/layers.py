@@ -8,14 +8,10 @@
 * `stateful`: the Hypothesis machines; `stress`: threads (`tested_layers`).
 * `trace`: the history of the explorer's counterexample, written as a trace is and judged by the engine that judges
   traces. Bugs that show in a structure, or as a deadlock, leave no trace of a broken clause.
-* `drawn`: drawn programs over all subjects, none of which knows the bug, in processes of their own. Asked only where it
-  is named: the longest.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -24,16 +20,13 @@ import pyarrow as pa
 from purgatorio_spec.campaign import kills
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
-from purgatorio_stress.drawn.search import search_drawn
 from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
-from purgatorio_stress.kill_matrix.apart import apart
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.hunt import hunt
 from purgatorio_stress.kill_matrix.tested_layers import stateful_kill, stress_kill
-from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import ScenarioProgram
@@ -57,61 +50,12 @@ LAYERS: Final = (
 QUICK: Final = ("proof", "model", *EXPLORED)
 """Seconds for all mutants; the others take minutes."""
 
-DRAWN: Final = "drawn"
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """How `drawn` looks: CPU seconds for each mutant, the seed, how many mutants at once."""
-
-    seconds: float = 60.0
-    seed: int = 1
-    jobs: int = 1
-
-
 _SAMPLE: Final = Limits(schedules=500, seconds=60.0)
 _SEED: Final = 1
 
 
-def kills_of_all(
-    mutants: Iterable[Mutant],
-    layers: Collection[str] = LAYERS,
-    tell: Callable[[Mutant, Mapping[str, Kill]], None] | None = None,
-    drawing: Drawing | None = None,
-) -> dict[int, dict[str, Kill]]:
-    """Each mutant against these layers, by number and layer; `tell` is called with each that is done."""
-    asked = tuple(mutants)
-    drawn = _drawn_kills(asked, drawing or Drawing()) if DRAWN in layers else iter(())
-    by_number: dict[int, dict[str, Kill]] = {}
-    for mutant in asked:
-        by = _kills_of(mutant, layers)
-        if DRAWN in layers:
-            by[DRAWN] = next(drawn)
-        by_number[mutant.number] = {layer: by[layer] for layer in (*LAYERS, DRAWN) if layer in by}
-        if tell is not None:
-            tell(mutant, by_number[mutant.number])
-    return by_number
-
-
-def _drawn_kills(mutants: Sequence[Mutant], drawing: Drawing) -> Iterator[Kill]:
-    with ThreadPoolExecutor(drawing.jobs) as pool:
-        yield from pool.map(lambda mutant: drawn_kill(mutant.number, drawing.seconds, drawing.seed), mutants)
-
-
-def drawn_kill(number: int, seconds: float, seed: int) -> Kill:
-    """Hunt this bug by drawn programs, for so many CPU seconds at most, in a process that may die of it."""
-    return apart(_drawn_kill_here, number, seconds, seed) or Kill(True, "P3")
-
-
-def _drawn_kill_here(number: int, seconds: float, seed: int) -> Kill:
-    mutant = MUTANTS[number]
-    with mutant.applied():
-        done = search_drawn(seconds, seed, mutant=number, memory=mutant.memory, shrink=False)
-    clause = "" if done.found is None else done.found.found.clause
-    return Kill(bool(clause), clause, done.programs, "programs", done.cpu_seconds)
-
-
-def _kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
+def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
+    """What each of these layers says of it."""
     by: dict[str, Kill] = {}
     if not set(EXPLORED).isdisjoint(layers):
         by.update((layer, kill) for layer, kill in _explored(mutant).items() if layer in layers)

@@ -1,15 +1,13 @@
 """The kill matrix: every known bug against every layer, as rows and as JSON."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
-from purgatorio_stress.kill_matrix.apart import keep, kept_lines
-from purgatorio_stress.kill_matrix.layers import LAYERS, Drawing, kills_of_all
+from purgatorio_stress.kill_matrix.layers import LAYERS, kills_of
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
-from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.printed import Kill, MatrixRow, Mutants, NotApplicable
+from purgatorio_stress.printed import MatrixRow, Mutants, NotApplicable
 
 
 def matrix(
@@ -17,7 +15,6 @@ def matrix(
     layers: Collection[str] = LAYERS,
     tell: Callable[[MatrixRow], None] | None = None,
     kept: Path | None = None,
-    drawing: Drawing | None = None,
 ) -> list[MatrixRow]:
     """Run these mutants (KeyError for an unknown number) against these layers.
 
@@ -25,12 +22,14 @@ def matrix(
     """
     done = {} if kept is None else kept_rows(kept)
     asked = [MUTANTS[number] for number in dict.fromkeys(numbers)]
-
-    def one_more(mutant: Mutant, by: Mapping[str, Kill]) -> None:
+    for mutant in asked:
+        if mutant.number in done:
+            continue
+        by = kills_of(mutant, layers)
         row = done[mutant.number] = MatrixRow(
             mutant.number,
             mutant.name,
-            dict(by),
+            {layer: by[layer] for layer in LAYERS if layer in by},
             mutant.source,
             mutant.interleaving,
             f"{mutant.scenario}/{mutant.dialect}",
@@ -39,8 +38,6 @@ def matrix(
             keep(kept, msgspec.json.encode(row).decode())
         if tell is not None:
             tell(row)
-
-    kills_of_all([mutant for mutant in asked if mutant.number not in done], layers, one_more, drawing)
     return [done[mutant.number] for mutant in asked]
 
 
@@ -54,3 +51,19 @@ def printed(rows: list[MatrixRow]) -> Mutants:
     """The shape of `purgatorio mutants --json`."""
     others = [NotApplicable(number, name, why) for number, (name, why) in NOT_APPLICABLE.items()]
     return Mutants(rows, list(EQUIVALENT), others)
+
+
+def kept_lines(path: Path) -> list[str]:
+    """The rows of a file, each a line; a last one that is not whole, since its writer was killed, is cut off."""
+    if not path.exists():
+        return []
+    whole, end, torn = path.read_text(encoding="utf-8").rpartition("\n")
+    if torn:
+        path.write_text(whole + end, encoding="utf-8")
+    return whole.splitlines()
+
+
+def keep(path: Path, row: str) -> None:
+    """One more."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(row + "\n")

@@ -12,7 +12,6 @@ from purgatorio_spec.trace.record import Header, Implementation, TimerConstants,
 from purgatorio_stress.explorer.history_judge import HistoryJudge
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.run import Run
-from purgatorio_stress.explorer.task import Task
 from purgatorio_stress.recorded import RECORDED
 from purgatorio_stress.scenario.world import Explored, World
 
@@ -133,9 +132,9 @@ class ScenarioProgram:
         if run.stop.kind == "end":
             for task in run.tasks:
                 if task.error is not None:
-                    broken.append(_error(task, task.error))
+                    broken.append(ended_by(task.name, task.error))
             if self._final is not None:
-                broken += _looked_at(self._final, whole=not broken)
+                broken += looked_at(self._final, whole=not broken)
             broken += self.histories.judge(world.log.rows)
             if not broken:
                 self.outcomes[frozenset(world.marks)] += 1
@@ -145,13 +144,14 @@ class ScenarioProgram:
         return broken
 
 
-def _error(task: Task, error: BaseException) -> Broken:
+def ended_by(task: str, error: BaseException) -> Broken:
+    """What ended a task shows of the code that it ran."""
     if isinstance(error, InvariantBroken):
-        return Broken("CHECK", task.name, str(error))
-    return Broken("O8", task.name, f"ended by {type(error).__name__}: {error}")
+        return Broken("CHECK", task, str(error))
+    return Broken("O8", task, f"ended by {type(error).__name__}: {error}")
 
 
-def _looked_at(final: Final_, *, whole: bool) -> list[Broken]:
+def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
     """`whole`: every task came to its end. Where one died, what it did not do is not there to be looked at."""
     broken: list[Broken] = []
     try:

@@ -5,7 +5,7 @@ The same scenario runs on two stages: the explorer's, where a scheduler chooses 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final, Protocol, TypedDict, Unpack
 
 from purgatorio import (
     LOCKED,
@@ -138,6 +138,15 @@ class _Contain:
         self.caught_errors.append(error)
 
 
+class Own(TypedDict, total=False):
+    """What a scenario gives an operation of its own: a lock, and callbacks."""
+
+    lock: Lock
+    completing: Callable[[], object]
+    expiring: Callable[[], object]
+    trying: Callable[[], object]
+
+
 class Operation(RecordedOperation):
     """A recorded operation that a scenario can give a lock, and callbacks."""
 
@@ -147,19 +156,15 @@ class Operation(RecordedOperation):
         id: str,  # noqa: A002 - the trace format's name of the field
         keys: tuple[str, ...],
         delay_ms: int,
-        *,
-        lock: Lock | None = None,
-        completing: Callable[[], object] | None = None,
-        expiring: Callable[[], object] | None = None,
-        trying: Callable[[], object] | None = None,
+        **own: Unpack[Own],
     ) -> None:
         super().__init__(world.log, id, keys, delay_ms, dialect=world.dialect, sync=world.sync)
         self.faults = world.faults
-        if lock is not None:
-            self.lock = lock
-        self._completing = completing
-        self._expiring = expiring
-        self._trying = trying
+        if "lock" in own:
+            self.lock = own["lock"]
+        self._completing = own.get("completing")
+        self._expiring = own.get("expiring")
+        self._trying = own.get("trying")
 
     def evaluate(self) -> bool:
         if self._trying is not None:
@@ -247,15 +252,10 @@ class World:
         id: str,  # noqa: A002 - the trace format's name of the field
         *keys: str,
         delay_ms: int = FOREVER_MS,
-        lock: Lock | None = None,
-        completing: Callable[[], object] | None = None,
-        expiring: Callable[[], object] | None = None,
-        trying: Callable[[], object] | None = None,
+        **own: Unpack[Own],
     ) -> Operation:
         """An operation to be registered under `keys`."""
-        return Operation(
-            self, id, keys, delay_ms, lock=lock, completing=completing, expiring=expiring, trying=trying
-        )
+        return Operation(self, id, keys, delay_ms, **own)
 
     def timer(self, tick_ms: int = 1, wheel_size: int = 2, executor: Executor | None = None) -> CheckedTimer:
         """A timer in virtual time."""

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Final
 
 from purgatorio_stress.mutant.patch import Mutant
-from purgatorio_stress.scenario.contract import BOTH
 from purgatorio_stress.stateful.action_queue_machine import ActionQueueMachine
 from purgatorio_stress.stateful.purgatory_machine import LockedMachine, PendingFlagMachine
 from purgatorio_stress.stateful.reaper_machine import ReaperMachine
@@ -61,16 +60,8 @@ timer has none. The clauses do not judge the purgatories' traces here: the model
 def searches_for(mutant: Mutant) -> tuple[Search, ...]:
     """The searches that run the patched code, the likeliest first; none for the broker's, which has its own tests."""
     names = dict.fromkeys(
-        name for patch in mutant.patches for name in _names(_module_of(patch.owner), mutant.dialect)
+        name for patch in mutant.patches for name in names_of(_module_of(patch.owner), mutant.dialect)
     )
-    return tuple(SEARCHES[name] for name in names)
-
-
-def searches_of_module(module: str) -> tuple[Search, ...]:
-    """All searches that run code of a module of the reference."""
-    names = dict.fromkeys(name for dialect in BOTH for name in _names(module, dialect))
-    if module in _OF_EVERY_TIMER:
-        names |= dict.fromkeys(name for one in _BY_MODULE.values() for name in one)
     return tuple(SEARCHES[name] for name in names)
 
 
@@ -78,7 +69,7 @@ def _module_of(owner: object) -> str:
     return owner.__name__ if isinstance(owner, ModuleType) else str(getattr(owner, "__module__", ""))
 
 
-_BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
+BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
     "purgatorio.delayed.action_queue": ("action-queue",),
     "purgatorio.reaper": ("reaper",),
     "purgatorio.timer.hashed_wheel": ("hashed-wheel",),
@@ -87,20 +78,17 @@ _BY_MODULE: Final[Mapping[str, tuple[str, ...]]] = {
     "purgatorio.timer": ("system-timer", "aligned-programs", "reaper"),
 }
 """By what the module's name begins with, the narrower first."""
-_OF_EVERY_TIMER: Final = (
-    *("purgatorio.timer.hand_over", "purgatorio.timer.task", "purgatorio.timer.calls"),
-    "purgatorio.timer.delay_queue",
-)
 _OF_ONE_DIALECT: Final = {
     "purgatorio.delayed.locked": "locked",
     "purgatorio.delayed.pending_flag": "pending-flag",
 }
 
 
-def _names(module: str, dialect: str) -> tuple[str, ...]:
+def names_of(module: str, dialect: str) -> tuple[str, ...]:
+    """The searches that run code of a module of the reference, in one dialect."""
     if module.startswith("purgatorio_broker"):
         return ()
-    for start, names in _BY_MODULE.items():
+    for start, names in BY_MODULE.items():
         if module.startswith(start):
             return names
     return (f"purgatory-{_OF_ONE_DIALECT.get(module, dialect)}",)

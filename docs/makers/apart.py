@@ -1,4 +1,4 @@
-"""Hunts in processes of their own, which may hang or die of what they hunt; and rows that outlive the hunter."""
+"""Hunts in processes of their own, which may hang or die of what they hunt."""
 
 import logging
 import multiprocessing
@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from types import FrameType
 from typing import Final, ParamSpec, TypeVar
 
@@ -58,19 +57,3 @@ def _called(
     signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, _STILL_S, _STILL_S)
     there.send(call(*args, **named))
-
-
-def kept_lines(path: Path) -> list[str]:
-    """The rows of a file, each a line; a last one that is not whole, since its writer was killed, is cut off."""
-    if not path.exists():
-        return []
-    whole, end, torn = path.read_text(encoding="utf-8").rpartition("\n")
-    if torn:
-        path.write_text(whole + end, encoding="utf-8")
-    return whole.splitlines()
-
-
-def keep(path: Path, row: str) -> None:
-    """One more."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(row + "\n")
