@@ -48,7 +48,7 @@ class Explored:
 
     @property
     def verdict(self) -> Verdict:
-        """A complete exploration that missed a mark shows nothing: UNKNOWN."""
+        """A complete exploration that missed a label shows nothing: UNKNOWN."""
         if self.exploration.verdict is Verdict.PASS and self.unreached:
             return Verdict.UNKNOWN
         return self.exploration.verdict
@@ -117,7 +117,7 @@ def explore(
             limits = replace(limits, preemptions=min(limits.preemptions, most))
         done = _explore_with_end(program, limits, strategy, seed)
         done.found += _lock_order(done)
-        unreached = tuple(mark for mark in scenario.marks if not program.marks[mark])
+        unreached = tuple(label for label in scenario.labels if not program.labels[label])
         # Before anything is run again to make it small.
         explored = Explored(
             program, done, unreached, outcomes=outcomes_of(program.outcomes, serial), mutant=mutant

@@ -50,7 +50,7 @@ def explored(name: str = "two-events/locked", verdict: str = "UNKNOWN", **more: 
     """A scenario under the explorer."""
     return {
         "scenario": name, "verdict": verdict, "strategy": "random", "schedules": 50, "bound": "a sample",
-        "limit": "50 schedules", "unreached": ["a mark"], "outcomes": [outcome("completed", 50, "acceptable")],
+        "limit": "50 schedules", "unreached": ["a label"], "outcomes": [outcome("completed", 50, "acceptable")],
         "violations": [], **more,
     }  # fmt: skip
 

@@ -54,7 +54,7 @@ def test_a_scenario_says_what_came_of_it() -> None:
     assert searched == Finding(
         "two-events/locked, explore random",
         Verdict.UNKNOWN,
-        "50 schedules; a sample; limit reached: 50 schedules; never reached: a mark",
+        "50 schedules; a sample; limit reached: 50 schedules; never reached: a label",
     )
 
 

@@ -36,7 +36,7 @@ def figures(program: ScenarioProgram, search: Search) -> tuple[object, ...]:
     done = search(program, Limits(schedules=150, violations=0))
     return (
         *(done.schedules, done.redundant, done.beyond, done.steps, done.states, done.complete, done.found),
-        *(program.marks, program.histories.distinct, program.histories.occasions, done.orders),
+        *(program.labels, program.histories.distinct, program.histories.occasions, done.orders),
     )
 
 

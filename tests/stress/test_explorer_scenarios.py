@@ -44,7 +44,7 @@ NAMES = [f"{name}/{dialect}" for name, scenario in SCENARIOS.items() for dialect
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in LONG])
 def test_the_reference_passes_completely(name: str) -> None:
-    """Every class of interleavings, and every mark reached: a run that misses its branch shows nothing."""
+    """Every class of interleavings, and every label reached: a run that misses its branch shows nothing."""
     scenario, dialect = name.split("/")
     explored = explore(scenario, dialect, Limits())
     assert explored.verdict is Verdict.PASS, explored.printed()
@@ -79,7 +79,7 @@ def test_the_reference_passes_the_large_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["three-events/pending-flag", "share-begin-against-read/pending-flag"])
 def test_the_reference_passes_some_large_ones_with_one_preemption(name: str) -> None:
-    """In every run of the suite, what most bugs need (see also `test_broker_explored`); a mark may need two."""
+    """In every run of the suite, what most bugs need (see also `test_broker_explored`); a label may need two."""
     scenario, dialect = name.split("/")
     explored = explore(scenario, dialect, Limits(preemptions=1), strategy="bounded")
     assert explored.exploration.complete
@@ -93,9 +93,10 @@ def test_all_classes_of_the_largest_of_three_threads() -> None:
 
 
 def test_what_has_three_threads_is_searched_by_states_or_to_two_preemptions() -> None:
-    """A scenario must not come in with less. (Of `reader-writer-chain`, with four, all classes are run.)"""
+    """A scenario must not come in with less. (Of `reader-writer-chain`, with four, all classes are run; of one of two
+    threads they are some 10^5, and what it is about takes two preemptions.)"""
     for scenario in SCENARIOS.values():
-        if scenario.threads > 2:
+        if scenario.threads > 2 or scenario.name == "share-release-against-read":
             searched = (scenario.strategy, scenario.preemptions)
             assert scenario.strategy in ("states", "dpor") or searched == ("bounded", 2), scenario.name
         else:
@@ -150,13 +151,13 @@ def test_the_scenarios_of_the_wheel_for_use_are_plain() -> None:
     "name", ["two-events/pending-flag", "three-events/locked", "remove-against-move/pending-flag"]
 )
 def test_states_and_classes_show_the_same(name: str) -> None:
-    """Every state, and one run of each class: both reach every mark, and neither anything that the other does not."""
+    """Every state, and one run of each class: both reach every label, and neither anything that the other does not."""
     scenario, dialect = name.split("/")
     reached = []
     for search in (explore_states, explore_dpor):
         program = ScenarioProgram(SCENARIOS[scenario], dialect)
         assert search(program, Limits(schedules=5_000)).complete
-        reached.append(set(program.marks))
+        reached.append(set(program.labels))
     assert reached[0] == reached[1]
 
 
@@ -227,7 +228,7 @@ def test_locks_out_of_order_are_reported() -> None:
 
 def test_a_mark_that_is_not_reached_is_no_pass() -> None:
     """A complete search that never took the branch it is about is UNKNOWN."""
-    scenario = dataclasses.replace(SCENARIOS["force-against-force"], name="odd", marks=("never",))
+    scenario = dataclasses.replace(SCENARIOS["force-against-force"], name="odd", labels=("never",))
     SCENARIOS["odd"] = scenario
     try:
         assert explore("odd", "locked", Limits()).verdict is Verdict.UNKNOWN

@@ -12,7 +12,7 @@ from docs.makers.kill_matrix import comparable, page
 from docs.makers.mutant_types import type_kills
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.timer import wheel
-from purgatorio_stress.kill_matrix import layers, tested_layers
+from purgatorio_stress.kill_matrix import tested_layers
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.matrix import kept_rows, matrix
 from purgatorio_stress.mutant.catalogue import MUTANTS
@@ -66,7 +66,9 @@ def test_rows_are_kept_and_not_run_again(tmp_path: Path, monkeypatch: pytest.Mon
     kept = tmp_path / "rows.jsonl"
     first = matrix([19], ("explorer", "model"), kept=kept)
     assert kept_rows(kept)[19].layers["explorer"].by == "O1"
-    monkeypatch.setattr(layers, "_kills_of", lambda *_: pytest.fail("was run again"))
+    monkeypatch.setattr(
+        "purgatorio_stress.kill_matrix.matrix.kills_of", lambda *_: pytest.fail("was run again")
+    )
     again = matrix([19], ("explorer", "model"), kept=kept)
     assert again == first
 

@@ -10,7 +10,7 @@ from purgatorio_stress.explorer.result import Limits
 from purgatorio_stress.harness.campaign import SEVERAL, chosen, why_not_raced
 from purgatorio_stress.harness.outcome import REACHABLE, SERIAL, OutcomeTable
 from purgatorio_stress.printed import Grade
-from purgatorio_stress.scenario.outcome import NO_MARK, outcome_of, serial_outcomes
+from purgatorio_stress.scenario.outcome import NO_LABEL, outcome_of, serial_outcomes
 from purgatorio_stress.scenario.registry import SCENARIOS
 from stress.explored_outcomes import explored_outcomes
 
@@ -37,8 +37,8 @@ def verdict_of(of: OutcomeTable) -> Verdict:
 def test_each_grade_has_its_reason() -> None:
     """Serial is acceptable, reachable otherwise is interesting, beyond that nobody knows."""
     rounds = table()
-    for mark in "aab":
-        rounds.add({mark}, [], overlapped=True, batch=0, where="")
+    for label in "aab":
+        rounds.add({label}, [], overlapped=True, batch=0, where="")
     assert grades(rounds) == {"a": Grade.ACCEPTABLE, "b": Grade.INTERESTING}
     assert verdict_of(rounds) is Verdict.PASS
     rounds.add({"c"}, [], overlapped=True, batch=0, where="")
@@ -118,7 +118,7 @@ def test_a_table_stays_small() -> None:
 def test_an_outcome_is_the_marks_in_one_order() -> None:
     """Sets have no order; an outcome must not depend on it."""
     assert outcome_of({"b", "a"}) == "a, b"
-    assert outcome_of(set()) == NO_MARK
+    assert outcome_of(set()) == NO_LABEL
 
 
 def test_every_scenario_of_several_threads_is_raced_or_excused() -> None:
@@ -168,4 +168,4 @@ def test_an_exploration_that_was_cut_tells_nothing() -> None:
 def test_an_order_in_which_a_task_would_wait_is_no_serial_one() -> None:
     """The poll before the offer would wait for it: that order is an interleaving."""
     assert serial_outcomes(SCENARIOS["offer-against-poll"], "pending-flag") == {"polled"}
-    assert serial_outcomes(SCENARIOS["three-events"], "locked") == {NO_MARK}
+    assert serial_outcomes(SCENARIOS["three-events"], "locked") == {NO_LABEL}

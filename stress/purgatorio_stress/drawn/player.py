@@ -14,7 +14,7 @@ from purgatorio_stress.scenario.contract import Final_
 from purgatorio_stress.scenario.world import World
 
 AT: Final = " | "
-"""Between the parts of a mark that says that an act was before a place when another began."""
+"""Between the parts of a label that says that an act was before a place when another began."""
 
 BEFORE, THREAD, CALLBACK = "b", "t", "c"
 
@@ -55,7 +55,7 @@ class Player:
             act = self.open.get(task.index)
             if act and task.index != me and not task.finished:
                 place = (run.names or {}).get(task.obj, "its beginning")
-                self.world.mark(f"{act}{AT}{place}{AT}{do}")
+                self.world.cover(f"{act}{AT}{place}{AT}{do}")
         return me, outer
 
     def act_ended(self) -> None:

@@ -167,7 +167,7 @@ def search_drawn(
         begun = time.process_time()
         drawn, schedules = source.next()
         done = of.explore(drawn, source.dialect, schedules, seed + turn)
-        source.spend(time.process_time() - begun, done.marks)
+        source.spend(time.process_time() - begun, done.labels)
         result.programs += 1
         result.schedules += done.schedules
         result.complete += done.complete
@@ -183,8 +183,8 @@ def search_drawn(
     return result
 
 
-def _pair_of(mark: str) -> tuple[str, str]:
-    one, _, other = mark.split(AT)
+def _pair_of(label: str) -> tuple[str, str]:
+    one, _, other = label.split(AT)
     return min(one, other), max(one, other)
 
 
@@ -215,7 +215,7 @@ class _Source:
         """A program of it has taken so long, and its acts have met so."""
         self.share += seconds / self._weight
         self._ahead += seconds if self._was_small else -seconds
-        self._known.update(_pair_of(mark) for mark in met if mark not in self._met)
+        self._known.update(_pair_of(label) for label in met if label not in self._met)
         self._met.update(met)
 
     def next(self) -> tuple[Drawn, int]:
@@ -275,7 +275,7 @@ def explore_program(
                 more = explore_pct(program, _limits(SCHEDULES // 2), seed)
                 done.schedules += more.schedules
                 done.found += more.found
-            done.marks = Counter({mark: runs for mark, runs in program.marks.items() if AT in mark})
+            done.labels = Counter({label: runs for label, runs in program.labels.items() if AT in label})
             return done
     except NoEnd as error:
         return _found_outside(Broken("P3", "code", str(error)))

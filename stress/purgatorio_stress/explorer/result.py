@@ -69,7 +69,7 @@ class Exploration:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     found: list[Found] = field(default_factory=list)
-    marks: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property

@@ -137,7 +137,7 @@ class Batch:
             for number, one in enumerate(crew.rounds[:ended]):
                 broken = one.judged(histories)
                 where = self.where(crew.number, number)
-                table.add(one.world.marks, broken, number in crew.overlapped, self.number, where)
+                table.add(one.world.labels, broken, number in crew.overlapped, self.number, where)
                 self._keep(one, table, trace)
             table.give_up(len(crew.rounds) - ended)
             if ended < len(crew.rounds):

@@ -66,7 +66,7 @@ class OutcomeTable:
         serial = serial_outcomes(scenario, dialect) if known is None else frozenset(known)
         return cls(name, serial, REACHABLE.get(name))
 
-    def add(self, marks: set[str], broken: list[Broken], overlapped: bool, batch: int, where: str) -> None:
+    def add(self, labels: set[str], broken: list[Broken], overlapped: bool, batch: int, where: str) -> None:
         """A round that came to its end, of this batch; `where` names it."""
         self.rounds += 1
         self.overlapped += overlapped
@@ -76,7 +76,7 @@ class OutcomeTable:
             if self.first_batch < 0:
                 self.first_batch, self.first_forbidden, self.first_round = batch, where, self.rounds
         else:
-            clause, text = "", outcome_of(marks)
+            clause, text = "", outcome_of(labels)
         key = (clause, text)
         if key not in self._counts and len(self._counts) >= _DIFFERENT:
             key = (clause, _OTHERS) if clause else ("", "other outcomes")

@@ -68,12 +68,12 @@ def _leadership(world: World) -> Final_:
         if len(seen) != 1 or seen[0][0] > seen[0][1]:
             yield Broken("B214", "consumer", f"saw (records, high watermark) {seen}")
         replicated = _high_watermark(manager, P0) > 1
-        world.mark(WAITS, not replicated)
+        world.cover(WAITS, not replicated)
         yield from answered_once("B108", "producer", produced, int(replicated))
         for results in produced:
             errors = (results[P0].error, results[P1].error)
-            world.mark(REFUSED, errors == (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER))
-            world.mark(REPLICATED, errors == (Error.NONE, Error.NONE))
+            world.cover(REFUSED, errors == (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER))
+            world.cover(REPLICATED, errors == (Error.NONE, Error.NONE))
             if errors[0] is not Error.NONE:
                 yield Broken("B105", "producer", f"t-0 is replicated, told {errors[0].value}")
             if errors[1] not in (Error.NONE, Error.NOT_LEADER_OR_FOLLOWER):
@@ -105,7 +105,7 @@ def _replication(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("both were answered", bool(produced and fetched))
+        world.cover("both were answered", bool(produced and fetched))
         yield from answered_once("B108", "producer", produced)
         yield from answered_once("B214", "consumer", fetched)
 
@@ -130,7 +130,7 @@ def _unreplicated(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         if early != [0]:
             yield Broken("B214", "consumer", "answered before it may read what was appended")
-        world.mark("answered when it was replicated", [len(one[P0].data.records) for one in fetched] == [1])
+        world.cover("answered when it was replicated", [len(one[P0].data.records) for one in fetched] == [1])
         yield from answered_once("B214", "consumer", fetched)
 
     return final
@@ -156,7 +156,7 @@ def _committed_reader(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         yield from answered_once("B214", "consumer", waited)
         offsets = [[record.offset for record in one[P0].data.records] for one in (*waited, *at_once)]
-        world.mark("both were answered", len(offsets) == 2)
+        world.cover("both were answered", len(offsets) == 2)
         if offsets[0] != offsets[-1]:
             yield Broken("B215", "consumer", f"waited: {offsets[0]}; at once: {offsets[-1]}")
 
@@ -170,7 +170,7 @@ BROKER: Final = (
         3,
         ("B103", "B105", "B108", "B214"),
         _leadership,
-        marks=(REFUSED, REPLICATED, WAITS),
+        labels=(REFUSED, REPLICATED, WAITS),
         strategy="bounded",
     ),
     one_thread(

@@ -99,7 +99,7 @@ def _coming_and_going(world: World) -> Final_:
         error = coordinator.heartbeat("g", first.generation, first.member)
         if error is Error.REBALANCE_IN_PROGRESS:
             members.join(first.member)
-            world.mark("told by the heartbeat")
+            world.cover("told by the heartbeat")
 
     def leave() -> None:
         coordinator.leave("g", second.member)
@@ -113,10 +113,10 @@ def _coming_and_going(world: World) -> Final_:
         coordinator.check()
         if members.is_ready_and_waits():
             yield Broken("B402", "rebalance", "every member awaits its join, and it has not ended")
-        world.mark("still preparing", members.group.state() is GroupState.PREPARING)
+        world.cover("still preparing", members.group.state() is GroupState.PREPARING)
         generation = members.group.generation()
         members.runtime.advance(REBALANCE_MS + SESSION_MS)
-        world.mark("ended by time", members.group.generation() > generation)
+        world.cover("ended by time", members.group.generation() > generation)
         coordinator.check()
         calls: list[Sized] = [*members.joins, *members.syncs]
         for answers in calls:
@@ -145,7 +145,7 @@ def _silent_member(world: World) -> Final_:
     def body() -> None:
         (joined,) = members.stable(1)
         members.runtime.advance(SESSION_MS - 1)
-        world.mark("heard of in time", bool(members.group.members()))
+        world.cover("heard of in time", bool(members.group.members()))
         members.coordinator.heartbeat("g", joined.generation, joined.member)
         members.runtime.advance(SESSION_MS)
 
@@ -174,7 +174,7 @@ def _leaving_member(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         left = len(members.group.members())
-        world.mark("one is left", left == 1)
+        world.cover("one is left", left == 1)
         if sessions != [left]:
             yield Broken("B604", "session", f"{left} members, and {sessions} sessions in the timer")
 
@@ -190,7 +190,7 @@ def _queued_at_expiry(world: World) -> Final_:
         members.join()
         members.actions.add(lambda: ran.append(1))
         members.runtime.advance(INITIAL_MS)
-        world.mark("the rebalance has ended", members.group.generation() == 1)
+        world.cover("the rebalance has ended", members.group.generation() == 1)
 
     world.task("caller", body)
 
@@ -209,7 +209,7 @@ BROKER_GROUP: Final = (
         ("B402", "B407"),
         _coming_and_going,
         dialects=("locked",),
-        marks=("told by the heartbeat", "still preparing", "ended by time"),
+        labels=("told by the heartbeat", "still preparing", "ended by time"),
         strategy="states",
         preemptions=1,
     ),

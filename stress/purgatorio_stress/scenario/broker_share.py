@@ -87,8 +87,8 @@ class ShareGroup:
         """In the end: one answer, and no lock."""
         self.fetches.check()
         yield from answered_once("B925", "fetch", self.answers)
-        world.mark("answered with the record", bool(self.answers and self.answers[0]))
-        world.mark("answered with nothing", bool(self.answers and not self.answers[0]))
+        world.cover("answered with the record", bool(self.answers and self.answers[0]))
+        world.cover("answered with nothing", bool(self.answers and not self.answers[0]))
         if self.fetches.share(P0).is_locked():
             yield Broken("B925", "t-0", "a fetch lock that nobody will give back")
 
@@ -144,7 +144,7 @@ def _begin_against_read(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         if executor.run_all():
-            world.mark("read afterwards")
+            world.cover("read afterwards")
         yield from group.looked_at(world)
 
     return final
@@ -170,7 +170,7 @@ def _release_against_read(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         if executor.run_all():
-            world.mark("read again")
+            world.cover("read again")
         yield from group.looked_at(world)
 
     return final
@@ -218,16 +218,16 @@ def _read_fails(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("the read failed", not failing[0])
+        world.cover("the read failed", not failing[0])
         yield from group.looked_at(world)
 
     return final
 
 
 def _two(
-    name: str, about: str, build: Callable[[World], Final_], *marks: str, strategy: str = "states"
+    name: str, about: str, build: Callable[[World], Final_], *labels: str, strategy: str = "states"
 ) -> Scenario:
-    return Scenario(name, about, 2, ("B925", "B943"), build, marks=marks, strategy=strategy)
+    return Scenario(name, about, 2, ("B925", "B943"), build, labels=labels, strategy=strategy)
 
 
 BROKER_SHARE: Final = (

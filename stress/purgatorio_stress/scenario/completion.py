@@ -32,8 +32,8 @@ def _registration_against_event(world: World) -> Final_:
     world.task("event", event)
 
     def final() -> Iterator[Broken]:
-        world.mark("completed by the registration", answers["registration"] == 1)
-        world.mark("completed by the event", answers["check"] == 1)
+        world.cover("completed by the registration", answers["registration"] == 1)
+        world.cover("completed by the event", answers["check"] == 1)
         purgatory.inner.check()
         yield from world.left_waiting(operation)
 
@@ -54,8 +54,8 @@ def _two_events(world: World) -> Final_:
     world.task("event", event)
 
     def final() -> Iterator[Broken]:
-        world.mark("the early event saw it ready", completed["early"] == 1)
-        world.mark("the event completed it", completed["event"] == 1)
+        world.cover("the early event saw it ready", completed["early"] == 1)
+        world.cover("the event completed it", completed["event"] == 1)
         yield from world.left_waiting(operation)
 
     return final
@@ -77,7 +77,7 @@ def _three_events(world: World) -> Final_:
     world.task("event", event)
 
     def final() -> Iterator[Broken]:
-        world.mark("an early event completed it", completed["event"] == 0)
+        world.cover("an early event completed it", completed["event"] == 0)
         yield from world.left_waiting(operation)
 
     return final
@@ -89,7 +89,7 @@ def _not_completable(world: World) -> Final_:
         world.task(name, lambda: purgatory.check("k"))
 
     def final() -> Iterator[Broken]:
-        world.mark("nobody completed it", not operation.is_completed())
+        world.cover("nobody completed it", not operation.is_completed())
         return iter(())
 
     return final
@@ -106,8 +106,8 @@ def _force_against_force(world: World) -> Final_:
         world.task(name, force)
 
     def final() -> Iterator[Broken]:
-        world.mark("one won", won["one"])
-        world.mark("two won", won["two"])
+        world.cover("one won", won["one"])
+        world.cover("two won", won["two"])
         if sum(won.values()) != 1:
             yield Broken("O1", "op", f"force_complete answered True to {sum(won.values())} callers")
 
@@ -138,8 +138,8 @@ def _event_against_expiry(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         expired = bool(expiries)
-        world.mark("expired", expired)
-        world.mark("completed by the event", not expired)
+        world.cover("expired", expired)
+        world.cover("completed by the event", not expired)
         if world.dialect.name == "locked" and any(seen):
             yield Broken("O6", "op", "on_complete saw the resource that a try_complete held")
 
@@ -159,7 +159,7 @@ def _emptying_key(world: World) -> Final_:
     world.task("registrar", register)
 
     def final() -> Iterator[Broken]:
-        world.mark("both completed", first.is_completed() and second.is_completed())
+        world.cover("both completed", first.is_completed() and second.is_completed())
         purgatory.inner.check()
         yield from world.left_waiting(first, second)
 
@@ -181,7 +181,7 @@ def _purge_against_watch(world: World) -> Final_:
     world.task("registrar", register)
 
     def final() -> Iterator[Broken]:
-        world.mark("the purge unlinked one", purged == [1])
+        world.cover("the purge unlinked one", purged == [1])
         purgatory.inner.check()
         yield from world.left_waiting(second)
         purgatory.inner.purge_if_needed()
@@ -202,8 +202,8 @@ def _key_cancel_against_completion(world: World) -> Final_:
     world.task("event", lambda: world.event(purgatory, operation))
 
     def final() -> Iterator[Broken]:
-        world.mark("given back", bool(given_back))
-        world.mark("completed", operation.is_completed())
+        world.cover("given back", bool(given_back))
+        world.cover("completed", operation.is_completed())
         if not given_back and not operation.is_completed():
             yield Broken("O4", "op", "neither completed nor given back by the cancel")
         if purgatory.inner.watched():
@@ -225,7 +225,7 @@ def _reentrant_completion(world: World) -> Final_:
     world.task("other", first.force_complete)
 
     def final() -> Iterator[Broken]:
-        world.mark("both completed", first.is_completed() and second.is_completed())
+        world.cover("both completed", first.is_completed() and second.is_completed())
         yield from world.left_waiting(first, second)
 
     return final
@@ -245,7 +245,7 @@ def _completed_while_watching(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         later = purgatory.inner.watched() - at_completion[0]
-        world.mark("completed between two keys", later == 1 and at_completion[0] in (0, 1))
+        world.cover("completed between two keys", later == 1 and at_completion[0] in (0, 1))
         if later > 1:
             yield Broken("P1", "op", f"it was put on {later} lists after it had been completed")
 
@@ -259,7 +259,7 @@ COMPLETION: Final = (
         2,
         ("O1", "O4", "O7", "P3"),
         _registration_against_event,
-        marks=("completed by the registration", "completed by the event"),
+        labels=("completed by the registration", "completed by the event"),
     ),
     Scenario(
         "two-events",
@@ -267,7 +267,7 @@ COMPLETION: Final = (
         2,
         ("O1", "O4", "O7", "P3"),
         _two_events,
-        marks=("the early event saw it ready", "the event completed it"),
+        labels=("the early event saw it ready", "the event completed it"),
     ),
     Scenario(
         "three-events",
@@ -275,7 +275,7 @@ COMPLETION: Final = (
         3,
         ("O1", "O4", "O7", "P3"),
         _three_events,
-        marks=("an early event completed it",),
+        labels=("an early event completed it",),
         strategy="states",
         turns=2,
     ),
@@ -285,7 +285,7 @@ COMPLETION: Final = (
         2,
         ("P3",),
         _not_completable,
-        marks=("nobody completed it",),
+        labels=("nobody completed it",),
     ),
     Scenario(
         "force-against-force",
@@ -293,7 +293,7 @@ COMPLETION: Final = (
         2,
         ("O1",),
         _force_against_force,
-        marks=("one won", "two won"),
+        labels=("one won", "two won"),
     ),
     Scenario(
         "event-against-expiry",
@@ -301,7 +301,7 @@ COMPLETION: Final = (
         2,
         ("O1", "O2", "O3", "O6"),
         _event_against_expiry,
-        marks=("expired", "completed by the event"),
+        labels=("expired", "completed by the event"),
     ),
     Scenario(
         "emptying-key",
@@ -309,7 +309,7 @@ COMPLETION: Final = (
         2,
         ("O4", "P3", "P1"),
         _emptying_key,
-        marks=("both completed",),
+        labels=("both completed",),
         turns=2,
     ),
     Scenario(
@@ -318,7 +318,7 @@ COMPLETION: Final = (
         2,
         ("O4", "P1", "P3"),
         _purge_against_watch,
-        marks=("the purge unlinked one",),
+        labels=("the purge unlinked one",),
     ),
     Scenario(
         "key-cancel-against-completion",
@@ -326,7 +326,7 @@ COMPLETION: Final = (
         2,
         ("O1", "O4", "P1"),
         _key_cancel_against_completion,
-        marks=("given back", "completed"),
+        labels=("given back", "completed"),
     ),
     Scenario(
         "re-entrant-completion",
@@ -334,7 +334,7 @@ COMPLETION: Final = (
         2,
         ("O1", "O4", "P3"),
         _reentrant_completion,
-        marks=("both completed",),
+        labels=("both completed",),
     ),
     Scenario(
         "completed-while-watching",
@@ -343,7 +343,7 @@ COMPLETION: Final = (
         ("P1",),
         _completed_while_watching,
         dialects=("pending-flag",),
-        marks=("completed between two keys",),
+        labels=("completed between two keys",),
     ),
 )
 """Scenarios without a clock."""

@@ -25,7 +25,7 @@ Final_ = Callable[[], Iterable[Broken]]
 class Scenario:
     """A named program. `build` makes its tasks in a world and returns the look at the end.
 
-    `clauses`: what it can break. `marks`: the branches that its exploration must reach, or it shows nothing.
+    `clauses`: what it can break. `labels`: the branches that its exploration must reach, or it shows nothing.
     `strategy`: the one that covers it (`dpor`, `states`: completely; `bounded`: up to `preemptions`).
     `late_ms`: the lateness allowed, where T2 is judged. `turns`: the bound of marked loops. `plain`: what it runs keeps
     state in plain attributes; two states may differ in them alone, so it cannot be searched by `states`.
@@ -37,7 +37,7 @@ class Scenario:
     clauses: tuple[str, ...]
     build: Callable[[World], Final_ | None]
     dialects: tuple[str, ...] = BOTH
-    marks: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     strategy: str = "dpor"
     preemptions: int = 2
     turns: int = 4
@@ -75,12 +75,12 @@ def _spec_run(scenario: Scenario, dialect: str) -> SpecRun:
 
 @dataclass
 class ScenarioProgram:
-    """A `Program`; counts the marks that its runs reached, and the sets of marks of those that broke nothing.
+    """A `Program`; counts the labels that its runs reached, and the sets of labels of those that broke nothing.
     `memory`: containers outside of it that its code uses. `races`: data races of cells are looked for (RACE)."""
 
     scenario: Scenario
     dialect: str
-    marks: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[frozenset[str]] = field(default_factory=Counter)
     world: World | None = None
     memory: tuple[object, ...] = ()
@@ -137,9 +137,9 @@ class ScenarioProgram:
                 broken += looked_at(self._final, whole=not broken)
             broken += self.histories.judge(world.log.rows)
             if not broken:
-                self.outcomes[frozenset(world.marks)] += 1
-        for mark in world.marks:
-            self.marks[mark] += 1
+                self.outcomes[frozenset(world.labels)] += 1
+        for label in world.labels:
+            self.labels[label] += 1
         broken += [Broken("RACE", "cell", text) for text in dict.fromkeys(self._raced)]
         return broken
 
@@ -167,7 +167,7 @@ def looked_at(final: Final_, *, whole: bool) -> list[Broken]:
 
 
 def one_thread(
-    name: str, about: str, clauses: tuple[str, ...], build: Callable[[World], Final_], mark: str, **more: int
+    name: str, about: str, clauses: tuple[str, ...], build: Callable[[World], Final_], label: str, **more: int
 ) -> Scenario:
     """A scenario of one thread, whose loops turn as often as they like; the clock does not start at 0."""
     return Scenario(
@@ -177,7 +177,7 @@ def one_thread(
         clauses,
         build,
         dialects=("pending-flag",),
-        marks=(mark,),
+        labels=(label,),
         start_ms=more.get("start_ms", 7),
         horizon_ms=more.get("horizon_ms", 0),
         purge_interval=more.get("purge_interval", 1000),

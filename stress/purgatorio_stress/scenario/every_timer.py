@@ -86,7 +86,7 @@ def _two_drains(make: _Make, world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.check()
         executor.run_all()
-        world.mark("one drain found all", drained.count(True) == 1)
+        world.cover("one drain found all", drained.count(True) == 1)
         walk(world, timer, executor, 12)
         yield from _early_or_lost([(first, 2), *tasks, (later, 6)])
         if timer.size():
@@ -118,7 +118,7 @@ def _refused(make: _Make, world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.check()
         left = timer.size()
-        world.mark("refused", bool(refused))
+        world.cover("refused", bool(refused))
         walk(world, timer, executor, 8)
         yield from _early_or_lost([(task, 2) for task in tasks[:2]])
         if len(tasks[2].fired_at_ms) > 1:
@@ -150,8 +150,8 @@ def _again_beside_cancel(make: _Make, world: World) -> Final_:
         timer.check()
         executor.run_all()
         cancelled = task.is_cancelled()
-        world.mark("cancelled", cancelled)
-        world.mark("waits", not cancelled)
+        world.cover("cancelled", cancelled)
+        world.cover("waits", not cancelled)
         if task.fired_at_ms:
             yield Broken("T1", "task", f"due at 4 ms, or cancelled, fired at {task.fired_at_ms}")
         walk(world, timer, executor, 8)
@@ -173,7 +173,7 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             ("T1", "T3", "T5"),
             partial(_two_drains, make),
             dialects=("pending-flag",),
-            marks=("one drain found all",),
+            labels=("one drain found all",),
             strategy="bounded",
             horizon_ms=12,
             plain=plain,
@@ -185,7 +185,7 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             ("T3", "T5"),
             partial(_refused, make),
             dialects=("pending-flag",),
-            marks=("refused",),
+            labels=("refused",),
             horizon_ms=8,
             plain=plain,
         ),
@@ -196,7 +196,7 @@ def _of(prefix: str, about: str, make: _Make) -> tuple[Scenario, ...]:
             ("T1", "T3", "T5"),
             partial(_again_beside_cancel, make),
             dialects=("pending-flag",),
-            marks=("cancelled", "waits"),
+            labels=("cancelled", "waits"),
             horizon_ms=8,
             plain=plain,
         ),

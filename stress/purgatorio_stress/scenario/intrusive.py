@@ -58,8 +58,8 @@ def _cancel_against_add(world: World) -> Final_:
         cancelled = task.is_cancelled()
         yield from size_is(timer, 0 if cancelled else 1)
         walk(world, timer, executor, 8)
-        world.mark("cancelled first", not cancelled)
-        world.mark("added first", cancelled)
+        world.cover("cancelled first", not cancelled)
+        world.cover("added first", cancelled)
         if len(task.fired_at_ms) != (0 if cancelled else 1):
             yield Broken("T4", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
 
@@ -80,7 +80,7 @@ def _call_cancelled_against_drain(world: World) -> Final_:
         timer.check()
         yield from size_is(timer, 1)
         walk(world, timer, executor, 8)
-        world.mark("did not fire", not task.fired_at_ms)
+        world.cover("did not fire", not task.fired_at_ms)
         if task.fired_at_ms:
             yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
         yield from fired_once(stays)
@@ -103,7 +103,7 @@ def _call_against_call(world: World) -> Final_:
         timer.check()
         executor.run_all()
         walk(world, timer, executor, 6)
-        world.mark("all fired", all(task.fired_at_ms for task in tasks))
+        world.cover("all fired", all(task.fired_at_ms for task in tasks))
         if len(set(handles)) != 2:
             yield Broken("T3", "handles", f"not two numbers: {handles}")
         yield from fired_once(*tasks)
@@ -136,8 +136,8 @@ def _two_timers(world: World) -> Final_:
         for timer, own in ((first, executor), (second, other)):
             timer.advance_clock(0)
             own.run_all()
-        world.mark("moved", not cancelled)
-        world.mark("cancelled", cancelled)
+        world.cover("moved", not cancelled)
+        world.cover("cancelled", cancelled)
         if len(task.fired_at_ms) != (0 if cancelled else 1):
             yield Broken("T3", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
         yield from fired_once(stays)
@@ -161,8 +161,8 @@ def _close_against_add(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        world.mark("refused", bool(refused))
-        world.mark("dropped", not refused)
+        world.cover("refused", bool(refused))
+        world.cover("dropped", not refused)
         world.virtual.advance(9)
         if timer.advance_clock(0) or executor.run_all() or task.fired_at_ms:
             yield Broken("T5", "task", "waits in a timer that is closed")
@@ -190,7 +190,7 @@ def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = Fa
     world.task("add", (lambda: timer.call_later(2, task.run)) if calls else lambda: task.add_to(timer))
 
     def final() -> Iterator[Broken]:
-        world.mark("fired", bool(task.fired_at_ms))
+        world.cover("fired", bool(task.fired_at_ms))
         for one in (*waiting, task):
             if one.fired_at_ms != [one.delay_ms]:
                 yield Broken("T2", one.id, f"due at {one.delay_ms} ms, fired at {one.fired_at_ms} ms")
@@ -207,7 +207,7 @@ def _two(
     about: str,
     clauses: tuple[str, ...],
     build: Callable[[World], Final_],
-    *marks: str,
+    *labels: str,
     horizon_ms: int = 8,
 ) -> Scenario:
     return Scenario(
@@ -217,7 +217,7 @@ def _two(
         clauses,
         build,
         dialects=_ONE,
-        marks=marks,
+        labels=labels,
         horizon_ms=horizon_ms,
         plain=True,
     )
@@ -296,7 +296,7 @@ INTRUSIVE: Final = (
             ("T2", "P3"),
             partial(_against_sleep, delays_ms, calls=calls),
             dialects=_ONE,
-            marks=("fired",),
+            labels=("fired",),
             strategy="bounded",
             horizon_ms=20,
             plain=True,

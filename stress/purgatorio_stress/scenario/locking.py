@@ -37,7 +37,7 @@ def _foreign_lock_holder(world: World) -> Final_:
     world.task("event", lambda: world.event(purgatory, operation))
 
     def final() -> Iterator[Broken]:
-        world.mark("completed", operation.is_completed())
+        world.cover("completed", operation.is_completed())
         yield from world.left_waiting(operation)
 
     return final
@@ -62,7 +62,7 @@ def _two_groups(world: World) -> Final_:
         world.task(f"thread-{mine}", act)
 
     def final() -> Iterator[Broken]:
-        world.mark("both completed", all(one.is_completed() for one in operations.values()))
+        world.cover("both completed", all(one.is_completed() for one in operations.values()))
         yield from none_left(actions)
         yield from world.left_waiting(*operations.values())
 
@@ -102,7 +102,7 @@ def _callback_needs_group(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         yield from none_left(actions)
-        world.mark("answered", answered.get() == 1)
+        world.cover("answered", answered.get() == 1)
         yield from world.left_waiting(operation)
 
     return final
@@ -128,7 +128,7 @@ def _registration_under_group(world: World) -> Final_:
     world.task("registrar", register)
 
     def final() -> Iterator[Broken]:
-        world.mark("completed", first.is_completed())
+        world.cover("completed", first.is_completed())
         yield from world.left_waiting(first)
 
     return final
@@ -151,7 +151,7 @@ def _try_needs_group(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         yield from none_left(actions)
-        world.mark("completed", operation.is_completed())
+        world.cover("completed", operation.is_completed())
         yield from world.left_waiting(operation)
 
     return final
@@ -188,7 +188,7 @@ def _reader_writer_chain(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         yield from none_left(actions)
-        world.mark("both completed", all(one.is_completed() for one in operations.values()))
+        world.cover("both completed", all(one.is_completed() for one in operations.values()))
         yield from world.left_waiting(*operations.values())
 
     return final
@@ -202,7 +202,7 @@ LOCKING: Final = (
         ("O4",),
         _foreign_lock_holder,
         dialects=("locked",),
-        marks=("completed",),
+        labels=("completed",),
     ),
     Scenario(
         "two-groups",
@@ -211,7 +211,7 @@ LOCKING: Final = (
         ("P3", "O4"),
         _two_groups,
         dialects=("locked",),
-        marks=("both completed",),
+        labels=("both completed",),
     ),
     Scenario(
         "callback-needs-group",
@@ -219,7 +219,7 @@ LOCKING: Final = (
         2,
         ("P3", "O4"),
         _callback_needs_group,
-        marks=("answered",),
+        labels=("answered",),
     ),
     Scenario(
         "registration-under-group",
@@ -227,7 +227,7 @@ LOCKING: Final = (
         2,
         ("P3", "O4"),
         _registration_under_group,
-        marks=("completed",),
+        labels=("completed",),
     ),
     Scenario(
         "try-needs-group",
@@ -235,7 +235,7 @@ LOCKING: Final = (
         2,
         ("P3", "O4"),
         _try_needs_group,
-        marks=("completed",),
+        labels=("completed",),
     ),
     Scenario(
         "reader-writer-chain",
@@ -243,7 +243,7 @@ LOCKING: Final = (
         4,
         ("P3", "O4"),
         _reader_writer_chain,
-        marks=("both completed",),
+        labels=("both completed",),
     ),
 )
 """Scenarios with locks of the caller's own."""

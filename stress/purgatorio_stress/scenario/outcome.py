@@ -10,20 +10,20 @@ from purgatorio_stress.explorer.step import TIME
 from purgatorio_stress.printed import Grade, Outcome
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 
-NO_MARK: Final = "none of its marks"
+NO_LABEL: Final = "none of its labels"
 """The outcome of a round that reached no branch that the scenario names."""
 
 
-def outcome_of(marks: Collection[str]) -> str:
-    """The outcome of a round that broke nothing: the marks that it reached."""
-    return ", ".join(sorted(marks)) or NO_MARK
+def outcome_of(labels: Collection[str]) -> str:
+    """The outcome of a round that broke nothing: the labels that it reached."""
+    return ", ".join(sorted(labels)) or NO_LABEL
 
 
 def outcomes_of(counts: Mapping[frozenset[str], int], serial: Collection[str]) -> tuple[Outcome, ...]:
-    """The lines of runs that broke nothing, by the marks that they reached, most frequent first."""
+    """The lines of runs that broke nothing, by the labels that they reached, most frequent first."""
     lines = [
         Outcome(text, count, Grade.ACCEPTABLE if text in serial else Grade.INTERESTING)
-        for text, count in ((outcome_of(marks), count) for marks, count in counts.items())
+        for text, count in ((outcome_of(labels), count) for labels, count in counts.items())
     ]
     return tuple(sorted(lines, key=lambda line: (-line.count, line.outcome)))
 
@@ -53,5 +53,5 @@ def serial_outcomes(scenario: Scenario, dialect: str) -> frozenset[str]:
         carry_out(program, chooser, [])
         turns = [task for task, _ in groupby(chooser.chosen) if task != TIME]
         if len(turns) == len(set(turns)):
-            found |= {outcome_of(marks) for marks in program.outcomes}
+            found |= {outcome_of(labels) for labels in program.outcomes}
     return frozenset(found)

@@ -24,7 +24,7 @@ def _exceptions(world: World) -> Final_:
         try:
             purgatory.register(bad)
         except ValueError:
-            world.mark("the registration raised")
+            world.cover("the registration raised")
         purgatory.inner.try_complete_else_watch(good, ["k"])
         purgatory.register(last)
         for operation in (bad, good, last):
@@ -36,7 +36,7 @@ def _exceptions(world: World) -> Final_:
     def event() -> None:
         body()
         watched = purgatory.inner.check_and_complete("k")
-        world.mark("checked", watched == 1)
+        world.cover("checked", watched == 1)
 
     world.task("caller", event)
 
@@ -68,7 +68,7 @@ def _failing_operation_first(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("the exception was contained", bool(world.contained.caught_errors))
+        world.cover("the exception was contained", bool(world.contained.caught_errors))
         if not good.is_completed():
             yield Broken("O8", "good", "lost by the exception of the operation before it")
 
@@ -94,7 +94,7 @@ def _reaper_survives(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("both fired", bool(first.fired_at_ms and second.fired_at_ms))
+        world.cover("both fired", bool(first.fired_at_ms and second.fired_at_ms))
         if not second.fired_at_ms:
             yield Broken("O8", "second", "never fired: the exception of the first ended the reaper")
 
@@ -123,7 +123,7 @@ def _long_chain(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("all completed", all(operation.is_completed() for operation in operations))
+        world.cover("all completed", all(operation.is_completed() for operation in operations))
         if any(isinstance(error, RecursionError) for error in world.contained.caught_errors):
             yield Broken("O8", "chain", f"RecursionError in a chain of {length} operations")
         yield from list(world.left_waiting(*operations))[:1]
@@ -147,13 +147,13 @@ def _bookkeeping(world: World) -> Final_:
             purges.append(purgatory.inner.purge_if_needed())
             live = len(operations) - number - 1
             if timer.size() != live:
-                world.mark(f"size {timer.size()} with {live} live")
+                world.cover(f"size {timer.size()} with {live} live")
 
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
         live = [operation for operation in operations if not operation.is_completed()]
-        world.mark("purged", any(purges))
+        world.cover("purged", any(purges))
         purgatory.gauge("quiesce")
         most = (interval + len(live)) * 2
         if purgatory.inner.watched() > most:
@@ -185,7 +185,7 @@ def _completing_once_more(world: World) -> Final_:
     world.task("event", lambda: world.event(purgatory, operation))
 
     def final() -> Iterator[Broken]:
-        world.mark("completed", operation.is_completed())
+        world.cover("completed", operation.is_completed())
         return iter(())
 
     return final
@@ -209,7 +209,7 @@ def _stop_from_callback(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("closed", bool(task.fired_at_ms))
+        world.cover("closed", bool(task.fired_at_ms))
         if world.run.now_ms > 1:
             yield Broken("P3", "timer", f"close() from a task waited until {world.run.now_ms} ms")
 
@@ -228,7 +228,7 @@ def _shut_down(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        world.mark("completed", operation.is_completed())
+        world.cover("completed", operation.is_completed())
         if not operation.is_completed():
             yield Broken("O5", "op", "left behind by the shutdown")
 
@@ -245,8 +245,8 @@ def _cancel_against_add(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.check()
         waits = 0 if task.is_cancelled() else 1
-        world.mark("cancelled", waits == 0)
-        world.mark("waits", waits == 1)
+        world.cover("cancelled", waits == 0)
+        world.cover("waits", waits == 1)
         if timer.size() != waits:
             yield Broken("T5", "timer", f"size() is {timer.size()}, and {waits} tasks wait")
 
@@ -285,7 +285,7 @@ SEQUENCES: Final = (
         ("T5",),
         _cancel_against_add,
         dialects=("pending-flag",),
-        marks=("cancelled", "waits"),
+        labels=("cancelled", "waits"),
     ),
 )
 """Scenarios of one thread, and the smallest of two."""

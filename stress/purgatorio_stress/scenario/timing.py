@@ -56,7 +56,7 @@ def cancel_against_flush(world: World, make: Make = _of_the_world) -> Final_:
         timer.check()
         yield from size_is(timer, 0)
         walk(world, timer, executor, 8)
-        world.mark("did not fire", not task.fired_at_ms)
+        world.cover("did not fire", not task.fired_at_ms)
         if task.fired_at_ms:
             yield Broken("T4", "task", f"fired at {task.fired_at_ms} ms although cancelled at 2 ms")
         yield from size_is(timer, 0)
@@ -83,8 +83,8 @@ def _add_against_flush(world: World) -> Final_:
     world.task("add", add)
 
     def final() -> Iterator[Broken]:
-        world.mark("flushed both", len(flushed) == 2)
-        world.mark("added after the flush", len(flushed) == 1)
+        world.cover("flushed both", len(flushed) == 2)
+        world.cover("added after the flush", len(flushed) == 1)
         if bucket.entries() and not offered:
             yield Broken("T3", "bucket", "it holds an entry and is in no queue")
 
@@ -104,8 +104,8 @@ def _remove_against_move(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         inside = target.entries()
-        world.mark("removed after the move", inside == [entries[1]])
-        world.mark("removed before the move", not source.entries())
+        world.cover("removed after the move", inside == [entries[1]])
+        world.cover("removed before the move", not source.entries())
         target.check(10**6)
         if len(inside) != counter.get() or entries[1] not in inside:
             yield Broken("T5", "bucket", f"{len(inside)} entries are linked, {counter.get()} are counted")
@@ -123,7 +123,7 @@ def _overflow_twice(world: World) -> Final_:
         timer.check()
         yield from size_is(timer, 2)
         walk(world, timer, executor, 10)
-        world.mark("both fired", all(task.fired_at_ms for task in tasks))
+        world.cover("both fired", all(task.fired_at_ms for task in tasks))
         yield from fired_once(*tasks)
 
     return final
@@ -142,7 +142,7 @@ def add_against_drain(world: World, make: Make = _of_the_world) -> Final_:
         timer.check()
         executor.run_all()
         walk(world, timer, executor, 6)
-        world.mark("both fired", bool(due.fired_at_ms and later.fired_at_ms))
+        world.cover("both fired", bool(due.fired_at_ms and later.fired_at_ms))
         yield from fired_once(due, later)
         yield from size_is(timer, 0)
 
@@ -161,7 +161,7 @@ def moved_twice(world: World, make: Make = _of_the_world) -> Final_:
         timer.check()
         yield from size_is(timer, 1)
         walk(world, timer, executor, 6)
-        world.mark("fired", bool(task.fired_at_ms))
+        world.cover("fired", bool(task.fired_at_ms))
         yield from fired_once(task)
 
     return final
@@ -176,7 +176,7 @@ def _completed_before_timer(world: World) -> Final_:
 
     def final() -> Iterator[Broken]:
         timer.check()
-        world.mark("completed", operation.is_completed())
+        world.cover("completed", operation.is_completed())
         yield from world.left_waiting(operation)
         yield from size_is(timer, 0)
 
@@ -191,7 +191,7 @@ def _shutdown_against_registration(world: World) -> Final_:
     world.task("shutdown", purgatory.inner.shutdown)
 
     def final() -> Iterator[Broken]:
-        world.mark("completed", operation.is_completed())
+        world.cover("completed", operation.is_completed())
         if not operation.is_completed():
             yield Broken("O5", "op", "left behind by the shutdown")
 
@@ -206,7 +206,7 @@ def _add_against_sleep(world: World) -> Final_:
     world.task("add", lambda: task.add_to(timer))
 
     def final() -> Iterator[Broken]:
-        world.mark("fired", bool(task.fired_at_ms))
+        world.cover("fired", bool(task.fired_at_ms))
         if task.fired_at_ms != [2]:
             yield Broken("T2", "task", f"due at 2 ms, fired at {task.fired_at_ms} ms")
 
@@ -223,7 +223,7 @@ def _earlier_against_sleep(world: World) -> Final_:
     world.task("add", lambda: task.add_to(timer))
 
     def final() -> Iterator[Broken]:
-        world.mark("both fired", bool(task.fired_at_ms and late.fired_at_ms))
+        world.cover("both fired", bool(task.fired_at_ms and late.fired_at_ms))
         if task.fired_at_ms != [2] or late.fired_at_ms != [9]:
             yield Broken(
                 "T2", "task", f"due at 2 and 9 ms, fired at {task.fired_at_ms}, {late.fired_at_ms} ms"
@@ -259,7 +259,7 @@ def _polled(world: World, waiting_ms: tuple[int, ...]) -> Final_:
 
     def final() -> Iterator[Broken]:
         queue.check()
-        world.mark("polled", polled == [due])
+        world.cover("polled", polled == [due])
         if polled != [due] or world.run.now_ms:
             yield Broken("T2", "bucket", f"it was due at once, and polled after {world.run.now_ms} ms")
 
@@ -277,14 +277,14 @@ TIMING: Final = (
         *_timer("cancel-against-flush", "a task is cancelled while it moves between levels", ("T4", "T5")),
         cancel_against_flush,
         dialects=_ONE,
-        marks=("did not fire",),
+        labels=("did not fire",),
         horizon_ms=8,
     ),
     Scenario(
         *_timer("add-against-flush", "a bucket is filled while it is flushed", ("T3",)),
         _add_against_flush,
         dialects=_ONE,
-        marks=("flushed both", "added after the flush"),
+        labels=("flushed both", "added after the flush"),
     ),
     Scenario(
         "remove-against-move",
@@ -293,7 +293,7 @@ TIMING: Final = (
         ("T5",),
         _remove_against_move,
         dialects=_ONE,
-        marks=("removed after the move", "removed before the move"),
+        labels=("removed after the move", "removed before the move"),
         strategy="states",
         stepping=frozenset({"link.next", "link.previous"}),
     ),
@@ -301,7 +301,7 @@ TIMING: Final = (
         *_timer("overflow-twice", "two adders need the level above for the first time", ("T3", "T5")),
         _overflow_twice,
         dialects=_ONE,
-        marks=("both fired",),
+        labels=("both fired",),
         horizon_ms=10,
         late_ms=0,
     ),
@@ -309,25 +309,25 @@ TIMING: Final = (
         *_timer("add-against-drain", "a task is added while the timer is drained", ("T3", "T5")),
         add_against_drain,
         dialects=_ONE,
-        marks=("both fired",),
+        labels=("both fired",),
         horizon_ms=6,
     ),
     Scenario(
         *_timer("moved-twice", "a waiting task is added again by two threads", ("T3", "T5")),
         moved_twice,
         dialects=_ONE,
-        marks=("fired",),
+        labels=("fired",),
         horizon_ms=6,
     ),
     Scenario(
         *_timer("completed-before-timer", "completed before its timer starts (KAFKA-2226)", ("T5", "O4")),
         _completed_before_timer,
-        marks=("completed",),
+        labels=("completed",),
     ),
     Scenario(
         *_timer("shutdown-against-registration", "registering while the purgatory closes", ("O5",)),
         _shutdown_against_registration,
-        marks=("completed",),
+        labels=("completed",),
     ),
     Scenario(
         "add-against-sleep",
@@ -337,7 +337,7 @@ TIMING: Final = (
         _add_against_sleep,
         dialects=_ONE,
         strategy="states",
-        marks=("fired",),
+        labels=("fired",),
         horizon_ms=20,
     ),
     Scenario(
@@ -348,20 +348,20 @@ TIMING: Final = (
         _earlier_against_sleep,
         dialects=_ONE,
         strategy="states",
-        marks=("both fired",),
+        labels=("both fired",),
         horizon_ms=20,
     ),
     Scenario(
         *_timer("offer-against-poll", "a due bucket is offered to whom may be going to sleep", ("T2", "P3")),
         _offer_against_poll,
         dialects=_ONE,
-        marks=("polled",),
+        labels=("polled",),
     ),
     Scenario(
         *_timer("earlier-offer-against-poll", "the same, with a bucket that is due later", ("T2", "P3")),
         _earlier_offer_against_poll,
         dialects=_ONE,
-        marks=("polled",),
+        labels=("polled",),
     ),
 )
 """Scenarios with a timer."""

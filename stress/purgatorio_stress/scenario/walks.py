@@ -101,7 +101,7 @@ def walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExe
     world.task("walker", walk)
 
     def final() -> Iterator[Broken]:
-        world.mark("all fired", all(task.fired_at_ms for one in walked for task, _, _ in one.added))
+        world.cover("all fired", all(task.fired_at_ms for one in walked for task, _, _ in one.added))
         for one in walked:
             yield from one.wrong()
             if one.timer.size():
@@ -150,7 +150,7 @@ def _inclusive(world: World) -> Final_:
     world.task("walker", walk)
 
     def final() -> Iterator[Broken]:
-        world.mark("all fired", all(task.fired_at_ms for task, _, _ in one.added))
+        world.cover("all fired", all(task.fired_at_ms for task, _, _ in one.added))
         yield from one.wrong()
 
     return final
@@ -176,7 +176,7 @@ def _overdue_bucket(world: World) -> Final_:
     world.task("walker", walk)
 
     def final() -> Iterator[Broken]:
-        world.mark("all fired", all(task.fired_at_ms for one in walks for task, _, _ in one.added))
+        world.cover("all fired", all(task.fired_at_ms for one in walks for task, _, _ in one.added))
         for one in walks:
             yield from one.wrong()
 
@@ -205,7 +205,7 @@ def _cancelling(world: World) -> Final_:
             world.virtual.advance(1)
             timer.advance_clock(0)
             executor.run_all()
-        world.mark("one fired", tasks[0].fired_at_ms == [1])
+        world.cover("one fired", tasks[0].fired_at_ms == [1])
         if sum(len(task.fired_at_ms) for task in tasks) != 1:
             yield Broken("T4", "timer", f"fired: {[task.fired_at_ms for task in tasks]}")
 
@@ -227,7 +227,7 @@ def _largest_delays(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         timer.advance_clock(0)
         executor.run_all()
-        world.mark("all wait", timer.size() == len(tasks))
+        world.cover("all wait", timer.size() == len(tasks))
         for task in tasks:
             if task.fired_at_ms:
                 yield Broken("T1", task.id, f"a delay of {task.delay_ms} ms fired at once")

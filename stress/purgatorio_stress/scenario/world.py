@@ -232,16 +232,16 @@ class World:
         self.start_ms = start_ms
         self.contained = _Contain()
         self.faults: FaultPolicy = self.contained
-        self.marks: set[str] = set()
+        self.labels: set[str] = set()
 
     def last_ms(self) -> int:
         """What the clock last told the present task."""
         return self.clock.last_ms()
 
-    def mark(self, name: str, holds: bool = True) -> None:
+    def cover(self, name: str, holds: bool = True) -> None:
         """A branch of interest has been reached in this run."""
         if holds:
-            self.marks.add(name)
+            self.labels.add(name)
 
     def task(self, name: str, body: Callable[[], object]) -> None:
         """A thread of the scenario."""
