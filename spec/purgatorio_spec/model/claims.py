@@ -9,7 +9,7 @@ from purgatorio_spec.model import completion as protocol
 from purgatorio_spec.model import race, variant, wheel_refinement
 from purgatorio_spec.model.checker import check
 from purgatorio_spec.model.completion import Scene, completion
-from purgatorio_spec.model.lock_order import STORIES, LockStory, lock_model
+from purgatorio_spec.model.lock_order import STORIES, LockStory, lock_race
 from purgatorio_spec.model.shape import DEADLOCK, Answer, Model, render
 from purgatorio_spec.model.variant import Variant
 from purgatorio_spec.model.wheel import Flaw, World
@@ -161,12 +161,12 @@ def _locked() -> list[Claim]:
 
 def _lock_claim(index: int, story: LockStory) -> Claim:
     name = bug_name(story.bug)
-    deadlocks = _twin(story.bug, DEADLOCK, lambda: lock_model(name, story.broken, story.not_reentrant))
+    deadlocks = _twin(story.bug, DEADLOCK, lambda: race.race_model(lock_race(name, story.broken, story.not_reentrant)))
     return Claim(
         f"D{index}",
         f"the order that repaired {name} does not deadlock",
         ("P3",),
-        examining(lambda: lock_model(f"{name}, repaired", story.repaired, frozenset())),
+        examining(lambda: race.race_model(lock_race(f"{name}, repaired", story.repaired, frozenset()))),
         (deadlocks,),
     )
 

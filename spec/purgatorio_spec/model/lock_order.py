@@ -6,11 +6,11 @@ was released and the order that repaired it.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
-from purgatorio_spec.model.shape import Model, Step
+from purgatorio_spec.model.race import BLOCKED, Action, Race, Steps, Vars
 
 Script = tuple[str, ...]  # "W lock", "R lock", "- lock" (release one hold), "J thread"
-LockState = tuple[tuple[int, ...], tuple[tuple[str, str, int], ...]]  # counters, holds (lock, mode, thread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,67 +76,55 @@ STORIES = (
 )  # fmt: skip
 
 
-def lock_model(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> Model[LockState]:
-    """Every interleaving of the scripts."""
-    threads = tuple(scripts)
-    programs = tuple(scripts.values())
+_WORDS = {"W": "lock", "R": "read-lock", "-": "unlock", "J": "join"}
 
-    def steps(state: LockState) -> list[tuple[int, LockState]]:
-        counters, _ = state
-        found = []
-        for thread, counter in enumerate(counters):
-            if counter == len(programs[thread]):
-                continue
-            after = _apply(state, thread, programs, threads, not_reentrant)
-            if after is not None:
-                found.append((thread, ((*counters[:thread], counter + 1, *counters[thread + 1 :]), after)))
-        return found
 
-    def describe(before: LockState, actor: int, after: LockState) -> Step:
-        action, lock = programs[actor][before[0][actor]].split()
-        words = {"W": "lock", "R": "read-lock", "-": "unlock", "J": "join"}
-        return Step(threads[actor], f"{words[action]} {lock}")
+def lock_race(name: str, scripts: dict[str, Script], not_reentrant: frozenset[str]) -> Race:
+    """The scripts as threads of steps. `W lock thread` and `R lock thread`: how often the thread holds it; `at thread`:
+    the number of its next step."""
+    named = {step.split()[1] for script in scripts.values() for step in script}
+    held = {f"{mode} {lock} {thread}": 0 for mode in "WR" for lock in sorted(named) for thread in scripts}
 
-    return Model(
-        name=name,
-        bound=f"{len(threads)} threads, {len({step.split()[1] for script in programs for step in script})} locks",
-        columns=threads,
-        initial=((tuple(0 for _ in threads), ()),),
-        steps=steps,
-        describe=describe,
-        done=lambda state: all(c == len(p) for c, p in zip(state[0], programs, strict=True)),
-        sometimes={"a thread is at its end": lambda state: state[0][0] == len(programs[0])},
+    def action(me: str, mode: str, lock: str) -> Action:
+        others = [thread for thread in scripts if thread != me]
+
+        def holds(v: Vars, modes: str, threads: list[str]) -> bool:
+            return any(v[f"{one} {lock} {thread}"] for one in modes for thread in threads)
+
+        def must_wait(v: Vars) -> bool:
+            if mode == "J":
+                return v[f"at {lock}"] < len(scripts[lock])
+            if mode == "-":
+                return False
+            if holds(v, "WR", [me]) and lock in not_reentrant:
+                return True
+            if mode == "W":
+                return holds(v, "WR", others)
+            behind = any(scripts[one][v[f"at {one}"] :][:1] == (f"W {lock}",) for one in others)
+            return holds(v, "W", others) or (behind and holds(v, "R", others) and not holds(v, "R", [me]))
+
+        def act(v: Vars) -> Literal["blocked"] | None:
+            if must_wait(v):
+                return BLOCKED
+            v[f"at {me}"] += 1
+            if mode == "-":
+                v[f"{'W' if holds(v, 'W', [me]) else 'R'} {lock} {me}"] -= 1
+            elif mode != "J":
+                v[f"{mode} {lock} {me}"] += 1
+            return None
+
+        return act
+
+    def steps(thread: str) -> Steps:
+        parts = [step.split() for step in scripts[thread]]
+        return tuple((f"{_WORDS[mode]} {lock}", action(thread, mode, lock)) for mode, lock in parts)
+
+    first = next(iter(scripts))
+    return Race(
+        name,
+        {f"at {thread}": 0 for thread in scripts} | held,
+        {thread: steps(thread) for thread in scripts},
+        {},
+        {"a thread is at its end": lambda v: v[f"at {first}"] == len(scripts[first])},
+        f"{len(named)} locks",
     )
-
-
-def _apply(
-    state: LockState,
-    thread: int,
-    programs: tuple[Script, ...],
-    threads: tuple[str, ...],
-    not_reentrant: frozenset[str],
-) -> tuple[tuple[str, str, int], ...] | None:
-    """The holds after the next action of `thread`; None while it must wait."""
-    counters, holds = state
-    action, lock = programs[thread][counters[thread]].split()
-    mine = [hold for hold in holds if hold[0] == lock and hold[2] == thread]
-    others = [hold for hold in holds if hold[0] == lock and hold[2] != thread]
-    if action == "J":
-        joined = threads.index(lock)
-        return holds if counters[joined] == len(programs[joined]) else None
-    if action == "-":
-        rest = list(holds)
-        rest.remove(mine[-1])
-        return tuple(rest)
-    if mine and lock in not_reentrant:
-        return None
-    if action == "W":
-        return None if others else tuple(sorted((*holds, (lock, "W", thread))))
-    writer_waits = any(
-        other != thread
-        and counters[other] < len(programs[other])
-        and programs[other][counters[other]] == f"W {lock}"
-        for other in range(len(threads))
-    )
-    blocked = any(mode == "W" for _, mode, _ in others) or (writer_waits and bool(others) and not mine)
-    return None if blocked else tuple(sorted((*holds, (lock, "R", thread))))
