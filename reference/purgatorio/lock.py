@@ -1,4 +1,4 @@
-"""`Lock`, what every lock of the seam can do, and `Mutex`, a lock in a hot path at the price that each build can have.
+"""`Lock`, what every lock of the seam can do, and `Mutex`, a lock for a hot path, as cheap as each build can make it.
 
 Interpreted, a `Mutex` is the seam's own lock: one call less is worth more than a class of our own. Compiled, it is a
 class that mypyc calls without a look-up, and, with `librt` installed, over librt's lock: taking it and giving it back

@@ -99,8 +99,8 @@ class InitialDelayedJoin(DelayedJoin):
 
     def on_complete(self) -> None:
         """Wait on if somebody came meanwhile and there is time left, else end the rebalance."""
-        if self._group.new_member_added() and self._remaining_ms > 0:
-            self._group.set_new_member_added(False)
+        if self._group.new_member_added.get() and self._remaining_ms > 0:
+            self._group.new_member_added.set(False)
             delay_ms = min(self._configured_ms, self._remaining_ms)
             self._again(self._group, delay_ms, max(self._remaining_ms - delay_ms, 0))
         else:

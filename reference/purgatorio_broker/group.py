@@ -84,20 +84,23 @@ class Member:
 
 
 class Group:
-    """An empty group of generation 0."""
+    """An empty group of generation 0.
+
+    `protocol_type`: what kind of members these are, as the first of them said; "" where it did not. `new_member_added`:
+    somebody came while the first rebalance was being prepared."""
 
     __slots__ = (
-        "_flags",
         "_generation",
         "_leader",
         "_members",
         "_offsets",
         "_pending",
         "_pending_sync",
-        "_protocol_type",
         "_state",
         "id",
         "lock",
+        "new_member_added",
+        "protocol_type",
     )
 
     def __init__(self, group_id: str, sync: Sync) -> None:
@@ -110,8 +113,8 @@ class Group:
         self._generation: Cell[int] = sync.cell(0, "group.generation")
         self._leader: Cell[str] = sync.cell("", "group.leader")
         self._offsets: Cell[dict[TopicPartition, int]] = sync.cell({}, "group.offsets")
-        self._protocol_type: Cell[str] = sync.cell("", "group.protocol-type")
-        self._flags: Cell[bool] = sync.cell(False, "group.new-member-added")
+        self.protocol_type: Cell[str] = sync.cell("", "group.protocol-type")
+        self.new_member_added: Cell[bool] = sync.cell(False, "group.new-member-added")
 
     def state(self) -> GroupState:
         """Where it is."""
@@ -179,25 +182,9 @@ class Group:
         if self._leader.get() == old:
             self._leader.set(new.id)
 
-    def protocol_type(self) -> str:
-        """What kind of members these are, as the first of them said; "" where it did not."""
-        return self._protocol_type.get()
-
-    def set_protocol_type(self, protocol_type: str) -> None:
-        """See `protocol_type`."""
-        self._protocol_type.set(protocol_type)
-
     def all_have_joined(self) -> bool:
         """Whether every member awaits its join, and nobody is expected besides."""
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
-
-    def new_member_added(self) -> bool:
-        """Whether somebody came while the first rebalance was being prepared."""
-        return self._flags.get()
-
-    def set_new_member_added(self, value: bool) -> None:
-        """See `new_member_added`."""
-        self._flags.set(value)
 
     def elect_joined_leader(self) -> bool:
         """Let a member that awaits its join lead; False where there is none."""

@@ -124,7 +124,7 @@ class GroupCoordinator:
                     is_new=True, metadata=metadata, awaiting_join=callback,
                 )  # fmt: skip
                 if not group.members():
-                    group.set_protocol_type(protocol_type)
+                    group.protocol_type.set(protocol_type)
                 self._add(group, new)
             elif known is None:
                 callback(JoinResult(Error.UNKNOWN_MEMBER_ID, member_id))
@@ -283,7 +283,7 @@ class GroupCoordinator:
             return Error.INVALID_SESSION_TIMEOUT
         if _fenced(group, instance, member_id):
             return Error.FENCED_INSTANCE_ID
-        other_type = bool(group.members()) and protocol_type != group.protocol_type()
+        other_type = bool(group.members()) and protocol_type != group.protocol_type.get()
         if other_type or not group.shares_a_protocol(member_id or _id(group.instance(instance)), protocols):
             return Error.INCONSISTENT_GROUP_PROTOCOL
         return Error.NONE
@@ -299,7 +299,7 @@ class GroupCoordinator:
 
     def _add(self, group: Group, member: Member) -> None:
         if group.state() is GroupState.PREPARING and group.generation() == 0:
-            group.set_new_member_added(True)
+            group.new_member_added.set(True)
         group.put(member)
         # Completes the session of a pending member too: it is a member by now.
         self._heard_of(group, member, NEW_MEMBER_TIMEOUT_MS)

@@ -157,8 +157,8 @@ class Purgatory(Generic[Op]):
         """Unlink all completed operations if there may be more than `purge_interval`; returns how many entries.
 
         The estimate is reset *before* the lists are cleaned, to what the timer holds: operations that complete
-        during the purge are counted too many. One that the timer has handed over to run and that has not run yet is
-        counted too few: its entry may stay until a check of its key or the end of its key's list.
+        during the purge are counted too many. One that the timer has handed over and that has not run yet is missing:
+        its entry may stay until a check of its key or the end of its key's list.
         """
         delayed = self.num_delayed()
         if self._estimated_operations.get() - delayed <= self._purge_interval:

@@ -26,8 +26,8 @@ class _Run:
 
 
 def hand_over(task: TimerTask, executor: Executor, faults: FaultPolicy, sync: Sync) -> BaseException | None:
-    """Let `executor` run `task`. What it raised instead of taking it, or None; the task is then the caller's to keep
-    [T3]. What an executor lets through that runs actions at once is the task's own exception, and is raised here."""
+    """Let `executor` run `task`. None, or what it raised instead of taking it: then the task is the caller's to keep
+    [T3]. An executor that runs actions at once lets the task's own exception through, and that is raised here."""
     action = _Run(task, faults, sync)
     try:
         executor.submit(action.run)

@@ -18,7 +18,7 @@ the monitor, is made before the lock is taken; a cancel that comes between finds
 The lock is held while handing over to the executor, never while a task runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from purgatorio.arithmetic import rounds_left, virtual_id, wait_time
 from purgatorio.clock import Clock, MonotonicClock
@@ -272,14 +272,7 @@ class HashedWheel(Calls):
     def _visit(self, tick: int) -> int:
         """One slot: fire what has no rounds left, count one off the others."""
         self._cursor.set(tick)
-        due = []
-        for entry in self._slots[tick % self.wheel_size].get():
-            rounds = entry.rounds.get()
-            if rounds == 0:
-                due.append(entry)
-            else:
-                entry.rounds.set(rounds - 1)
-        return self._fire_all(due)
+        return self._fire_all(_counted_off(self._slots[tick % self.wheel_size].get(), 1))
 
     def _leap(self, revolutions: int) -> int:
         """As many whole revolutions at once: every slot is visited that often."""
@@ -287,13 +280,7 @@ class HashedWheel(Calls):
         if revolutions == 0 or cursor is None:
             return 0
         self._cursor.set(cursor + revolutions * self.wheel_size)
-        due = []
-        for entry in [entry for slot in self._slots for entry in slot.get()]:
-            rounds = entry.rounds.get()
-            if rounds < revolutions:
-                due.append(entry)
-            else:
-                entry.rounds.set(rounds - revolutions)
+        due = _counted_off([entry for slot in self._slots for entry in slot.get()], revolutions)
         return self._fire_all(sorted(due, key=lambda entry: entry.deadline_tick))
 
     def _fire_all(self, due: list[HashedEntry]) -> int:
@@ -347,3 +334,15 @@ class HashedWheel(Calls):
         if worker is not None and not worker.is_current() and not self._executor.is_current():
             worker.join()
         close_executor(self._executor)
+
+
+def _counted_off(entries: Iterable[HashedEntry], visits: int) -> list[HashedEntry]:
+    """Of entries that are visited so often, those that have too few rounds left to let all of that pass."""
+    due = []
+    for entry in entries:
+        rounds = entry.rounds.get()
+        if rounds < visits:
+            due.append(entry)
+        else:
+            entry.rounds.set(rounds - visits)
+    return due

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from purgatorio_spec.trace.coded import Coded, Codes, Flags, Ints, Kinds, code_of, where
+from purgatorio_spec.trace.coded import Coded, Codes, Ints, Kinds, code_of, where
 from purgatorio_spec.trace.record import OF_AN_OPERATION
 
 _OF_AN_OPERATION: Final = where(lambda f, ph: f in OF_AN_OPERATION)
@@ -65,8 +65,3 @@ class Numbered:
         place = np.repeat(np.arange(len(rows)), count)
         before = np.cumsum(count) - count
         return place, np.arange(len(place)) - before[place] + start[place]
-
-
-def at_rows(flags: Flags) -> Ints:
-    """Where they hold."""
-    return np.flatnonzero(flags)

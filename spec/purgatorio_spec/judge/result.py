@@ -172,26 +172,20 @@ def conclude(facts: TraceFacts, run: Run | None, tally: RunTally) -> RunResult:
     """The verdict of a run from what its parts came to. `run` is None if the header or profile is unusable."""
     problems = list(_problems(facts, run, tally))
     header = facts.header
-    if header is None or run is None:
-        name = facts.file if header is None else header.run
-        subject = "" if header is None else subject_of(header)
-        profile = "" if header is None else header.profile
-        return RunResult(
-            name, facts.file, subject, profile, Verdict.INVALID_TRACE, facts.events, {}, tuple(problems),
-            header=header, quarantined=facts.quarantined,
-        )  # fmt: skip
-    clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
-    invalid = facts.broken > 0 or run.facts.backwards > 0 or (tally.orphans > 0 and not run.dropped)
-    verdict = Verdict.INVALID_TRACE if invalid else worst(result.verdict for result in clauses.values())
+    clauses: dict[str, ClauseResult] = {}
+    invalid = run is None
+    if run is not None:
+        clauses = {name: _clause(name, run, tally.clauses.get(name, Tally())) for name in CLAUSES}
+        invalid = facts.broken > 0 or run.facts.backwards > 0 or (tally.orphans > 0 and not run.dropped)
     return RunResult(
-        header.run,
-        facts.file,
-        subject_of(header),
-        header.profile,
-        verdict,
-        facts.events,
-        clauses,
-        tuple(problems),
+        run=facts.file if header is None else header.run,
+        file=facts.file,
+        subject="" if header is None else subject_of(header),
+        profile="" if header is None else header.profile,
+        verdict=Verdict.INVALID_TRACE if invalid else worst(result.verdict for result in clauses.values()),
+        events=facts.events,
+        clauses=clauses,
+        problems=tuple(problems),
         header=header,
         quarantined=facts.quarantined,
     )

@@ -66,14 +66,14 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.dropped = 0
         self._held: list[Header | Event | End] = [header]
         self._sink: _Sink = _ParquetSink(path) if path.suffix == ".parquet" else LineSink(path)
-        self._flush()
+        self.flush()
 
     def write(self, event: Event) -> None:
         """Add one event. Its `i` must be above every earlier one (the reader checks, the writer does not)."""
         self._held.append(event)
         self.events += 1
         if len(self._held) >= FLUSH_EVENTS:
-            self._flush()
+            self.flush()
 
     def write_all(self, events: Iterable[Event]) -> None:
         """Add events in order."""
@@ -82,13 +82,15 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add a batch with the columns of `EVENT_SCHEMA` without making objects of its rows where the sink can."""
-        self._flush()
+        self.flush()
         self._sink.batch(batch)
         self.events += batch.num_rows
 
     def flush(self) -> None:
         """Hand what is held to the file."""
-        self._flush()
+        if self._held:
+            self._sink.records(self._held)
+            self._held = []
 
     def close(self) -> None:
         """Write the end record and finish the file."""
@@ -98,12 +100,12 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         """Finish the file with this end record, or without one: a copy of a trace is no more whole than the trace."""
         if end is not None:
             self._held.append(end)
-        self._flush()
+        self.flush()
         self._sink.close(complete=True)
 
     def abandon(self) -> None:
         """Finish the file without an end record: the run is not whole. A Parquet file is not left behind."""
-        self._flush()
+        self.flush()
         self._sink.close(complete=False)
 
     def __exit__(
@@ -113,11 +115,6 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
             self.close()
         else:
             self.abandon()
-
-    def _flush(self) -> None:
-        if self._held:
-            self._sink.records(self._held)
-            self._held = []
 
 
 class LineSink:

@@ -254,7 +254,7 @@ def _described(node: Node, group_id: str, version: int) -> Values:
             "group_id": group_id,
             "error_code": 0,
             "group_state": group.state().value,
-            "protocol_type": group.protocol_type(),
+            "protocol_type": group.protocol_type.get(),
             "protocol_data": group.protocol() if stable else "",
             "members": [_member(group, member, stable=stable) for member in group.members()],
             "authorized_operations": -(2**31),
@@ -277,7 +277,7 @@ def list_groups(node: Node, request: Request) -> None:
     listed: list[Values] = []
     for group in node.groups.groups():
         with group.lock:
-            state, kind = group.state().value, group.protocol_type()
+            state, kind = group.state().value, group.protocol_type.get()
         if (not states or state in states) and (not kinds or _CLASSIC in kinds):
             listed.append(
                 {"group_id": group.id, "protocol_type": kind, "group_state": state, "group_type": _CLASSIC}

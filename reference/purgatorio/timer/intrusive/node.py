@@ -47,7 +47,7 @@ class Node(Link):
         self.tick: int = tick
 
     def is_wanted(self) -> bool:
-        """Whether nobody has cancelled it, who may not have come to its links yet, or found it in no ring."""
+        """False once somebody has cancelled it, who may not have unlinked it yet, or found it in no ring."""
         raise NotImplementedError
 
     def run(self) -> None:
