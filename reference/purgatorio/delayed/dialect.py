@@ -22,8 +22,8 @@ Count = Callable[[], None]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Completable(TimerTask):
-    """What a dialect needs of an operation: its state, and the two things that it calls. (`DelayedOperation` is the only
-    one. A Protocol would say the same; machine code calls a class four times as fast.)"""
+    """What a dialect needs of an operation: its state, and the two things that it calls. `DelayedOperation` is the
+    only one. (A Protocol would say the same; machine code calls a class four times as fast.)"""
 
     __slots__ = ("completed", "faults", "lock", "sync", "try_complete_pending")
 

@@ -161,13 +161,14 @@ def _locked() -> list[Claim]:
 
 def _lock_claim(index: int, story: LockStory) -> Claim:
     name = bug_name(story.bug)
-    deadlocks = _twin(story.bug, DEADLOCK, lambda: race.race_model(lock_race(name, story.broken, story.not_reentrant)))
+    broken = lock_race(name, story.broken, story.not_reentrant)
+    repaired = lock_race(f"{name}, repaired", story.repaired, frozenset())
     return Claim(
         f"D{index}",
         f"the order that repaired {name} does not deadlock",
         ("P3",),
-        examining(lambda: race.race_model(lock_race(f"{name}, repaired", story.repaired, frozenset()))),
-        (deadlocks,),
+        examining(lambda: race.race_model(repaired)),
+        (_twin(story.bug, DEADLOCK, lambda: race.race_model(broken)),),
     )
 
 
