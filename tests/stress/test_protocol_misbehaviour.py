@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,6 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
     ("how", "kind", "why"),
     [
         ("hang", "deadlock", "P3 is broken: silent for 1.5 s, with call 4 (advance) not answered"),
-        ("spin", "hang", "silent for 1.5 s, with call"),
         ("close-output", "closed-output", "closed its output and does not end"),
         ("close-input", "closed-input", "closed its standard input and lives on"),
         ("live-on", "hang", "lives on 1.5 s after it was stopped"),
@@ -109,6 +109,15 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
     assert run.end is None
     assert run.count("timer_add") > 0
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
+
+
+@pytest.mark.slow
+def test_a_call_that_turns_in_circles_never_returns(tmp_path: Path) -> None:
+    """It runs all the time, and is compared with the calls before it."""
+    failure, _ = record("spin", tmp_path, replace(QUICK, silence_s=6.0))
+    assert failure.kind == "deadlock", failure.why
+    assert "none of its threads runs" not in failure.why
+    assert "no answer before took longer than 0.0" in failure.why
 
 
 def test_a_hang_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:

@@ -149,9 +149,7 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
     )
 
 
-STILL: Final = (
-    "none of its threads runs, and on a fresh start the same call does not return in twice the time"
-)
+TWICE: Final = "on a fresh start the same call does not return in twice the time"
 """Why a hang of one thread is a deadlock."""
 
 
@@ -255,7 +253,7 @@ class CommandSubject:
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
             again = out_path.with_name(f"{_run_of(out_path)}-deadlock.jsonl")
-            if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.still)):
+            if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.stuck)):
                 why = f"P3 is broken: {failure.why}; {proof}; its trace is {again.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             raise
@@ -285,10 +283,10 @@ class CommandSubject:
             finally:
                 _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
 
-    def _deadlock(self, plan: Plan, path: Path, still: bool) -> str:
+    def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
         hangs again in a program started anew, and the calls return where they are made one after the other. Else: it
-        hangs there again, and both times nothing in it runs (`still`). The second trace is at `path`."""
+        hangs there again, and both times no slowness explains it (`stuck`). The second trace is at `path`."""
         limits = self._limits(plan)
         patient = replace(limits, silence_s=2 * limits.silence_s)
         first = self.account.under_way
@@ -299,7 +297,7 @@ class CommandSubject:
             try:
                 again._record(plan, place, lambda run, settled, planned: None)
             except SubjectFailed as failure:
-                known = again.account.under_way if first else failure.still
+                known = again.account.under_way if first else failure.stuck
                 return again.account if failure.kind == "hang" and known else None
             place.unlink()
             return Account()
@@ -312,8 +310,8 @@ class CommandSubject:
             return ""
         if first is not None:
             return AGAIN if is_deadlock(first, self.account.unanswered, unanswered) else ""
-        again = alone(None) if still and not self.mode.endswith("-gates") else None
-        return STILL if again is not None and again.oldest == self.account.oldest else ""
+        again = alone(None) if stuck and not self.mode.endswith("-gates") else None
+        return TWICE if again is not None and again.oldest == self.account.oldest else ""
 
     @contextmanager
     def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:

@@ -8,12 +8,15 @@ from typing import Final, Protocol
 
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
-from purgatorio_stress.protocol.message import Answer, Call, Description, Said, Stop
+from purgatorio_stress.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
 _FLUSH_EVERY: Final = 20_000
 """Lines from the subject."""
+
+_SLOWER: Final = 20
+"""A silence so many times longer than the slowest answer of the run is not the machine's."""
 
 
 class Peer(Protocol):
@@ -73,6 +76,7 @@ class Session:
         self._listener = listener
         self._flush = flush
         self._heard = 0
+        self._slowest_s = 0.0
         self._quiet_since_s = time.monotonic()
 
     def ask(
@@ -93,13 +97,26 @@ class Session:
         self._child.say(line)
         return number
 
-    def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
-        """Make a call and wait for its answer, hearing what comes before it."""
+    def call(
+        self, call: Call, before_sending: Callable[[], None] | None = None, *, further: bool = False
+    ) -> Answer | Description:
+        """Make a call and wait for its answer, hearing what comes before it. `further`: it has more to do than those
+        before, so that its silence is not compared with theirs."""
+        asked_s = time.monotonic()
         number = self.ask(call, 0, before_sending)
-        while True:
-            said = self._hear(self._patience_s())
-            if isinstance(said, Answer | Description) and said.n == number:
-                return said
+        try:
+            while True:
+                said = self._hear(self._patience_s())
+                if isinstance(said, Answer | Description) and said.n == number:
+                    break
+        except SubjectFailed as failure:
+            if failure.kind == "hang" and not further and _SLOWER * self._slowest_s < self._limits.silence_s:
+                failure.stuck = True
+                failure.why += f"; no answer before took longer than {self._slowest_s:.2g} s"
+            raise
+        if not isinstance(call, Describe | Start):
+            self._slowest_s = max(self._slowest_s, time.monotonic() - asked_s)
+        return said
 
     def wait_for_lane(self, lane: int) -> None:
         """Listen until the lane is free."""

@@ -290,7 +290,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         found, places = _places(stacks)
         seen = f"silent for {seconds:g} s{why}{'; none of its threads runs' * still}{places}"
         failure = self.failed("deadlock", f"P3 is broken: {seen}") if found else self.failed("hang", seen)
-        failure.still = still
+        failure.stuck = still
         # Behind the text, which ends with what the child itself wrote last.
         self._errors = (self._errors + stacks)[-STDERR_KEPT_BYTES:]
         return failure
