@@ -43,7 +43,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="Limit of time, each scenario; with --drawn of CPU time, all of it.",
+    help="Limit of CPU time, each scenario; with --drawn all of it; of time with --package.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
 @click.option(
@@ -115,7 +115,7 @@ def command(
     if drawn:
         _draw(scenarios, seconds, seed, bug, races, options, as_json)
         return
-    limits = Limits(schedules, seconds, preemptions)
+    limits = Limits(schedules, seconds, preemptions, clock=time.process_time)
     explored: list[Explored] = []
     pairs = _chosen(scenarios)
     with progress("exploring", len(pairs), "scenarios", quiet=as_json) as going:

@@ -115,8 +115,9 @@ class BoundedSearch:
         self.seen.add(state)
         return False
 
-    def alternatives(self, cost: int) -> list[_Todo]:
-        """What else could have been chosen in the run that has ended, beyond its prefix; what matters now."""
+    def alternatives(self, cost: int, bound: int) -> list[_Todo]:
+        """What else could have been chosen in the run that has ended, beyond its prefix, with at most `bound`
+        preemptions; what matters now."""
         found: list[_Todo] = []
         known = len(self.prefix)
         for depth in range(known, len(self.chosen)):
@@ -126,6 +127,8 @@ class BoundedSearch:
                 continue
             last = self.chosen[depth - 1] if depth else 0
             price = 1 if last > 0 and enabled >> last & 1 else 0
+            if cost + price > bound:
+                continue
             target = found
             if price:
                 oid = self.oids[depth - known]
@@ -186,7 +189,7 @@ def _search(
             if broken:
                 whole = tuple(search.chosen)
                 result.found.append(Found(tuple(broken), whole, one.cost))
-            for other in search.alternatives(one.cost):
+            for other in search.alternatives(one.cost, bound):
                 # What was put off may belong to a level that is done: it is caught up at this one.
                 if bound == _UNLIMITED or other.cost <= level:
                     todo.append(other)
