@@ -23,7 +23,7 @@ from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
 from purgatorio_spec.history.run import Run, RunFacts, run_of
 from purgatorio_spec.judge.context import unsettled_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
-from purgatorio_spec.show.selection import Tasks, selected, selection, timer_events
+from purgatorio_spec.show.selection import Tasks, select, selection
 from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Ints, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import Header
@@ -284,16 +284,15 @@ class Fold:
 
         counted = [Tasks.counted_by(one) for one in violations]
         for batch in batches() if any(counted) else ():
-            timer = timer_events(batch)
             for tasks in filter(None, counted):
-                tasks.feed(timer)
+                tasks.feed(pa.Table.from_batches([batch.rows]))
         wanted = [selection(one, tasks) for one, tasks in zip(violations, counted, strict=True)]
         parts: list[list[pa.RecordBatch]] = [[] for _ in wanted]
         for batch in batches():
-            for at, one in enumerate(wanted):
-                places = np.flatnonzero(selected(batch, one))
-                if len(places):
-                    parts[at].append(plain(batch.rows.take(places), EVENT_SCHEMA))
+            table = pa.Table.from_batches([batch.rows])
+            for part, one in zip(parts, wanted, strict=True):
+                if len(batch) and batch.i[0] <= one.last_i:
+                    part += (plain(rows, EVENT_SCHEMA) for rows in select(table, one).to_batches())
         return [pa.Table.from_batches(some, EVENT_SCHEMA) for some in parts]
 
     def block(self, run: Run, of: slice | Ints) -> Block:

@@ -19,8 +19,6 @@ import pyarrow.compute as pc
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
-from purgatorio_spec.trace.coded import Coded, Flags, plain, where
-from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.verdict import Violation
 from purgatorio_spec.wire.record import PROFILE
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
@@ -38,7 +36,6 @@ class CauseKey(NamedTuple):
 
 
 _TIMER: Final = ("timer_add", "timer_cancel", "timer_fire")
-_OF_TIMER: Final = where(lambda f, ph: f in _TIMER)
 
 TASKS_NAMED: Final = 8
 _OUT_SHOWN: Final = 3
@@ -60,7 +57,7 @@ class Tasks:
         return cls(max(violation.events)) if violation.clause == "T5" else None
 
     def feed(self, events: pa.Table) -> None:
-        """Some more events (`EVENT_SCHEMA`), in order; looked at are those of the timer."""
+        """Some more events, in order, as `select` takes them; looked at are those of the timer."""
         before = pc.less_equal(events.column("i"), pa.scalar(self.last_i))
         table = events.filter(pc.and_(before, pc.is_in(events.column("f"), value_set=pa.array(_TIMER))))
         names = ("f", "ph", "id", "out", "err")
@@ -149,7 +146,7 @@ def example_events(table: pa.Table, violation: Violation) -> pa.Table:
 
 
 def select(table: pa.Table, wanted: Selection) -> pa.Table:
-    """The rows of `table` that the filter keeps."""
+    """The rows of `table` that the filter keeps; its texts may be dictionaries."""
     i = table.column("i").to_numpy()
     before = i <= wanted.last_i
     keep = np.isin(i, wanted.events)
@@ -162,31 +159,6 @@ def select(table: pa.Table, wanted: Selection) -> pa.Table:
     if wanted.between:
         keep |= (i >= wanted.events[0]) & before
     return table.filter(pa.array(keep))
-
-
-def selected(batch: Coded, wanted: Selection) -> Flags:
-    """The rows of a batch that the filter keeps."""
-    if not len(batch) or batch.i[0] > wanted.last_i:
-        return np.zeros(len(batch), bool)
-    before = batch.i <= wanted.last_i
-    witness = np.array(wanted.events, np.int64)
-    keep = np.isin(batch.i, witness)
-    c, given = batch.numbers("c")
-    answers = np.isin(c, witness) & before
-    keep |= answers if given is None else answers & given
-    codes = [pc.index(batch.id_texts, pa.scalar(subject)).as_py() for subject in wanted.subjects]
-    if codes:
-        mine = np.isin(batch.id, [code for code in codes if code >= 0]) & before
-        keep |= mine & _OF_TIMER[batch.code] if wanted.of_timer else mine
-    if wanted.between:
-        keep |= (batch.i >= wanted.events[0]) & before
-    return keep
-
-
-def timer_events(batch: Coded) -> pa.Table:
-    """What the timer did, as plain rows."""
-    rows = batch.rows.take(np.flatnonzero(_OF_TIMER[batch.code]))
-    return pa.Table.from_batches([plain(rows, EVENT_SCHEMA)])
 
 
 def causes(result: CheckResult) -> Iterator[tuple[CauseKey, RunResult, int, Violation]]:
