@@ -150,8 +150,8 @@ class _Box(Generic[T]):
 @mypyc_attr(native_class=False)
 class _HeapOfOne(list[T]):
     """An atomic reference in bytecode under the GIL: `heapreplace` gives what was there and puts the new value in its
-    place in one call into C, which compares nothing in a heap of one. A third of what a lock costs. (Machine code takes
-    its own lock for less than it calls C.)"""
+    place in one call into C, which compares nothing in a heap of one: a quarter of what a lock costs, for 32 bytes more
+    than an object with one slot. (Machine code takes its own lock for less than it calls C.)"""
 
     __slots__ = ()
 

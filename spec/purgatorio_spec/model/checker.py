@@ -12,13 +12,10 @@ from purgatorio_spec.verdict import Verdict
 S = TypeVar("S", bound=Hashable)
 
 
-def check(model: Model[S], *, limit_states: int = 20_000_000, stop_at_first: bool = False) -> Answer:
-    """Search `model`; with `stop_at_first` the search ends with the layer of the first violation.
-
-    Properties that a stopped search did not refute are UNKNOWN.
-    """
+def check(model: Model[S], *, limit_states: int = 20_000_000) -> Answer:
+    """Search `model`. Of a search that came to its limit, properties that it did not refute are UNKNOWN."""
     start = time.process_time()
-    search = Search(model, limit_states, stop_at_first)
+    search = Search(model, limit_states)
     search.run()
     findings = [_state_finding(search, name) for name in (*model.always, DEADLOCK)]
     findings += [_step_finding(search, name) for name in model.always_step]
@@ -30,8 +27,6 @@ def check(model: Model[S], *, limit_states: int = 20_000_000, stop_at_first: boo
         model.bound,
         tuple(findings),
         len(search.parent),
-        search.transitions,
-        search.depth,
         time.process_time() - start,
         search.complete,
     )

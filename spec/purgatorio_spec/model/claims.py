@@ -51,7 +51,7 @@ class Claim:
 
 
 def examining(build: Callable[[], Model[S]], wanted: str | None = None) -> Examine:
-    """Search when called; for a twin, up to the layer of the first violation, telling the wanted one."""
+    """Search when called; of a twin, the story is that of the wanted property."""
 
     def examine() -> Examined:
         model = build()

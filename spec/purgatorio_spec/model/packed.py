@@ -53,11 +53,6 @@ class Layout:
         self.width += width
         return self.fields[name]
 
-    def show(self, state: int) -> str:
-        """The fields that are not zero, for messages."""
-        values = {name: bits.get(state) for name, bits in self.fields.items()}
-        return ", ".join(f"{name}={value}" for name, value in values.items() if value)
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -11,24 +11,21 @@ S = TypeVar("S", bound=Hashable)
 class Search(Generic[S]):
     """The reachable states of a model, each with the canonical state it was first reached from."""
 
-    def __init__(self, model: Model[S], limit_states: int, stop_at_first: bool) -> None:
+    def __init__(self, model: Model[S], limit_states: int) -> None:
         if model.canonical is not None and model.eventually:
             raise ValueError(
                 f"{model.name}: symmetry renames actors, fairness names them; use one of the two"
             )
         self.model = model
         self.limit_states = limit_states
-        self.stop_at_first = stop_at_first
         self.parent: dict[S, S | None] = {}
         self.bad_state: dict[str, S] = {}
         self.bad_step: dict[str, tuple[S, int, S]] = {}
         self.witnessed: set[str] = set()
-        self.transitions = 0
-        self.depth = 0
         self.complete = False
 
     def run(self) -> None:
-        """Search breadth first until the frontier is empty, the limit is reached, or a violation ends it."""
+        """Search breadth first until the frontier is empty, or the limit is reached."""
         canonical = self.model.canonical
         frontier = []
         for state in self.model.initial:
@@ -37,26 +34,20 @@ class Search(Generic[S]):
                 self.parent[first] = None
                 frontier.append(first)
         self._judge(frontier)
-        while frontier and not self._may_stop():
+        while frontier:
             if len(self.parent) >= self.limit_states:
                 return
             frontier = self._expand(frontier)
             self._judge(frontier)
-            self.depth += 1
-        self.complete = not frontier
-
-    def _may_stop(self) -> bool:
-        return self.stop_at_first and bool(self.bad_state or self.bad_step)
+        self.complete = True
 
     def _expand(self, frontier: list[S]) -> list[S]:
         """One layer. The loop is written flat: it is the only code whose speed matters here."""
         parent, steps, canonical = self.parent, self.model.steps, self.model.canonical
         done, watches_steps = self.model.done, bool(self.model.always_step)
         reached: list[S] = []
-        transitions = 0
         for state in frontier:
             successors = steps(state)
-            transitions += len(successors)
             if not successors and not done(state):
                 self.bad_state.setdefault(DEADLOCK, state)
             if watches_steps:
@@ -67,7 +58,6 @@ class Search(Generic[S]):
                 if successor not in parent:
                     parent[successor] = state
                     reached.append(successor)
-        self.transitions += transitions
         return reached
 
     def _judge(self, states: list[S]) -> None:

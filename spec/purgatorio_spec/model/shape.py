@@ -69,14 +69,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search says: one finding a property, and how far the search went. `seconds` are of CPU time."""
+    """What a search says: one finding a property, and whether it came to its end. `seconds` are of CPU time."""
 
     model: str
     bound: str
     findings: tuple[Finding, ...]
     states: int
-    transitions: int
-    depth: int
     seconds: float
     complete: bool
 
