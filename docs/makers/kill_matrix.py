@@ -61,7 +61,9 @@ def typed(rows: Iterable[MatrixRow]) -> list[MatrixRow]:
 def _cell(layer: str, kill: Kill) -> str:
     if layer == "explorer":
         return (
-            f"**{kill.by}** in {kill.effort}, {kill.preemptions} preemptions" if kill.killed else "survives"
+            f"**{kill.by}** in {kill.effort}, {kill.preemptions} preemption{'s' * (kill.preemptions != 1)}"
+            if kill.killed
+            else "survives"
         )
     if layer == "one-run" or not kill.unit:
         return kill.by if kill.killed else "-"

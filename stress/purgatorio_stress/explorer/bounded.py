@@ -202,7 +202,8 @@ def _search(
 
 def explore_bounded(program: Program, limits: Limits) -> Exploration:
     """All schedules with at most `limits.preemptions`, fewest first."""
-    text = f"all interleavings with at most {limits.preemptions} preemptions, marked loops up to {program.turns} turns"
+    most = f"{limits.preemptions} preemption{'s' * (limits.preemptions != 1)}"
+    text = f"all interleavings with at most {most}, marked loops up to {program.turns} turns"
     result = Exploration("bounded", text)
     _explore(program, limits, BoundedSearch(), result, limits.preemptions)
     return result

@@ -23,6 +23,8 @@ def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int
         text = f"{replay.words(place)}  {place.where}".rstrip()
         lines.append(f"{at:>{number}}  {' ' * (_WIDTH * tasks.index(place.task))}{text}")
     lines.append("")
-    lines.append(f"{len(replay.places)} steps, {preemptions} preemptions. Replay it, in a debugger too:")
+    lines.append(
+        f"{len(replay.places)} steps, {preemptions} preemption{'s' * (preemptions != 1)}. Replay it, in a debugger too:"
+    )
     lines.append(f"  purgatorio explore --replay {token}{options}")
     return "\n".join(lines)

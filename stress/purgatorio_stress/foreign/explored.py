@@ -306,8 +306,8 @@ def table(explored: Explored) -> str:
         before = row.task
     lines += [
         "",
-        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {found.preemptions} preemptions; "
-        "shown are those on what two threads use.",
+        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {found.preemptions} "
+        f"preemption{'s' * (found.preemptions != 1)}; shown are those on what two threads use.",
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
     ]
