@@ -37,11 +37,13 @@ _SEARCHES: Final = 5
 _STACKS_S: Final = 0.5
 """A JVM that is asked for its stacks has said them when it is silent for so long."""
 _STANDS_AT: Final = re.compile(
-    r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?:\t(?:at (?:javax?|jdk|sun|purgatorio\.kit)\.|- ).*\n)*'
-    r"\tat (?!(?:javax?|jdk|sun|purgatorio\.kit)\.)(.*)",
+    r'^"([^"\n]*)".*\n(?: +java\.lang\.Thread\.State.*\n)?(?!\tat java\.io\.FileInputStream\.read)'
+    r"(?:\t(?:at (?:javax?|jdk|sun|purgatorio\.kit)\.|- ).*\n)*"
+    r"\tat (?!(?:javax?|jdk|sun|purgatorio\.kit)\.)(?:[^\s(]*\.)?([^\s(.]+\(.*)",
     re.MULTILINE,
 )
-"""A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's."""
+"""A thread in a JVM's stacks, and the first line of its stack that is neither the JDK's nor the kit's; not one that
+waits for what we say."""
 
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
