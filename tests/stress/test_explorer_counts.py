@@ -7,6 +7,7 @@ from math import factorial
 import pytest
 
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.explorer import bounded
 from purgatorio_stress.explorer.bounded import explore_bounded, explore_states
 from purgatorio_stress.explorer.dpor import explore_dpor
 from purgatorio_stress.explorer.result import Limits
@@ -82,6 +83,20 @@ def test_fewest_preemptions_come_first() -> None:
     """The first counterexample of the bounded search has one preemption: the lost update needs no more."""
     result = explore_bounded(programs.Small(programs.lost_update), Limits())
     assert result.found[0].preemptions == 1
+
+
+def test_what_lies_beyond_the_bound_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those schedules are never run: of a large scenario they were gigabytes."""
+    costs: list[int] = []
+    kept = bounded._Todo
+
+    def noted(schedule: list[int], cost: int) -> bounded._Todo:
+        costs.append(cost)
+        return kept(schedule, cost)
+
+    monkeypatch.setattr(bounded, "_Todo", noted)
+    explore_bounded(programs.Small(programs.writers(3, 2)), Limits(preemptions=1, violations=0))
+    assert set(costs) == {0, 1}
 
 
 def test_a_limit_is_never_a_pass() -> None:
