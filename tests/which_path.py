@@ -127,9 +127,9 @@ def plugged(mutant: Mutant) -> str:
 def raced(mutant: Mutant) -> str:
     """Threads of this process, with yields at the seam, recorded and judged: `purgatorio stress --yields always`."""
     told = stress_hunt(mutant, ROUNDS, 1, yields=True)
-    if not told.rounds:
+    if told.reason:
         return "not raced"
-    return cell({told.clause}, told.hits, told.rounds)
+    return cell({told.by}, told.hits or 0, told.effort)
 
 
 def explored(mutant: Mutant) -> str:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from docs.makers.mutant_types import type_kills
 from purgatorio_stress.kill_matrix.hunt import HUNT
+from purgatorio_stress.kill_matrix.layers import STRESS_ROUNDS
 from purgatorio_stress.kill_matrix.matrix import kept_rows
-from purgatorio_stress.kill_matrix.tested_layers import STRESS_ROUNDS
 from purgatorio_stress.mutant.catalogue import EQUIVALENT, MUTANTS, NOT_APPLICABLE
 from purgatorio_stress.printed import Kill, MatrixRow
 

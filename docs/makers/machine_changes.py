@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Final
@@ -241,6 +242,7 @@ def sampled(count: int, seed: int, modules: Sequence[str] = tuple(HOT)) -> list[
     return [change for _, _, change in sorted(ranked, key=lambda one: one[:2])[:count]]
 
 
+@cache
 def changes(module: str) -> list[Change]:
     """All changes of one module that compile to something else."""
     path = importlib.import_module(module).__file__

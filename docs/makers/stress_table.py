@@ -2,20 +2,21 @@
 
 import sys
 
-from purgatorio_stress.harness.hunt import StressKill, stress_hunt
+from purgatorio_stress.harness.hunt import stress_hunt
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.registry import SCENARIOS
 
 
-def _cell(kill: StressKill) -> str:
+def _cell(kill: Kill) -> str:
     """A hunt in a table: the clause and the rounds that reported it."""
     if kill.reason:
         return kill.reason
     if not kill.killed:
-        return f"- of {kill.rounds:,}"
-    if kill.hits == 1 and kill.clause == "P3":
-        return f"P3, stuck in round {kill.first:,}"
-    return f"{kill.clause}, {kill.hits:,} of {kill.rounds:,}"
+        return f"- of {kill.effort:,}"
+    if kill.hits == 1 and kill.by == "P3":
+        return f"P3, stuck in round {kill.effort:,}"
+    return f"{kill.by}, {kill.hits:,} of {kill.effort:,}"
 
 
 def main() -> None:

@@ -59,11 +59,6 @@ class JavaHome:
         """The program to execute."""
         return self.path / "bin" / _program()
 
-    @property
-    def major(self) -> int:
-        """17 of `17.0.15`, 8 of `1.8.0_292`."""
-        return _major(self.version)
-
 
 @dataclass(frozen=True)
 class _Probe:

@@ -179,7 +179,9 @@ def test_two_drains_of_a_timer_that_says_whether_it_is_driven_have_no_race() -> 
     assert found.clause == "RACE"
 
 
-def test_what_turns_for_ever_is_told_and_does_not_hang() -> None:
+def test_what_turns_for_ever_is_told_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("purgatorio_stress.drawn.search._NO_END_S", 0.5)
+
     def turn(self: TimerTaskList, entry: object) -> None:
         while True:
             pass

@@ -12,8 +12,8 @@ from docs.makers.kill_matrix import comparable, page
 from docs.makers.mutant_types import type_kills
 from purgatorio.delayed.pending_flag import PendingFlag
 from purgatorio.timer import wheel
-from purgatorio_stress.kill_matrix import tested_layers
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
+from purgatorio_stress.kill_matrix.layers import kills_of
 from purgatorio_stress.kill_matrix.matrix import kept_rows, matrix
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant, Patch
@@ -56,8 +56,7 @@ def test_stateful_tests_and_threads_kill_what_needs_no_second_thread(
     """The two layers are asked with the bug inside."""
     caplog.set_level(logging.CRITICAL, "purgatorio")
     mutant = MUTANTS[number]
-    assert tested_layers.stateful_kill(mutant).killed
-    assert tested_layers.stress_kill(mutant).killed
+    assert [kill.killed for kill in kills_of(mutant, ("stateful", "stress")).values()] == [True, True]
     assert searches_for(mutant)
 
 

@@ -55,7 +55,7 @@ def test_what_breaks_a_clause_is_forbidden_and_stands_first() -> None:
     rounds.add({"a"}, [Broken("O4", "op", "left")], overlapped=False, batch=4, where="there")
     first = rounds.outcomes()[0]
     assert (first.grade, first.clause, first.outcome, first.count) == (Grade.FORBIDDEN, "O4", "left", 2)
-    assert (rounds.first_batch, rounds.first_forbidden, rounds.first_round) == (3, "here", 6)
+    assert (rounds.first_batch, rounds.first_forbidden) == (3, "here")
     assert verdict_of(rounds) is Verdict.VIOLATED
 
 

@@ -79,30 +79,29 @@ def test_yields_find_known_bugs(number: int) -> None:
     of a hundred, so that 20,000 rounds miss it once in 10^87 tries."""
     kill = stress_hunt(MUTANTS[number], 20_000, seed=1, yields=True, to_first=True)
     assert kill.killed, kill
-    assert kill.clause in MUTANTS[number].clauses
-    assert 0 < kill.first <= kill.rounds
+    assert kill.by in MUTANTS[number].clauses
 
 
 def test_a_stuck_round_is_a_kill() -> None:
     """A deadlock ends the hunt and counts once, as P3; the switch interval is as it was before."""
     before = sys.getswitchinterval()
     kill = stress_hunt(MUTANTS[9], 20_000, seed=1, yields=True)
-    assert (kill.killed, kill.clause, kill.hits) == (True, "P3", 1)
+    assert (kill.killed, kill.by, kill.hits) == (True, "P3", 1)
     assert sys.getswitchinterval() == before
 
 
 def test_a_bug_of_one_thread_is_found_without_a_race() -> None:
     """Few rounds: there is nothing to race, and each says the same."""
     kill = stress_hunt(MUTANTS[21], 1_000, seed=1)
-    assert (kill.killed, kill.clause) == (True, "O1")
-    assert kill.hits == kill.rounds == 8
+    assert (kill.killed, kill.by) == (True, "O1")
+    assert kill.hits == kill.effort == 8
 
 
 def test_what_needs_time_is_not_run_and_says_so() -> None:
     """No kill, no rounds, a reason: not the same as a survivor of so many rounds."""
     kill = stress_hunt(MUTANTS[34], 1_000, seed=1)
     assert not kill.killed
-    assert kill.rounds == 0
+    assert kill.effort == 0
     assert "a thread of its own" in kill.reason
 
 

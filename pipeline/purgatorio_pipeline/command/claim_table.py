@@ -83,17 +83,4 @@ def _show(
             console.print(Text(f"\n{result.id}: {result.statement}: {result.judged.value}\n{result.shown}"))
         for twin in result.twins if stories else ():
             console.print(Text(f"\n{twin.name} breaks: {twin.property}\n{twin.shown}"), soft_wrap=True)
-    console.print(f"\n{verdict.value}: {len(results)} claims in {seconds:.1f} s{_rates(results)}")
-
-
-def _rates(results: list[ClaimResult]) -> str:
-    """States a second of the largest protocol model and of the largest wheel, which steps far more slowly."""
-    searched = [result for result in results if result.states]
-    wheels = [result for result in searched if result.id.startswith("W")]
-    protocols = [result for result in searched if result not in wheels]
-    parts = []
-    for name, of_kind in (("protocols", protocols), ("wheel", wheels)):
-        if of_kind:
-            largest = max(of_kind, key=lambda result: result.states)
-            parts.append(f"{name} {largest.states / max(largest.seconds, 1e-9):,.0f} states/s ({largest.id})")
-    return f"; {', '.join(parts)}" if parts else ""
+    console.print(f"\n{verdict.value}: {len(results)} claims in {seconds:.1f} s")

@@ -8,41 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from purgatorio_spec.history.lateness import EDGES_NS, Lateness
 from purgatorio_spec.trace.record import MAX_INT
 
-_BINS: Final = {bounds: at for at, bounds in enumerate(pairwise(EDGES_NS))}
-_FIGURES: Final = ("p50_ns", "p90_ns", "p99_ns", "max_ns")
+_BINS: Final = [(low, high) for low, high in pairwise(EDGES_NS) if low >= 0]
+_Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
+
+
+class _Control(Struct):
+    p50_ns: _Count
+    p90_ns: _Count
+    p99_ns: _Count
+    max_ns: _Count
+    bins: Annotated[list[tuple[int, int, _Count]], Meta(min_length=1)]
 
 
 def control_of(params: Mapping[str, object]) -> Lateness | None:
-    """The oversleeps as a distribution, or None if there are none in this form."""
-    found = params.get("control_oversleep")
-    if not isinstance(found, Mapping):
+    """The oversleeps as a distribution, or None if there are none in this form: figures in order, bins with the edges
+    of every histogram, one after the other, with something in them."""
+    try:
+        found = convert(params.get("control_oversleep"), _Control)
+    except ValidationError:
         return None
-    figures = [found.get(name) for name in _FIGURES]
-    bins = _bins_of(found.get("bins"))
-    ordered = [one for one in figures if type(one) is int and 0 <= one <= MAX_INT]
-    if bins is None or len(ordered) < len(figures) or ordered != sorted(ordered):
+    figures = (found.p50_ns, found.p90_ns, found.p99_ns, found.max_ns)
+    edges = [(low, high) for low, high, _ in found.bins]
+    at = _BINS.index(edges[0]) if edges[0] in _BINS else len(_BINS)
+    counted = any(count for _, _, count in found.bins)
+    if edges != _BINS[at : at + len(edges)] or not counted or list(figures) != sorted(figures):
         return None
-    p50_ns, p90_ns, p99_ns, max_ns = ordered
-    return Lateness("control", bins, p50_ns, p90_ns, p99_ns, max_ns, early=0)
-
-
-def _bins_of(value: object) -> tuple[tuple[int, int, int], ...] | None:
-    """Bins with the edges of every histogram, one after the other, with something in them."""
-    if not isinstance(value, list) or not 0 < len(value) <= len(_BINS):
-        return None
-    bins: list[tuple[int, int, int]] = []
-    for one in value:
-        if not isinstance(one, list) or len(one) != 3 or not all(type(number) is int for number in one):
-            return None
-        low, high, count = one
-        at = _BINS.get((low, high))
-        expected = at if not bins else _BINS[bins[-1][:2]] + 1
-        if at is None or at != expected or low < 0 or not 0 <= count <= MAX_INT:
-            return None
-        bins.append((low, high, count))
-    return tuple(bins) if any(count for _, _, count in bins) else None
+    return Lateness("control", tuple(found.bins), *figures, early=0)

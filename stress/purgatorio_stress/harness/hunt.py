@@ -2,7 +2,6 @@
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import Final
 
 from purgatorio_stress.harness.batch import Batch, rng_of
@@ -11,6 +10,7 @@ from purgatorio_stress.harness.outcome import OutcomeTable
 from purgatorio_stress.harness.seam import Stop
 from purgatorio_stress.harness.settings import drawn
 from purgatorio_stress.mutant.patch import Mutant
+from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
 
@@ -32,27 +32,9 @@ _PATIENCE_BEATS: Final = 12
 _THREADS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class StressKill:
-    """What stress said of a mutant.
-
-    `hits`: the rounds that reported an expected clause, of `rounds`; a stuck round (P3) ends the hunt and counts once.
-    `first`: the number of rounds until the first hit, 0 without one. `reason`: why no round was run.
-    """
-
-    mutant: Mutant
-    killed: bool
-    clause: str
-    hits: int
-    rounds: int
-    first: int
-    seconds: float
-    reason: str = ""
-
-
 def stress_hunt(
     mutant: Mutant, rounds: int, seed: int, *, yields: bool = False, to_first: bool = False
-) -> StressKill:
+) -> Kill:
     """Race the mutant's scenario for at least `rounds` rounds with the bug inside, on real threads.
 
     Switch interval, spins, calls in conditions, processors and crews are swept as in `purgatorio stress`; `yields`
@@ -60,13 +42,14 @@ def stress_hunt(
     and judged by the clauses as well. `to_first` ends with the first hit. A round that is stuck stays behind: its
     threads are blocked for ever, or leave at the next `loop_head`.
 
-    The seed repeats the plan, not the machine: the number of hits differs from run to run.
+    The seed repeats the plan, not the machine: the number of hits differs from run to run. Hits are the rounds that
+    reported an expected clause; a stuck round (P3) ends the hunt and counts once.
     """
     start_s = time.monotonic()
     scenario = SCENARIOS[INSTEAD.get(mutant.scenario, mutant.scenario)]
     why = NEEDS_TIME.get(scenario.name) or why_not_raced(scenario.name)
     if why is not None:
-        return StressKill(mutant, False, "", 0, 0, 0, 0.0, why)
+        return Kill(False, reason=why)
     if scenario.threads == 1:
         rounds = min(rounds, _ONE_THREAD_ROUNDS)
     # Who sleeps on for ever where a clock would have woken it late is stuck here.
@@ -78,7 +61,7 @@ def stress_hunt(
         while table.rounds < rounds and stuck is None and not (to_first and _hits(table)):
             stuck = _batch(scenario, mutant, number, seed, stop, yields, rounds).run(table, histories)
             number += 1
-    return _kill(mutant, table, time.monotonic() - start_s)
+    return _kill(table, time.monotonic() - start_s)
 
 
 def _batch(
@@ -97,10 +80,9 @@ def _hits(table: OutcomeTable) -> int:
     return sum(line.count for line in table.outcomes() if line.clause in table.expected)
 
 
-def _kill(mutant: Mutant, table: OutcomeTable, seconds: float) -> StressKill:
+def _kill(table: OutcomeTable, seconds: float) -> Kill:
     hits = _hits(table)
     # A broken promise says more than a broken structure.
     clauses = sorted((line.clause for line in table.outcomes() if line.clause), key="CHECK".__eq__)
-    clause = next((one for one in clauses if one in table.expected), clauses[0] if clauses else "")
-    first = table.first_round if hits else 0
-    return StressKill(mutant, bool(hits), clause, hits, table.rounds, first, seconds)
+    clause = next((one for one in clauses if one in table.expected), "")
+    return Kill(bool(hits), clause, table.rounds, "rounds", seconds, hits=hits)

@@ -52,7 +52,6 @@ class OutcomeTable:
     given_up: int = 0
     first_forbidden: str = ""
     first_batch: int = -1
-    first_round: int = 0
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _overlaps: Counter[tuple[str, str]] = field(default_factory=Counter)
     _batches: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -74,7 +73,7 @@ class OutcomeTable:
             named = next((one for one in broken if one.clause in self.expected), broken[0])
             clause, text = named.clause, named.seen
             if self.first_batch < 0:
-                self.first_batch, self.first_forbidden, self.first_round = batch, where, self.rounds
+                self.first_batch, self.first_forbidden = batch, where
         else:
             clause, text = "", outcome_of(labels)
         key = (clause, text)

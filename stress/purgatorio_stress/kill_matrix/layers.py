@@ -5,11 +5,12 @@
 * `explorer`: the bounded search of its scenario, fewest preemptions first.
 * `one-run`: the same scenario, run once, each thread to its end: what a test without threads would see.
 * `random`: uniformly random schedules with a fixed seed, the best that stress testing can be.
-* `stateful`: the Hypothesis machines; `stress`: threads (`tested_layers`).
+* `stateful`: the Hypothesis machines; `stress`: plain threads on its scenario, whose hits differ from run to run.
 * `trace`: the history of the explorer's counterexample, written as a trace is and judged by the engine that judges
   traces. Bugs that show in a structure, or as a deadlock, leave no trace of a broken clause.
 """
 
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from functools import cache
@@ -24,32 +25,29 @@ from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.explorer.replay import BadToken, replay
 from purgatorio_stress.explorer.result import Exploration, Limits
 from purgatorio_stress.explorer.sampling import explore_random
+from purgatorio_stress.harness.hunt import stress_hunt
 from purgatorio_stress.kill_matrix.contract_layer import contract_kill
 from purgatorio_stress.kill_matrix.hunt import hunt
-from purgatorio_stress.kill_matrix.tested_layers import stateful_kill, stress_kill
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.printed import Kill
 from purgatorio_stress.scenario.contract import ScenarioProgram
 from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.stateful.profiles import CI
+from purgatorio_stress.stateful.registry import searches_for
+from purgatorio_stress.stateful.search import DEFAULT_EXAMPLES
 
 EXPLORED: Final = ("explorer", "one-run", "random", "trace")
 """One hunt of the explorer gives these four."""
 
 LAYERS: Final = (
-    "contracts",
-    "proof",
-    "model",
-    "explorer",
-    "one-run",
-    "random",
-    "stateful",
-    "stress",
-    "trace",
+    *("contracts", "proof", "model", "explorer", "one-run", "random", "stateful", "stress", "trace"),
 )
 
 QUICK: Final = ("proof", "model", *EXPLORED)
 """Seconds for all mutants; the others take minutes."""
 
+STRESS_ROUNDS: Final = 2_000
+STRESS_SEED: Final = 1
 _SAMPLE: Final = Limits(schedules=500, seconds=60.0)
 _SEED: Final = 1
 
@@ -64,7 +62,7 @@ def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
     if "stateful" in layers:
         by["stateful"] = stateful_kill(mutant)
     if "stress" in layers:
-        by["stress"] = stress_kill(mutant)
+        by["stress"] = stress_hunt(mutant, STRESS_ROUNDS, STRESS_SEED)
     for layer in ("model", "proof"):
         if layer in layers:
             claims = sorted(
@@ -72,6 +70,25 @@ def kills_of(mutant: Mutant, layers: Collection[str]) -> dict[str, Kill]:
             )
             by[layer] = Kill(bool(claims), ", ".join(claims))
     return by
+
+
+def stateful_kill(mutant: Mutant) -> Kill:
+    """The Hypothesis machines that run the patched code, one after the other, as the profile `ci` does."""
+    searches = searches_for(mutant)
+    if not searches:
+        return Kill(False, reason="the broker's operations have tests of their own")
+    start = time.perf_counter()
+    begun = 0
+    with mutant.applied():
+        for search in searches:
+            # A search that is not as wide as the others by default says so itself.
+            examples = CI.max_examples if search.examples == DEFAULT_EXAMPLES else search.examples
+            found = search.hunt(examples)
+            if found is not None:
+                seconds = time.perf_counter() - start
+                return Kill(True, found.clause, begun + found.examples, "examples", seconds)
+            begun += examples
+    return Kill(False, effort=begun, unit="examples", seconds=time.perf_counter() - start)
 
 
 def _explored(mutant: Mutant) -> dict[str, Kill]:

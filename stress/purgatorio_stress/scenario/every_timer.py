@@ -40,19 +40,15 @@ def _of_the_world(world: World, executor: QueuedExecutor) -> CheckedTimer:
 
 
 def _hashed(world: World, executor: QueuedExecutor) -> CheckedTimer:
-    return HashedWheel(
-        "timer", wheel_size=3, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync
-    )
+    return HashedWheel("timer", wheel_size=3, **world.timer_parts(executor))
 
 
 def _heap(world: World, executor: QueuedExecutor) -> CheckedTimer:
-    return HeapTimer("timer", clock=world.clock, executor=executor, faults=world.faults, sync=world.sync)
+    return HeapTimer("timer", **world.timer_parts(executor))
 
 
 def _intrusive(world: World, executor: QueuedExecutor) -> CheckedTimer:
-    return IntrusiveTimer(
-        "timer", wheel_size=2, levels=1, clock=world.clock, executor=executor, faults=world.faults, sync=world.sync
-    )  # fmt: skip
+    return IntrusiveTimer("timer", wheel_size=2, levels=1, **world.timer_parts(executor))
 
 
 def _early_or_lost(tasks: list[tuple[Task, int]]) -> Iterator[Broken]:

@@ -38,10 +38,7 @@ def _timer(
         wheel_size=1 << (wheel_size - 1).bit_length(),
         levels=1,
         integer_handles=True,
-        clock=world.clock,
-        executor=executor,
-        faults=world.faults,
-        sync=world.sync,
+        **world.timer_parts(executor),
     )
     return timer, executor
 
@@ -173,15 +170,7 @@ def _close_against_add(world: World) -> Final_:
 
 def _against_sleep(delays_ms: tuple[int, ...], world: World, *, calls: bool = False) -> Final_:
     """The reaper goes to sleep for 200 ms, or for what waits already, when a task or function comes due in 2."""
-    timer = IntrusiveTimer(
-        "timer",
-        wheel_size=16,
-        levels=1,
-        integer_handles=True,
-        clock=world.clock,
-        faults=world.faults,
-        sync=world.sync,
-    )
+    timer = IntrusiveTimer("timer", wheel_size=16, levels=1, integer_handles=True, **world.timer_parts())
     waiting = [Task(world, f"waits-{delay_ms}", delay_ms) for delay_ms in delays_ms]
     for one in waiting:
         timer.add(one)

@@ -2,10 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypedDict
 
 from purgatorio import Purgatory, SystemTimer, Timer
+from purgatorio.clock import Clock
+from purgatorio.faults import FaultPolicy
+from purgatorio.sync import Executor, Sync
 from purgatorio_stress.recorded import RecordedOperation
+
+
+class TimerParts(TypedDict):
+    """What every timer of the reference is given beside its measures, by its own names."""
+
+    clock: Clock
+    executor: Executor | None
+    faults: FaultPolicy
+    sync: Sync
 
 
 class CheckedTimer(Timer, Protocol):

@@ -121,16 +121,8 @@ def _wheel_walk(world: World) -> Final_:
 def _hashed_walk(world: World) -> Final_:
     def make(tick_ms: int, size: int) -> tuple[HashedWheel, QueuedExecutor]:
         executor = QueuedExecutor(sync=world.sync)
-        wheel = HashedWheel(
-            "hashed",
-            tick_ms=tick_ms,
-            wheel_size=size,
-            clock=world.clock,
-            executor=executor,
-            faults=world.faults,
-            sync=world.sync,
-        )
-        return wheel, executor
+        parts = world.timer_parts(executor)
+        return HashedWheel("hashed", tick_ms=tick_ms, wheel_size=size, **parts), executor
 
     return walks(world, make)
 

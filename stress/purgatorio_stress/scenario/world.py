@@ -31,7 +31,7 @@ from purgatorio_stress.recorded import (
     RecordingClock,
 )
 from purgatorio_stress.recorder import Recording
-from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts
+from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts, TimerParts
 
 FOREVER_MS: Final = 1 << 40
 """A time-out that does not pass: where a lost completion is at stake, an expiry would hide it."""
@@ -260,15 +260,12 @@ class World:
     def timer(self, tick_ms: int = 1, wheel_size: int = 2, executor: Executor | None = None) -> CheckedTimer:
         """A timer in virtual time."""
         self.asked_for.add("timer")
-        return self.parts.make_timer()(
-            "timer",
-            tick_ms=tick_ms,
-            wheel_size=wheel_size,
-            clock=self.clock,
-            executor=executor,
-            faults=self.faults,
-            sync=self.sync,
-        )
+        make = self.parts.make_timer()
+        return make("timer", tick_ms=tick_ms, wheel_size=wheel_size, **self.timer_parts(executor))
+
+    def timer_parts(self, executor: Executor | None = None) -> TimerParts:
+        """For a timer of another kind."""
+        return {"clock": self.clock, "executor": executor, "faults": self.faults, "sync": self.sync}
 
     def purgatory(
         self,

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
+from purgatorio_stress.scenario.parts import TimerParts
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
 from purgatorio_stress.stateful.by_number import ByNumber
 from purgatorio_stress.stateful.one_thread import (
@@ -61,53 +62,32 @@ class Parts:
         sync = OneThreadSync(meter, clock)
         return cls(clock, sync, OneThreadExecutor(faults, sync), faults)
 
+    def named(self) -> TimerParts:
+        """By the names of a timer's parameters."""
+        return {"clock": self.clock, "executor": self.executor, "faults": self.faults, "sync": self.sync}
+
 
 Factory = Callable[[int, int, Parts], CheckedTimer]
 """Tick in ms, buckets, parts."""
 
 
 def _wheel(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return SystemTimer(
-        "t",
-        tick_ms=tick_ms,
-        wheel_size=size,
-        clock=parts.clock,
-        executor=parts.executor,
-        faults=parts.faults,
-        sync=parts.sync,
-    )
+    return SystemTimer("t", tick_ms=tick_ms, wheel_size=size, **parts.named())
 
 
 def _heap(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return HeapTimer(
-        "t", tick_ms=tick_ms, clock=parts.clock, executor=parts.executor, faults=parts.faults, sync=parts.sync
-    )
+    return HeapTimer("t", tick_ms=tick_ms, **parts.named())
 
 
 def _hashed(tick_ms: int, size: int, parts: Parts) -> CheckedTimer:
-    return HashedWheel(
-        "t",
-        tick_ms=tick_ms,
-        wheel_size=size,
-        clock=parts.clock,
-        executor=parts.executor,
-        faults=parts.faults,
-        sync=parts.sync,
-    )
+    return HashedWheel("t", tick_ms=tick_ms, wheel_size=size, **parts.named())
 
 
 def _intrusive(tick_ms: int, size: int, parts: Parts) -> IntrusiveTimer:
     """Its sizes are powers of two: the next one from `size` on."""
+    size = 1 << (size - 1).bit_length()
     return IntrusiveTimer(
-        "t",
-        tick_ms=tick_ms,
-        wheel_size=1 << (size - 1).bit_length(),
-        levels=1,
-        integer_handles=True,
-        clock=parts.clock,
-        executor=parts.executor,
-        faults=parts.faults,
-        sync=parts.sync,
+        "t", tick_ms=tick_ms, wheel_size=size, levels=1, integer_handles=True, **parts.named()
     )
 
 
