@@ -156,13 +156,13 @@ public final class Subject {
 
     /** What the thread is called, and a number where another that lives is called so: what one does is not the other's. */
     private String name(Thread thread) {
-        String name = called.get();
+        String name = (String) called.get();
         if (name == null) {
             String given = thread.getName();
             String first = given.length() > 60 ? given.substring(0, 60) : given;
             synchronized (owners) {
                 name = first;
-                for (int number = 2; owners.containsKey(name) && owners.get(name).isAlive(); number++) {
+                for (int number = 2; owners.containsKey(name) && ((Thread) owners.get(name)).isAlive(); number++) {
                     name = first + "#" + number;
                 }
                 owners.put(name, thread);
