@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult, broken_off
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.conformance.contract import Promise
-from purgatorio_stress.conformance.gated import of_timer, play
+from purgatorio_stress.conformance.gated import of_purgatory, of_timer, play
+from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.conformance.program import GatedProgram
 from purgatorio_stress.protocol import gates
 from purgatorio_stress.protocol.driver import command_subjects
@@ -165,3 +167,120 @@ def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest
     assert record.failure.trace is not None
     (run,) = check_files([record.failure.trace]).runs
     assert (run.verdict, broken_off(run, "unfinished", "").verdict) == (Verdict.PASS, Verdict.UNKNOWN)
+
+
+class Small:
+    """A correct purgatory with a lock for each operation; or with one slip: `late` (it looks again only where an event
+    was counted meanwhile, and counts one behind its look-up), `undone` (who fails to complete may try again), `dropped`
+    (who fails to try is watched no more), `last` (an expiry tries first)."""
+
+    def __init__(self, slip: str) -> None:
+        self._slip = slip
+        self._now_ns = 0
+        self._lists: dict[str, list[_Op]] = {}
+        self._timed: list[_Op] = []
+        self._events = 0
+
+    def register(self, probe: Probe) -> bool:
+        """See `PurgatoryUnderTest`."""
+        op = _Op(probe, self._slip == "undone")
+        with op.lock:
+            events = self._events
+            if probe.try_complete(op.force):
+                return True
+            for key in probe.keys:
+                self._lists[key] = [*self._lists.get(key, []), op]
+            if (self._slip != "late" or events != self._events) and probe.try_complete(op.force):
+                return True
+        if not op.completed:
+            op.deadline_ns = self._now_ns + probe.delay_ns
+            self._timed = [*self._timed, op]
+        return False
+
+    def check(self, key: str) -> int:
+        """See `PurgatoryUnderTest`."""
+        watched = self._lists.get(key, [])
+        self._events += 1
+        return sum(self._tried(op, key) for op in watched)
+
+    def _tried(self, op: _Op, key: str) -> bool:
+        with op.lock:
+            try:
+                return not op.completed and op.probe.try_complete(op.force)
+            except Exception:
+                if self._slip != "dropped":
+                    raise
+                self._lists[key] = [one for one in self._lists[key] if one is not op]
+                return False
+
+    def force(self, probe: Probe) -> bool:
+        """See `PurgatoryUnderTest`."""
+        (op,) = (one for one in self._timed if one.probe is probe)
+        return op.force()
+
+    def advance(self, by_ns: int) -> None:
+        """See `PurgatoryUnderTest`."""
+        self._now_ns += by_ns
+        due = [op for op in self._timed if op.deadline_ns <= self._now_ns]
+        self._timed = [op for op in self._timed if op not in due]
+        for op in due:
+            with suppress(Exception):
+                if self._slip == "last" and op.probe.try_complete(op.force):
+                    continue
+                if op.force():
+                    op.probe.on_expiration()
+
+
+class _Op:
+    def __init__(self, probe: Probe, again: bool) -> None:
+        self.probe = probe
+        self.lock = threading.RLock()
+        self.completed = False
+        self.deadline_ns = 0
+        self._again = again
+
+    def force(self) -> bool:
+        """Complete it: True iff this call did."""
+        return self.probe.force_complete(self._force)
+
+    def _force(self) -> bool:
+        with self.lock:
+            if self.completed:
+                return False
+            self.completed = True
+            try:
+                self.probe.on_complete()
+            except Exception:
+                self.completed = not self._again
+                raise
+            return True
+
+
+@pytest.mark.parametrize(
+    ("slip", "clause", "programs"),
+    [
+        ("late", "O4", ("registration-event",)),
+        ("undone", "O1", ("error-in-completion",)),
+        ("dropped", "O4", ("error-in-try",)),
+        ("last", "O5", ("error-in-try-and-expiry",)),
+    ],
+)
+def test_a_slip_is_found_by_its_program(
+    slip: str, clause: str, programs: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two calls that are held at once; what is left of an operation when a callback of its own raises. Without the slip
+    nothing is found."""
+    every = gates.gate_programs
+    monkeypatch.setattr(
+        gates, "gate_programs", lambda *a: tuple(one for one in every(*a) if one.name in programs)
+    )
+    lacks = dict.fromkeys(("cancel-for-key", "gauges", "timer"), "it is small")
+    promise = Promise("locked", MS, early_ns=0, late_ns=0, lacks=lacks)
+    for made, broken in ((slip, {clause}), ("", set())):
+        for way in ("gates", "steps"):
+            judged = play(GatedProgram(way), of_purgatory(promise, lambda _, made=made: Small(made)))
+            assert not judged.broken_off
+            found = {name for name, one in judged.result.clauses.items() if one.violations}
+            assert found <= broken, way
+            broken = broken - found
+        assert not broken

@@ -73,16 +73,16 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a registered operation that was ready before its registration started, or for one of whose
     keys a check started after it was ready and returned.
 
-    A key under which the operation was cancelled is left out: it is no longer watched there. So is an operation whose
-    `try_complete` raised: that it was ready does not say that it could be completed. A check that ended with an
-    exception owes nothing: the exception of one operation ends its walk (Kafka; O8 is the reference's own promise).
+    A key under which the operation was cancelled is left out: it is no longer watched there. So are a registration and
+    a check that began before the last `try_complete` of the operation that raised: that it was ready does not say that
+    it could be completed then. A check that ended with an exception owes nothing: the exception of one operation ends
+    its walk (Kafka; O8 is the reference's own promise).
     """
     registration, ready = history.registration, history.ready
     if ready is None or registration is None or registration.ret_i is None or registration.err is not None:
         return NO_OCCASION
-    if any(attempt.err is not None for attempt in history.tries):
-        return NO_OCCASION
-    ready_at_registration = ready.i < registration.call_i
+    raised_i = max((attempt.end_i for attempt in history.tries if attempt.err is not None), default=-1)
+    ready_at_registration = ready.i < registration.call_i and raised_i < 0
     if ready_at_registration and not _claimed_before(history, registration.ret_i):
         return _unless_open(
             history,
@@ -94,7 +94,7 @@ def no_lost_completion(run: Run, history: OperationHistory) -> Finding:
                 f"the registration returned {registration.out} and completion had not been claimed",
             ),
         )
-    check = _first_to_return(history)
+    check = _first_to_return(history, raised_i)
     if check is None:
         return KEPT if ready_at_registration else NO_OCCASION
     judged = _claimed_on_return if run.profile.claimed_on_return else _never_left_to_the_timeout
@@ -124,13 +124,13 @@ def _unless_open(history: OperationHistory, i: int, broken: Broken) -> Finding:
     return STILL_OPEN if any(force.call_i < i for force in history.may_have_claimed) else broken
 
 
-def _first_to_return(history: OperationHistory) -> Check | None:
+def _first_to_return(history: OperationHistory, after_i: int) -> Check | None:
     if any(not point.keys for point in history.cancelled):
         return None
     cancelled = {key for point in history.cancelled for key in point.keys}
     watched = set(history.keys) - cancelled
     return min(
-        (check for check in history.checks if check.key in watched),
+        (check for check in history.checks if check.key in watched and check.call_i > after_i),
         key=lambda check: check.ret_i,
         default=None,
     )

@@ -127,6 +127,18 @@ class GateProgram:
             return "no gate at timer_fire"
         return self._lacking(description)
 
+    def stands_at(self, description: Description) -> list[str]:
+        """The gates at which the first lane stands while another's call is stopped at its steps: the first of the
+        program's, and for a registration, which has let go of its lock by then, where it arms the time-out as well."""
+        places = [place for place in self.stops if place in description.gates]
+        if len(self.lanes) < 2 or self.twice or not places:
+            return []
+        return [places[0], *(_ARM for place in places[1:] if place == _ARM)]
+
+    def beside(self, lane: int) -> tuple[int, ...]:
+        """The lane beside the first whose steps are those of this lane's."""
+        return (lane,) if lane else (1,) if self.lanes[1] == self.lanes[0] else ()
+
     def _lacking(self, description: Description) -> str | None:
         calls = [call.call if isinstance(call, Inside) else call for call in self.calls()]
         needed = [_NEEDED.get(type(call)) for call in calls] + ["failing"] * bool(self.fails)
@@ -294,10 +306,12 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (_TRY, _DONE), (waits("ab"), Ready("op"))),
         GateProgram("registration-inside-completion", _CALLBACK, ((Check("a"),), inside("op", waits("a", "next"))),
                     (_DONE,), (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
-        GateProgram("error-in-try", _ERRORS, ((Check("a"),),), (_TRY,), (*both, Ready("other")),
+        GateProgram("error-in-try", _ERRORS, ((Check("a"),),), (_TRY,), (*both, Ready("other")), event,
+                    fails=((_TRY, "op"),)),
+        GateProgram("error-in-try-and-expiry", _ERRORS, ((Check("a"),), expiry), (_TRY,), (soon,),
                     fails=((_TRY, "op"),)),
         GateProgram("error-in-completion", _ERRORS, ((Check("a"),),), (_DONE,), (*both, Ready("op"), Ready("other")),
-                    fails=((_DONE, "op"),)),
+                    (Check("a"),), fails=((_DONE, "op"),)),
         GateProgram("error-in-expiry", _ERRORS, (expiry,), (_EXPIRED,), (soon, waits("b", "other", soon_ns)),
                     fails=((_EXPIRED, "op"),)),
         GateProgram("move-force", _MOVED, ((Until("op", delays.before_ns),), forces[0]), (),

@@ -5,6 +5,8 @@ it runs, or waits for what another thread has. As long as some thread is quiet i
 does next is one of few things: let a thread go on, or make a lane's next call; all their orders are played, depth
 first, each play from operations and keys of its own. Then, where the subject counts the steps of its own code, each
 call of each lane is stopped at each of its steps while the other lanes make theirs: one preemption, at every place.
+At last two: the first lane's call stands at a gate, another's goes as far as one of its steps, and then the first goes
+on before it, at every step of the other.
 
 No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
 which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
@@ -88,13 +90,15 @@ class Orders:
 class Stop:
     """A lane, the place of a call in it, and the steps of that call at which a thread is stopped; or none, and the call
     is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `points`: what steps
-    they are, where they are lines of a JVM's."""
+    they are, where they are lines of a JVM's. `beside`: the first lane stands at this gate until then, and goes on
+    first."""
 
     lane: int
     place: int
     steps: tuple[int, ...] = ()
     workers: bool = False
     points: tuple[Point, ...] = ()
+    beside: str = ""
 
 
 def _told_apart(point: Point) -> bool:
@@ -245,29 +249,54 @@ class GatedRun:
         return tuple(place for place in places if place in self._description.gates)
 
     def _all_steps(self, programs: Sequence[GateProgram], only: PlayedOrder | None) -> list[Orders]:
-        """Each call of the programs without volleys stopped at each of its steps."""
+        """Each call of the programs without volleys stopped at each of its steps, alone and then beside another."""
         gates = (STEP,) if self._clock is not None else self._declared((STEP, "timer_fire"))
         self._start(gates)
-        found: list[Orders] = []
         if only is not None:
             for program in programs:
                 if only.stop is not None:
-                    self._stopped_at(program, self._found_again(program, only.stop))
+                    stop = self._found_again(program, only.stop)
+                    if stop.beside:
+                        self._start((*gates, stop.beside))
+                    self._stopped_at(program, stop)
+            self._come_to_rest()
+            return []
+        stepped = self._stepped(programs)
+        two = [(one, place) for one in stepped for place in one.stands_at(self._description)]
+        if self._lines is None:
+            alone: Iterable[Iterable[Stop]] = (self._counted(one) for one in stepped)
+            beside: Iterable[Iterable[Stop]] = (self._counted(one, place) for one, place in two)
         else:
-            until_s = time.monotonic() + STEPS_S
-            stepped = self._stepped(programs)
-            if self._lines is None:
-                plans: list[Iterable[Stop]] = [self._counted(one) for one in stepped]
-            else:
-                plans = list(self._at_lines(self._lines, stepped))
-                # What was watched runs slowly from then on; a new run has new threads.
-                self._start(gates)
-            for program, stops in zip(stepped, plans, strict=True):
-                found.append(self._steps_of(program, stops, until_s))
-                if self._clock is not None:
-                    # What was cancelled while it was added is counted until its time is over, and the plays are many.
-                    self._come_to_rest()
-        self._come_to_rest()
+            lines = dict(zip(stepped, self._at_lines(self._lines, stepped), strict=True))
+            alone = lines.values()
+            beside = (
+                [
+                    replace(stop, lane=lane, beside=place)
+                    for stop in lines[one]
+                    for lane in one.beside(stop.lane)
+                ]
+                for one, place in two
+            )
+            # What was watched runs slowly from then on; a new run has new threads.
+            self._start(gates)
+        until_s = time.monotonic() + STEPS_S
+        found = self._all_stops(stepped, alone, until_s)
+        if two:
+            self._start((*gates, *dict.fromkeys(place for _, place in two)))
+            found += self._all_stops([one for one, _ in two], beside, until_s)
+        return found
+
+    def _all_stops(
+        self, programs: Iterable[GateProgram], plans: Iterable[Iterable[Stop]], until_s: float
+    ) -> list[Orders]:
+        found: list[Orders] = []
+        for program, stops in zip(programs, plans, strict=True):
+            found.append(self._steps_of(program, stops, until_s))
+            if self._clock is not None:
+                # What was cancelled while it was added is counted until its time is over, and the plays are many.
+                self._come_to_rest()
+        if self._clock is None:
+            self._come_to_rest()
         return found
 
     def _stepped(self, programs: Sequence[GateProgram]) -> list[GateProgram]:
@@ -288,15 +317,18 @@ class GatedRun:
             plays += 1
         return Orders(program, plays)
 
-    def _counted(self, program: GateProgram) -> Iterator[Stop]:
+    def _counted(self, program: GateProgram, beside: str = "") -> Iterator[Stop]:
         """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""
-        for lane, place, _ in program.stepped():
+        calls = [(lane, place) for lane, place, _ in program.stepped()]
+        if beside:
+            calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
+        for lane, place in calls:
             for first in range(_TWICE_WITHIN - 1) if program.twice else itertools.count():
                 ways: list[tuple[int, ...]] = [(first,)]
                 if program.twice:
                     ways = [(first, again) for again in range(first + 1, _TWICE_WITHIN)]
                 for steps in ways:
-                    yield Stop(lane, place, steps)
+                    yield Stop(lane, place, steps, beside=beside)
                     if self._stops_made < len(steps):
                         break
                 if not self._stops_made:
@@ -328,7 +360,7 @@ class GatedRun:
 
     def _watched(self, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
         lines.watched = {}
-        self._stopped_at(program, replace(stop, steps=(), points=()))
+        self._stopped_at(program, replace(stop, steps=(), points=(), beside=""))
         return lines.watched
 
     def _found_again(self, program: GateProgram, stop: Stop) -> Stop:
@@ -348,20 +380,32 @@ class GatedRun:
         self._played += 1
         self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
-        play = _Play(self, program, self._played)
+        play = _Play(self, program, self._played, beside=stop.beside, keeps=bool(stop.beside))
         self._making = (program.name, (), stop)
         self._play_to_the_end(play.before)
+        if stop.beside:
+            while play.kept is None and play.can_call(0):
+                play.make(0)
+                self.settle(play)
+            play.keeps = False
         watched = self._lines is not None and not stop.points
         for place in range(stop.place + 1):
             here = place == stop.place
             while not play.can_call(stop.lane) and self._session.conversation.loose():
                 self._hear_on()
+            if not play.can_call(stop.lane) and play.can_call(0):
+                # It speaks of what the first lane makes.
+                play.make(0)
+                self.settle(play)
             if play.can_call(stop.lane):
                 if here and watched and self._lines is not None:
                     self._lines.watch(workers=stop.workers)
                 play.make(stop.lane, stop.steps if here else ())
             while here and watched and self._session.conversation.loose():
                 self._hear_on()
+            self.settle(play)
+        if play.kept in self._session.conversation.standing():
+            self.go([play.kept])
             self.settle(play)
         others = [lane for lane in range(len(play.lanes)) if lane != stop.lane]
         for lane in others:
@@ -593,6 +637,10 @@ class _Play:
     """The stops of a thread that came to its steps."""
     passes: bool = False
     """Whether such a thread goes on."""
+    beside: str = ""
+    """If any, only the first that comes to this gate stays there, if it comes while the play `keeps`."""
+    keeps: bool = False
+    kept: Hold | None = None
 
     def __post_init__(self) -> None:
         self.before = named_in(self.program.before, self.number)
@@ -610,7 +658,11 @@ class _Play:
             self.stopped.add(hold.number)
             return not self.passes
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
-        return mine and (hold.f in self.program.stops or self._early(hold))
+        if not mine or (hold.f not in self.program.stops and not self._early(hold)):
+            return False
+        if self.keeps and hold.f == self.beside:
+            self.kept = self.kept or hold
+        return not self.beside or hold is self.kept or self._early(hold)
 
     def _early(self, hold: Hold) -> bool:
         return hold.f == "timer_fire" and hold.id in self.held_back

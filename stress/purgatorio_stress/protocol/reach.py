@@ -7,7 +7,7 @@ which they may cascade. Before a level lies an idle gap, and after the last one 
 `advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which one check completes
-while the others expire together.
+while the others expire together; and operations under keys of the same hash.
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
 several times over, and read at rest in between.
@@ -58,6 +58,9 @@ _GARBAGE_MOST: Final = 24_000
 _CROWD: Final = 600
 _CROWD_NS: Final = 2_000 * MS
 _PURGES: Final = 4
+_ALIKE: Final = ("key-Aa", "key-BB")
+_LEAST_HASH: Final = "polygenelubricants"
+"""As Java hashes strings: two of one hash, and one of the least, which has no absolute value in 32 bits."""
 _LIVE_ONE_IN: Final = 4
 _REAPER_NS: Final = 250 * MS
 _KEYS: Final = 3
@@ -186,6 +189,18 @@ class Reach:
                 self._run.call(Ready(name))
         if self._part == "purgatory":
             self._run.call(Check("crowd"))
+            self._alike(delay_ns)
+
+    def _alike(self, delay_ns: int) -> None:
+        """Whoever keeps lists by the hashes of keys gives back, or forgets, what is under another."""
+        given_back, checked = _ALIKE
+        for key in (*_ALIKE, _LEAST_HASH):
+            self._run.call(Register(f"under-{key}", (key,), delay_ns))
+        if "cancel-key" in self._description.capabilities:
+            self._run.call(CancelKey(given_back))
+        for key in (checked, _LEAST_HASH):
+            self._run.call(Ready(f"under-{key}"))
+            self._run.call(Check(key))
 
     def _idle(self) -> None:
         """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
