@@ -343,6 +343,7 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("adds-at-once", _LEVEL, adds, (_ARM,), volley=_VOLLEYS),
         GateProgram("error-in-task", _ERRORS, (fires,), (_FIRE,), (soon, other), fails=((_FIRE, "t"),)),
         GateProgram("fire-add-again", _TIMER, (fires, (soon, Cancel("t"))), (_FIRE,), (soon,)),
+        GateProgram("fire-add-again-alone", _TIMER, (fires, (soon,)), (_FIRE,), (soon,)),
         GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         GateProgram("cancels-beside", _TIMER, ((Cancel("t"),), (Cancel("u"),), (Add("v", delays.far_ns),)), (),
