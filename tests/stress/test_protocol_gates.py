@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.conformance.program import GatedProgram
 from purgatorio_stress.protocol import gates
 from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
@@ -230,6 +232,14 @@ class Small:
                 if op.force():
                     op.probe.on_expiration()
 
+    def cancel_for_key(self, key: str) -> list[Probe]:
+        """Not had."""
+        raise NotImplementedError(key)
+
+    def gauges(self) -> tuple[int, int]:
+        """Not had."""
+        raise NotImplementedError
+
 
 class _Op:
     def __init__(self, probe: Probe, again: bool) -> None:
@@ -256,6 +266,10 @@ class _Op:
             return True
 
 
+def _small(slip: str, _: Promise) -> Small:
+    return Small(slip)
+
+
 @pytest.mark.parametrize(
     ("slip", "clause", "programs"),
     [
@@ -270,15 +284,16 @@ def test_a_slip_is_found_by_its_program(
 ) -> None:
     """Two calls that are held at once; what is left of an operation when a callback of its own raises. Without the slip
     nothing is found."""
-    every = gates.gate_programs
     monkeypatch.setattr(
-        gates, "gate_programs", lambda *a: tuple(one for one in every(*a) if one.name in programs)
+        gates,
+        "gate_programs",
+        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name in programs),
     )
     lacks = dict.fromkeys(("cancel-for-key", "gauges", "timer"), "it is small")
     promise = Promise("locked", MS, early_ns=0, late_ns=0, lacks=lacks)
     for made, broken in ((slip, {clause}), ("", set())):
         for way in ("gates", "steps"):
-            judged = play(GatedProgram(way), of_purgatory(promise, lambda _, made=made: Small(made)))
+            judged = play(GatedProgram(way), of_purgatory(promise, partial(_small, made)))
             assert not judged.broken_off
             found = {name for name, one in judged.result.clauses.items() if one.violations}
             assert found <= broken, way
