@@ -71,7 +71,7 @@ class Played:
         events = spoil(generated.spoilt)
         table, run = event_table(events), generated.run(events)
         # Half of them read their events again for the second look, as runs that are too large to be held do.
-        fold = Fold(generated.header(), held_bytes=random.choice((None, 0)))
+        fold = Fold(generated.header(), held_bytes=random.choice((None, 0, 1)))
         parts = batches(table, random.choice((0, 1, 2, 5, 40)), random)
         for part in parts:
             fold.feed(part)
