@@ -373,14 +373,11 @@ class GatedRun:
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
     def _stopped_at(self, program: GateProgram, stop: Stop) -> None:
-        """One play."""
+        """One play: a call goes as far as its steps, the other lanes make theirs, and then all go on to their ends."""
         if program.fresh:
             self._come_to_rest()
             self._start((STEP,))
-        self._played += 1
-        self._said = 0
-        self._begun_ns = 0 if self._clock is None else self._clock.now_ns
-        play = _Play(self, program, self._played, beside=stop.beside, keeps=bool(stop.beside))
+        play = self._begun(program, stop.beside)
         self._making = (program.name, (), stop)
         self._play_to_the_end(play.before)
         if stop.beside:
@@ -388,7 +385,23 @@ class GatedRun:
                 play.make(0)
                 self.settle(play)
             play.keeps = False
-        watched = self._lines is not None and not stop.points
+        self._make_stopped(play, stop)
+        if play.kept in self._session.conversation.standing():
+            self.go([play.kept])
+            self.settle(play)
+        self._make_others(play, stop.lane)
+        self._stops_made = len(play.stopped)
+        play.passes = True
+        self._make_rest(play)
+        self._end(play, PlayedOrder(program.name, (), stop))
+        if self._clock is not None and any(isinstance(call, Until) for call in program.calls()):
+            # Or it would expire while time moves in the next play, and its lines be stopped at there.
+            self._play_to_the_end([Advance(self._clock.now_ns + 2 * self._delays.later_ns + self._late_ns)])
+        self._making = None
+
+    def _make_stopped(self, play: _Play, stop: Stop) -> None:
+        """The calls of the lane up to the one that is stopped, or watched to its end."""
+        watching = self._lines if not stop.points else None
         for place in range(stop.place + 1):
             here = place == stop.place
             while not play.can_call(stop.lane) and self._session.conversation.loose():
@@ -398,26 +411,27 @@ class GatedRun:
                 play.make(0)
                 self.settle(play)
             if play.can_call(stop.lane):
-                if here and watched and self._lines is not None:
-                    self._lines.watch(workers=stop.workers)
+                if here and watching is not None:
+                    watching.watch(workers=stop.workers)
                 play.make(stop.lane, stop.steps if here else ())
-            while here and watched and self._session.conversation.loose():
+            while here and watching is not None and self._session.conversation.loose():
                 self._hear_on()
             self.settle(play)
-        if play.kept in self._session.conversation.standing():
-            self.go([play.kept])
-            self.settle(play)
-        others = [lane for lane in range(len(play.lanes)) if lane != stop.lane]
-        for lane in others:
-            while play.can_call(lane):
-                play.make(lane)
+
+    def _make_others(self, play: _Play, lane: int) -> None:
+        """The calls of the other lanes; in between, a call that is held twice goes on to its second step."""
+        others = [other for other in range(len(play.lanes)) if other != lane]
+        for other in others:
+            while play.can_call(other):
+                play.make(other)
                 self.settle(play)
             standing = [hold for hold in self._session.conversation.standing() if hold.f == STEP]
-            if lane == others[0] and program.twice and standing:
+            if other == others[0] and play.program.twice and standing:
                 self.go(standing)
                 self.settle(play)
-        self._stops_made = len(play.stopped)
-        play.passes = True
+
+    def _make_rest(self, play: _Play) -> None:
+        """Whatever can still be called, until nothing is under way."""
         while True:
             self.settle(play)
             waiting = [lane for lane in range(len(play.lanes)) if play.can_call(lane)]
@@ -426,14 +440,18 @@ class GatedRun:
             elif self._session.conversation.loose():
                 self._hear_on()
             else:
-                break
-        self.plays.append(PlayedOrder(program.name, (), stop))
+                return
+
+    def _begun(self, program: GateProgram, beside: str = "") -> _Play:
+        self._played += 1
+        self._said = 0
+        self._begun_ns = 0 if self._clock is None else self._clock.now_ns
+        return _Play(self, program, self._played, beside=beside, keeps=bool(beside))
+
+    def _end(self, play: _Play, order: PlayedOrder) -> None:
+        self.plays.append(order)
         play.over = True
         self._play_to_the_end(play.after)
-        if self._clock is not None and any(isinstance(call, Until) for call in program.calls()):
-            # Or it would expire while time moves in the next play, and its lines be stopped at there.
-            self._play_to_the_end([Advance(self._clock.now_ns + 2 * self._delays.later_ns + self._late_ns)])
-        self._making = None
 
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
@@ -455,11 +473,8 @@ class GatedRun:
 
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
-        self._played += 1
         self._session.conversation.fails = False
-        self._said = 0
-        self._begun_ns = 0 if self._clock is None else self._clock.now_ns
-        play = _Play(self, program, self._played)
+        play = self._begun(program)
         made: list[_Choice] = []
         self._making = None if program.volley else (program.name, made, None)
         self._play_to_the_end(play.before)
@@ -478,9 +493,7 @@ class GatedRun:
             made.append(choice)
             acts[choice.taken]()
             self.settle(play)
-        self.plays.append(PlayedOrder(program.name, tuple(choice.taken for choice in made)))
-        play.over = True
-        self._play_to_the_end(play.after)
+        self._end(play, PlayedOrder(program.name, tuple(choice.taken for choice in made)))
         self._making = None
         return made
 
@@ -529,14 +542,14 @@ class GatedRun:
 
     def settle(self, play: _Play) -> None:
         """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
-        talked = self._session.conversation
+        conversation = self._session.conversation
         while True:
-            for hold in talked.standing():
+            for hold in conversation.standing():
                 if not play.stops(hold):
                     play.passed += 1
                     self._go_in_circles(play.passed)
                     self.go([hold])
-            if not talked.loose():
+            if not conversation.loose():
                 return
             asked_s = time.monotonic()
             if self._hear(_GLANCE_S) is None and self._is_quiet():
@@ -583,9 +596,9 @@ class GatedRun:
             self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane, steps=steps)
             return
         until_s = begun_s + (delay_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
-        talked = self._session.conversation
-        while operation in talked.settled.pending and time.monotonic() < until_s:
-            if any(hold.f == "timer_fire" and hold.id == operation for hold in talked.holds.values()):
+        conversation = self._session.conversation
+        while operation in conversation.settled.pending and time.monotonic() < until_s:
+            if any(hold.f == "timer_fire" and hold.id == operation for hold in conversation.holds.values()):
                 return
             self._hear(min(0.05, until_s - time.monotonic()))
 
@@ -669,8 +682,8 @@ class _Play:
 
     def acts(self) -> list[Act]:
         """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
-        talked = self.run.session.conversation
-        standing = [hold for hold in talked.standing() if not self._early(hold)]
+        conversation = self.run.session.conversation
+        standing = [hold for hold in conversation.standing() if not self._early(hold)]
         calls = [self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)]
         if self.program.volley:
             if calls:
@@ -687,19 +700,19 @@ class _Play:
         """Whether the lane's next call can be made."""
         if not self.lanes[lane]:
             return False
-        talked = self.run.session.conversation
+        conversation = self.run.session.conversation
         call = self.lanes[lane][0]
-        if isinstance(call, Cancel) and not talked.makes_sense(call):
+        if isinstance(call, Cancel) and not conversation.makes_sense(call):
             # A task may be cancelled while it is added.
-            return talked.under_add(call.id) and talked.free(lane)
-        if isinstance(call, Force) and not talked.makes_sense(call):
+            return conversation.under_add(call.id) and conversation.free(lane)
+        if isinstance(call, Force) and not conversation.makes_sense(call):
             # Its registration has not returned: it is there if it stands at a gate, or never will be.
-            begun = any(hold.id == call.id for hold in talked.holds.values())
+            begun = any(hold.id == call.id for hold in conversation.holds.values())
             if not begun:
                 return False
         if isinstance(call, Inside):
             return self._place(call) is not None
-        return talked.free(lane)
+        return conversation.free(lane)
 
     def _place(self, call: Inside) -> Hold | None:
         """Where it can be made: at the innermost gate of a thread that stands in a callback of the operation."""

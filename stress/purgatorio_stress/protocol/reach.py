@@ -153,7 +153,7 @@ class Reach:
                 return
             self._begin(last_ns, levels[-1:])
             self._run.settle()
-            # And what is short from there on: so do its moments not.
+            # And short delays from there on, whose moments do not fit there either.
             self._level(levels[:2])
             self._run.settle()
 
