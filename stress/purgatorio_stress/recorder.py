@@ -39,8 +39,7 @@ DEFAULT_CAPACITY: Final = 1_000_000
 """Events that one thread can have recorded and not yet drained (about 250 bytes each)."""
 
 T = TypeVar("T")
-Row = tuple[
-    int,  # i
+Said = tuple[
     int,  # t
     Phase,
     str,  # f
@@ -54,7 +53,9 @@ Row = tuple[
     str | None,  # err
     State | None,
 ]
-"""An event as it lies in a buffer: without its thread, which is the buffer's."""
+"""An event without its place and its thread."""
+Row = tuple[int, *Said]
+"""An event as it lies in a buffer: `i`, and without its thread, which is the buffer's."""
 
 
 class CallFields(TypedDict, total=False):
@@ -193,10 +194,8 @@ class ThreadLog:
         """Remove and give what is buffered now, oldest first; any one other thread may call this."""
         buffer = self._buffer
         for _ in range(len(buffer)):
-            i, t, ph, f, id_, c, keys, delay_ns, deadline_t, t_call, out, err, state = buffer.popleft()
-            yield Event(
-                i, self.name, t, ph, f, id_, c, keys, delay_ns, deadline_t, t_call, out, err, state
-            )  # fmt: skip
+            row = buffer.popleft()
+            yield Event(row[0], self.name, *row[1:])
 
 
 class ByThread:

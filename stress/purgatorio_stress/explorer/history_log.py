@@ -3,26 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from purgatorio_spec.trace.record import Event, Phase, State
+from purgatorio_spec.trace.record import Event, State
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.recorder import Said
 
-LogRow = tuple[
-    str,  # th
-    int,  # t
-    Phase,
-    str,  # f
-    str | None,  # id
-    int | None,  # c
-    tuple[str, ...] | None,  # keys
-    int | None,  # delay_ns
-    int | None,  # deadline_t
-    int | None,  # t_call
-    int | None,  # out
-    str | None,  # err
-    State | None,
-]
-"""An event without its `i`, which is its place."""
+LogRow = tuple[str, *Said]
+"""An event with its thread, without its `i`, which is its place."""
 
 _NS_PER_MS: Final = 1_000_000
 
@@ -99,5 +86,4 @@ class HistoryLog:
 
     def events(self) -> Iterator[Event]:
         """The rows as events of a trace."""
-        for i, (th, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state) in enumerate(self.rows):
-            yield Event(i, th, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state)
+        return (Event(i, *row) for i, row in enumerate(self.rows))

@@ -124,8 +124,7 @@ class RoundLog(ByThread):
 
     def events(self) -> Iterator[Event]:
         """The rows as events; also of a round that was given up, whose threads may still be recording."""
-        for th, (i, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state) in self._in_order():
-            yield Event(i, th, t, ph, f, id_, c, keys, delay, deadline, t_call, out, err, state)
+        return (Event(row[0], name, *row[1:]) for name, row in self._in_order())
 
     def _in_order(self) -> list[tuple[str, Row]]:
         found = [(log.name, row) for log in self._logs.copy().values() for row in log.buffered()]

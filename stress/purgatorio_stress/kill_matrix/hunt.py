@@ -17,7 +17,6 @@ HUNT: Final = Limits(schedules=5_000, seconds=60.0, preemptions=2, violations=1)
 class Hunt:
     """`killed`: a clause that the mutant is known to break was reported. `clause` is what was reported, if anything."""
 
-    mutant: Mutant
     killed: bool
     clause: str
     schedules: int
@@ -31,11 +30,11 @@ def hunt(mutant: Mutant, limits: Limits = HUNT) -> Hunt:
     with mutant.applied():
         result = explore_bounded(program, limits)
     if not result.found:
-        return Hunt(mutant, False, "", result.schedules, result.seconds, None)
+        return Hunt(False, "", result.schedules, result.seconds, None)
     found = result.found[0]
     reported = [broken.clause for broken in found.broken]
     expected = [clause for clause in reported if clause in mutant.clauses]
     # A broken promise says more than a broken structure.
     expected.sort(key=lambda clause: clause == "CHECK")
     clause = expected[0] if expected else reported[0]
-    return Hunt(mutant, bool(expected), clause, result.schedules, result.seconds, found)
+    return Hunt(bool(expected), clause, result.schedules, result.seconds, found)

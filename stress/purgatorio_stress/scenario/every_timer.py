@@ -9,7 +9,7 @@ from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
-from purgatorio_stress.scenario.timing import walk
+from purgatorio_stress.scenario.timing import size_is, walk
 from purgatorio_stress.scenario.world import Task, World
 
 
@@ -85,8 +85,7 @@ def _two_drains(make: _Make, world: World) -> Final_:
         world.cover("one drain found all", drained.count(True) == 1)
         walk(world, timer, executor, 12)
         yield from _early_or_lost([(first, 2), *tasks, (later, 6)])
-        if timer.size():
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and nothing waits")
+        yield from size_is(timer, 0)
 
     return final
 
@@ -121,8 +120,7 @@ def _refused(make: _Make, world: World) -> Final_:
             yield Broken("T3", "task-2", f"fired at {tasks[2].fired_at_ms}")
         if refused and not left:
             yield Broken("T5", "timer", "what was refused is not counted")
-        if timer.size():
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and nothing waits")
+        yield from size_is(timer, 0)
 
     return final
 
@@ -153,8 +151,7 @@ def _again_beside_cancel(make: _Make, world: World) -> Final_:
         walk(world, timer, executor, 8)
         if task.fired_at_ms != ([] if cancelled else [4]):
             yield Broken("T3", "task", f"cancelled is {cancelled}, fired at {task.fired_at_ms}")
-        if timer.size():
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and nothing waits")
+        yield from size_is(timer, 0)
 
     return final
 

@@ -8,6 +8,7 @@ from typing import Final
 from purgatorio import ActionQueue, DirectExecutor, QueuedExecutor, ReaperTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
+from purgatorio_stress.scenario.timing import size_is
 from purgatorio_stress.scenario.world import Task, World
 
 
@@ -160,8 +161,7 @@ def _bookkeeping(world: World) -> Final_:
             yield Broken(
                 "P1", "purgatory", f"watched is {purgatory.inner.watched()}, at most {most} are allowed"
             )
-        if timer.size() != len(live):
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and {len(live)} operations wait")
+        yield from size_is(timer, len(live))
         inside = purgatory.inner.watched() // 2
         estimate = purgatory.inner._estimated_operations.get()
         if estimate > inside + interval:
@@ -247,8 +247,7 @@ def _cancel_against_add(world: World) -> Final_:
         waits = 0 if task.is_cancelled() else 1
         world.cover("cancelled", waits == 0)
         world.cover("waits", waits == 1)
-        if timer.size() != waits:
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and {waits} tasks wait")
+        yield from size_is(timer, waits)
 
     return final
 

@@ -12,6 +12,7 @@ from purgatorio import HashedWheel, InvariantBroken, QueuedExecutor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, one_thread
 from purgatorio_stress.scenario.parts import CheckedTimer
+from purgatorio_stress.scenario.timing import size_is
 from purgatorio_stress.scenario.world import Task, World
 
 
@@ -104,8 +105,7 @@ def walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExe
         world.cover("all fired", all(task.fired_at_ms for one in walked for task, _, _ in one.added))
         for one in walked:
             yield from one.wrong()
-            if one.timer.size():
-                yield Broken("T5", "timer", f"size() is {one.timer.size()} when everything has fired")
+            yield from size_is(one.timer, 0)
 
     return final
 
@@ -190,8 +190,7 @@ def _cancelling(world: World) -> Final_:
     world.task("caller", body)
 
     def final() -> Iterator[Broken]:
-        if timer.size() != 1:
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and 1 task waits")
+        yield from size_is(timer, 1)
         timer.check()
         for _ in range(20):
             world.virtual.advance(1)
@@ -223,8 +222,7 @@ def _largest_delays(world: World) -> Final_:
         for task in tasks:
             if task.fired_at_ms:
                 yield Broken("T1", task.id, f"a delay of {task.delay_ms} ms fired at once")
-        if timer.size() != len(tasks):
-            yield Broken("T5", "timer", f"size() is {timer.size()}, and {len(tasks)} tasks wait")
+        yield from size_is(timer, len(tasks))
 
     return final
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from purgatorio import HashedWheel, HeapTimer, SystemTimer, TimerTask
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_spec.oracle.timer_set import Disagreement, TimerSet
-from purgatorio_stress.scenario.parts import TimerParts
+from purgatorio_stress.scenario.parts import CheckedTimer, TimerParts
 from purgatorio_stress.stateful.boundary_clocks import CLOCKS_MS, FAR_MS, boundary_delays
 from purgatorio_stress.stateful.by_number import ByNumber
 from purgatorio_stress.stateful.one_thread import (
@@ -32,17 +32,6 @@ SHAPES: Final = ((1, 3), (1, 2), (2, 2), (3, 3), (3, 2), (10, 4), (1, 20))
 """Ticks in ms and buckets: small ones show what production's 1 and 20 hide."""
 
 NAMES: Final = [f"t{number}" for number in range(8)]
-
-
-class CheckedTimer(Protocol):
-    """What the machine drives: `purgatorio.Timer`, and a look at its own invariants (nothing, where it has none)."""
-
-    def add(self, task: TimerTask) -> None: ...
-    def cancel(self, task: TimerTask) -> None: ...
-    def advance_clock(self, timeout_ms: int) -> bool: ...
-    def size(self) -> int: ...
-    def close(self) -> None: ...
-    def check(self) -> None: ...
 
 
 @dataclass(frozen=True)
