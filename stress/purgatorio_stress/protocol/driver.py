@@ -267,7 +267,9 @@ class CommandSubject:
     def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
         run = _run_of(out_path)
         limits = self._limits(plan)
-        clock = VirtualClock(start_of_clock(plan.seed, self.description))
+        clock = VirtualClock(
+            start_of_clock(plan.seed, self.description, later=2 * (self.mode == "virtual-jumps"))
+        )
         recorder = Recorder(clock if self.virtual else time.monotonic_ns)
         talked = Conversation(recorder, reported(self.description, self.part), virtual=self.virtual)
         with self._child(limits) as (child, lines):

@@ -75,11 +75,13 @@ class VirtualClock:
         return move
 
 
-def start_of_clock(seed: int, description: Description) -> int:
-    """Where virtual time starts: anywhere, by the seed, but so that a run ends before `MAX_TIME_NS`."""
+def start_of_clock(seed: int, description: Description, *, later: int = 0) -> int:
+    """Where virtual time starts: anywhere, by the seed, but so that a run ends before `MAX_TIME_NS`. `later`: so many
+    places behind that, so that the runs of one seed do not all start at zero, or none."""
     run_ns = 1_000 * (description.tick_ns or MS) + (description.late_ns or 0) + _ROOM_NS
     places = [place_ns for place_ns in _START_PLACES if place_ns + run_ns <= MAX_TIME_NS]
-    place_ns = random.Random(f"clock/{seed}").choice(places)
+    first = random.Random(f"clock/{seed}").choice(range(len(places)))
+    place_ns = places[(first + later) % len(places)]
     return place_ns - place_ns % description.unit_ns
 
 
