@@ -390,9 +390,10 @@ class GatedRun:
             self.go([play.kept])
             self.settle(play)
         self._make_others(play, stop.lane)
-        self._stops_made = len(play.stopped)
         play.passes = True
         self._make_rest(play)
+        # On a busy machine a thread may come to its step late, and its call has more of them.
+        self._stops_made = len(play.stopped)
         self._end(play, PlayedOrder(program.name, (), stop))
         if self._clock is not None and any(isinstance(call, Until) for call in program.calls()):
             # Or it would expire while time moves in the next play, and its lines be stopped at there.
