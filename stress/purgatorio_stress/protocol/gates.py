@@ -72,6 +72,9 @@ _TWICE_WITHIN: Final = 60
 _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
 
+_WATCHED_MOST: Final = 3
+"""A call of which no line is seen is watched so often."""
+
 _STOPS_MOST: Final = 500
 """So often a play is stopped at most; a subject that comes to its gates more often goes in circles."""
 
@@ -345,7 +348,15 @@ class GatedRun:
         for program, of in zip(programs, watched, strict=True):
             stops: list[Stop] = []
             for stop, seen in of:
-                steps = [step for step in lines.seen(seen) if _told_apart(lines.points[step])]
+                known = lines.seen(seen)
+                for _ in range(_WATCHED_MOST - 1):
+                    if known or stop.workers:
+                        break
+                    # On a busy machine what a JVM tells may come too late to be seen.
+                    again = self._watched(lines, program, stop)
+                    self._come_to_rest()
+                    known = lines.seen(again)
+                steps = [step for step in known if _told_apart(lines.points[step])]
                 first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
                 for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
