@@ -55,7 +55,10 @@ _REAL_NS: Final = 9_000 * MS
 """No delay is longer in real time."""
 
 _GARBAGE_MOST: Final = 24_000
-_CROWD: Final = 600
+_CROWD: Final = 3_000
+"""More than the round numbers at which code stops: a thousand, a queue's 2,048."""
+_CROWD_REAL: Final = 600
+"""Of one moment in real time, where more would be late by what they cost."""
 _CROWD_NS: Final = 2_000 * MS
 _PURGES: Final = 4
 _ALIKE: Final = ("key-Aa", "key-BB")
@@ -126,7 +129,7 @@ class Reach:
         # Of what is left a third, for the gaps and for what comes after.
         self._room_ns = min(self._description.most_delay_ns * 2, MAX_TIME_NS - self._run.now_ns) // 3
         levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
-        self._crowd()
+        self._crowd(_CROWD)
         self._run.settle()
         passed_s, before_ns = 0.0, levels[0]
 
@@ -166,7 +169,7 @@ class Reach:
     def in_real_time(self) -> None:
         """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""
         widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= _REAL_NS]
-        self._crowd()
+        self._crowd(_CROWD_REAL)
         for number in range(len(widths)):
             for delay_ns in self._delays(widths[: number + 1]):
                 if delay_ns <= _REAL_NS + widths[0]:
@@ -177,9 +180,9 @@ class Reach:
             self._begin(min(delay_ns, 300 * MS), widths)
         self._run.settle()
 
-    def _crowd(self) -> None:
+    def _crowd(self, many: int) -> None:
         delay_ns = self._fit(_CROWD_NS)
-        for number in range(_CROWD):
+        for number in range(many):
             name = f"crowd-{number}"
             if self._part == "timer":
                 self._run.call(Add(name, delay_ns))
