@@ -556,11 +556,14 @@ class GatedRun:
         """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
         conversation = self._session.conversation
         while True:
-            for hold in conversation.standing():
-                if not play.stops(hold):
-                    play.passed += 1
-                    self._go_in_circles(play.passed)
-                    self.go([hold])
+            passing = [hold for hold in conversation.standing() if not play.stops(hold)]
+            for hold in passing:
+                play.passed += 1
+                self._go_in_circles(play.passed)
+                self.go([hold])
+            if passing:
+                # Another may have come to a gate while the subject took note: it is heard of once only.
+                continue
             if not conversation.loose():
                 return
             asked_s = time.monotonic()
