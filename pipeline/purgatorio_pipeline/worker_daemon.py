@@ -4,7 +4,7 @@ import it anew. Spark starts this in place of its own `pyspark.daemon`, where ex
 import pyspark.worker  # noqa: F401  # for the workers, which have then imported it
 from pyspark.daemon import manager
 
-import purgatorio_pipeline.incremental.spark_fold  # noqa: F401  # the same
+import purgatorio_pipeline.incremental.spark_fold  # noqa: F401  # for the workers, too
 
 if __name__ == "__main__":
     manager()

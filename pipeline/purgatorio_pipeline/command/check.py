@@ -7,20 +7,12 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
-from purgatorio_pipeline.command.showing import (
-    CheckOutput,
-    engine_for,
-    engine_options,
-    reading_shown,
-    show,
-    spark_shown,
-)
+from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Engine, Focus, Reading, judge_in_process
+from purgatorio_pipeline.judging import Engine, Focus
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import without_silent_pass
@@ -61,10 +53,7 @@ Exit status: 0 pass, 1 violated, 2 invalid input, 3 unknown.
 @click.option("--clauses", is_flag=True, help="List the clauses.")
 def command(
     traces: Sequence[str],
-    engine: str | None,
-    master: str | None,
-    memory: str | None,
-    full: bool,
+    engine: EngineAsked,
     output: CheckOutput,
     run: str | None,
     clause: str | None,
@@ -88,32 +77,20 @@ def command(
         raise click.UsageError(
             "--operation judges one operation in this process, and --out holds Spark's tables"
         )
-    asked = Engine.PROCESS if operation is not None else engine
-    choice = engine_for(asked, paths, output, master=master, uris=uris)
+    if operation is not None:
+        engine = replace(engine, engine=Engine.PROCESS)
+    choice = engine.choice(paths, output, uris)
+    if uris and choice.engine is Engine.PROCESS:
+        raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
+    counted = "1 trace" if len(paths) == 1 else f"{len(paths):,} traces"
+    what = f"checking {counted if paths else ' '.join(uris)} {choice}"
+    try:
+        judged = engine.judge(
+            choice.engine, what, paths, output, operation=operation, uris=uris, allow_idle=allow_idle
+        )
+    except NoTraces as nothing:
+        raise click.UsageError(str(nothing)) from None
     focus = Focus(run, clause, operation)
-    if choice.engine is Engine.PROCESS:
-        if uris:
-            raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
-        with reading_shown(f"checking {_counted(paths)} {choice}", reading := Reading(), quiet=output.json):
-            judged = judge_in_process(paths, operation, full=full, reading=reading)
-    else:
-        # Not before Spark is wanted: this process must do without it.
-        from purgatorio_pipeline.incremental.on_spark import judge_on_spark
-
-        what = _counted(paths) if paths or not uris else " ".join(uris)
-        with spark_shown(f"checking {what} {choice}", quiet=output.json):
-            try:
-                judged = judge_on_spark(
-                    paths,
-                    uris=uris,
-                    out=output.out,
-                    master=master,
-                    full=full,
-                    memory=memory,
-                    allow_idle=allow_idle,
-                )
-            except NoTraces as nothing:
-                raise click.UsageError(str(nothing)) from None
     if not allow_idle and operation is None:
         judged = replace(judged, result=without_silent_pass(judged.result))
     if not focus.of(judged.result).runs:
@@ -123,10 +100,6 @@ def command(
             f"no {what}" + (f" has {operation!r}" if operation is not None else " in these traces")
         )
     sys.exit(show(judged, focus, output))
-
-
-def _counted(paths: Sequence[Path]) -> str:
-    return "1 trace" if len(paths) == 1 else f"{len(paths):,} traces"
 
 
 def _list(profiles: bool, clauses: bool) -> None:

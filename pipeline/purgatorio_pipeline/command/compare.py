@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from purgatorio_pipeline.command.out_file import OutFile
-from purgatorio_pipeline.command.showing import reading_shown, spark_shown
+from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
-from purgatorio_pipeline.judging import Engine, Judged, Reading, judge_in_process
+from purgatorio_pipeline.judging import Engine, Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.show.event_words import duration
@@ -61,7 +61,7 @@ invalid, 3 a verdict that was known is UNKNOWN now.
     help="This process, or Spark.",
 )
 @click.option("--master", help="Spark master, such as spark://host:7077.")
-@click.option("--markdown", type=OutFile(), help="Write the comparison in Markdown.")
+@click.option("--markdown", type=file, help="Write the comparison in Markdown.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
     before: str, after: str, engine: str, master: str | None, markdown: Path | None, as_json: bool
@@ -74,14 +74,7 @@ def command(
         except NoTraces as nothing:
             raise click.UsageError(str(nothing)) from None
         what = f"checking {len(paths)} trace{'' if len(paths) == 1 else 's'} of {place}"
-        if Engine(engine) is Engine.PROCESS:
-            with reading_shown(what, reading := Reading(), quiet=as_json):
-                return judge_in_process(paths, reading=reading)
-        # Not before Spark is wanted: this process must do without it.
-        from purgatorio_pipeline.incremental.on_spark import judge_on_spark
-
-        with spark_shown(what, quiet=as_json):
-            return judge_on_spark(paths, master=master)
+        return EngineAsked(master=master).judge(Engine(engine), what, paths, CheckOutput(json=as_json))
 
     compared = compare(judge(before), judge(after))
     if markdown is not None:

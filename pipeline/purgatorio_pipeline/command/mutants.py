@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.out_file import OutFile
+from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_stress.kill_matrix.layers import LAYERS, QUICK
@@ -33,7 +33,7 @@ from purgatorio_stress.printed import MatrixRow
 @click.option("--all", "every", is_flag=True, help="Every layer: some minutes. Without: the quick ones.")
 @click.option(
     "--kept",
-    type=OutFile(),
+    type=file,
     help="Write each row to this file when it is done, and do not run again what is there.",
 )
 @click.option("--json", "as_json_", is_flag=True, help="One JSON object on standard output, nothing else.")

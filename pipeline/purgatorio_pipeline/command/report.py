@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from purgatorio_pipeline.command.out_file import OutFile
+from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.junit import junit
@@ -48,12 +48,12 @@ input, 3 unknown.
 
 @click.command("report", epilog=EPILOG)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--html", "html", type=OutFile(), help="Write a page: one file that needs no network.")
+@click.option("--html", "html", type=file, help="Write a page: one file that needs no network.")
 @click.option(
-    "--markdown", "markdown_", type=OutFile(), help="Write a summary in Markdown, for the page of a CI job."
+    "--markdown", "markdown_", type=file, help="Write a summary in Markdown, for the page of a CI job."
 )
-@click.option("--junit", "junit_", type=OutFile(), help="Write JUnit XML of the runs.")
-@click.option("--sarif", "sarif_", type=OutFile(), help="Write SARIF 2.1.0 of the runs.")
+@click.option("--junit", "junit_", type=file, help="Write JUnit XML of the runs.")
+@click.option("--sarif", "sarif_", type=file, help="Write SARIF 2.1.0 of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 @click.option("--verbose", is_flag=True, help="All runs and causes, and what was skipped, and why.")
 def command(

@@ -6,18 +6,26 @@ import functools
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
-from purgatorio_pipeline.command.out_file import OutFile
-from purgatorio_pipeline.command.progress import Progress, progress
+from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.hadoop import is_uri
-from purgatorio_pipeline.judging import Choice, Engine, Focus, Judged, NoTables, Reading, choose_engine
+from purgatorio_pipeline.judging import (
+    Choice,
+    Engine,
+    Focus,
+    Judged,
+    NoTables,
+    Reading,
+    choose_engine,
+    judge_in_process,
+)
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
@@ -27,10 +35,8 @@ from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.whole_file import write_whole
 
-P = ParamSpec("P")
 R = TypeVar("R")
-
-_PATHS: Final = ("report", "junit", "sarif", "markdown")
+T = TypeVar("T", "CheckOutput", "EngineAsked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +44,72 @@ class CheckOutput:
     """Where a check's results go."""
 
     json: bool
-    verbose: bool
-    out: Path | str | None
-    report: Path | None
+    verbose: bool = False
+    out: Path | str | None = None
+    report: Path | None = None
     junit: Path | None = None
     sarif: Path | None = None
     markdown: Path | None = None
 
 
-class PlaceParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
+def place(value: str) -> Path | str:
     """A path, or a URI of one of Hadoop's file systems as a text."""
-
-    name = "place"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
-        return value if is_uri(value) else Path(value)
+    return value if is_uri(value) else Path(value)
 
 
-def engine_options(function: Callable[P, R]) -> Callable[P, R]:
-    """The options of every command that judges by an engine; those of output arrive as one `CheckOutput`."""
+@dataclass(frozen=True, slots=True)
+class EngineAsked:
+    """By which engine a check is to be judged, and how: as its options have it."""
+
+    engine: str | None = None
+    master: str | None = None
+    memory: str | None = None
+    full: bool = False
+
+    def choice(self, paths: Iterable[Path], output: CheckOutput, uris: Sequence[str] = ()) -> Choice:
+        """The engine, by what was asked and how large the input is. Raises `click.UsageError`."""
+        # Whoever starts this under spark-submit wants its executors.
+        submitted = "spark-submit" if "PYSPARK_GATEWAY_PORT" in os.environ else ""
+        spark = "--master" if self.master is not None else "a URI" if uris else submitted
+        try:
+            return choose_engine(self.engine, paths, tables=output.out is not None, spark=spark)
+        except NoTables as refused:
+            raise click.UsageError(str(refused)) from None
+
+    def judge(
+        self,
+        engine: Engine,
+        what: str,
+        paths: Sequence[Path],
+        output: CheckOutput,
+        *,
+        operation: str | None = None,
+        uris: Sequence[str] = (),
+        allow_idle: bool = True,
+    ) -> Judged:
+        """Judge by this engine, and show how far it is. `operation` is for this process alone, `uris` for Spark."""
+        if engine is Engine.PROCESS:
+            reading = Reading()
+            with progress(what, unit="bytes", quiet=output.json, poll=reading.so_far):
+                return judge_in_process(paths, operation, full=self.full, reading=reading)
+        # Not before Spark is wanted: this process must do without it.
+        from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+        from purgatorio_pipeline.session import tasks_so_far
+
+        with progress(what, unit="tasks", quiet=output.json, poll=tasks_so_far):
+            return judge_on_spark(
+                paths,
+                uris=uris,
+                out=output.out,
+                master=self.master,
+                full=self.full,
+                memory=self.memory,
+                allow_idle=allow_idle,
+            )
+
+
+def engine_options(function: Callable[..., R]) -> Callable[..., R]:
+    """The options of every command that judges by an engine; they arrive as one `EngineAsked` and one `CheckOutput`."""
 
     @click.option(
         "--engine",
@@ -70,70 +123,36 @@ def engine_options(function: Callable[P, R]) -> Callable[P, R]:
     @click.option("--full", is_flag=True, help="Judge every operation by the clauses, row by row.")
     @click.option(
         "--out",
-        type=PlaceParam(),
+        type=place,
         help="Folder or Hadoop URI for the tables; files that it knows are not read again.",
     )
     @output_options
     @functools.wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        return function(*args, **kwargs)
+    def wrapped(**options: Any) -> R:
+        return function(engine=_taken(EngineAsked, options), **options)
 
     return wrapped
 
 
-def output_options(function: Callable[P, R]) -> Callable[P, R]:
+def output_options(function: Callable[..., R]) -> Callable[..., R]:
     """The options of every command that shows a check; they arrive as one `CheckOutput`."""
 
-    @click.option("--report", type=OutFile(), help="Write an HTML page.")
-    @click.option("--junit", type=OutFile(), help="Write JUnit XML: a suite a run, a test case a clause.")
-    @click.option("--sarif", type=OutFile(), help="Write SARIF 2.1.0, for code scanning.")
-    @click.option("--markdown", type=OutFile(), help="Write a summary in Markdown, for the page of a CI job.")
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+    @click.option("--report", type=file, help="Write an HTML page.")
+    @click.option("--junit", type=file, help="Write JUnit XML: a suite a run, a test case a clause.")
+    @click.option("--sarif", type=file, help="Write SARIF 2.1.0, for code scanning.")
+    @click.option("--markdown", type=file, help="Write a summary in Markdown, for the page of a CI job.")
+    @click.option("--json", is_flag=True, help="One JSON object on standard output, nothing else.")
     @click.option("--verbose", is_flag=True, help="Also say what was skipped, and why.")
     @functools.wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        paths = {name: kwargs.pop(name) for name in _PATHS}
-        out = kwargs.pop("out", None)
-        kwargs["output"] = CheckOutput(
-            json=bool(kwargs.pop("as_json")),
-            verbose=bool(kwargs.pop("verbose")),
-            out=out if isinstance(out, Path | str) else None,
-            **{name: path if isinstance(path, Path) else None for name, path in paths.items()},
-        )
-        return function(*args, **kwargs)
+    def wrapped(**options: Any) -> R:
+        return function(output=_taken(CheckOutput, options), **options)
 
-    return wrapped  # fmt: skip
+    return wrapped
 
 
-def engine_for(
-    asked: str | None,
-    paths: Iterable[Path],
-    output: CheckOutput,
-    *,
-    master: str | None,
-    uris: Sequence[str] = (),
-) -> Choice:
-    """The engine of a check, by what was asked and how large the input is. Raises `click.UsageError`."""
-    # Whoever starts this under spark-submit wants its executors.
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    spark = "--master" if master is not None else "a URI" if uris else "spark-submit" if submitted else ""
-    try:
-        return choose_engine(asked, paths, tables=output.out is not None, spark=spark)
-    except NoTables as refused:
-        raise click.UsageError(str(refused)) from None
-
-
-def reading_shown(what: str, reading: Reading, *, quiet: bool) -> AbstractContextManager[Progress]:
-    """The progress of a check in this process."""
-    return progress(what, unit="bytes", quiet=quiet, poll=reading.so_far)
-
-
-def spark_shown(what: str, *, quiet: bool) -> AbstractContextManager[Progress]:
-    """The progress of a check on Spark, of its job that runs at the time."""
-    # Spark is imported only where it is started: the process engine must do without it.
-    from purgatorio_pipeline.session import tasks_so_far
-
-    return progress(what, unit="tasks", quiet=quiet, poll=tasks_so_far)
+def _taken(kind: type[T], options: dict[str, Any]) -> T:
+    """A value of the options that have the names of its fields; those it takes out. One that is not there is None."""
+    return kind(**{field.name: options.pop(field.name, None) for field in fields(kind)})
 
 
 def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, object] | None = None) -> int:

@@ -20,15 +20,8 @@ from purgatorio_pipeline.command.drive import (
     subjects_of_commands,
 )
 from purgatorio_pipeline.command.progress import Progress, progress
-from purgatorio_pipeline.command.showing import (
-    CheckOutput,
-    engine_for,
-    engine_options,
-    reading_shown,
-    show,
-    spark_shown,
-)
-from purgatorio_pipeline.judging import Engine, Focus, Judged, Reading, judge_in_process
+from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
+from purgatorio_pipeline.judging import Focus, Judged
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, not_looked_for
@@ -85,10 +78,7 @@ def command(
     commands: Sequence[str],
     time: TimeChoice,
     lines: str,
-    engine: str | None,
-    master: str | None,
-    memory: str | None,
-    full: bool,
+    engine: EngineAsked,
     output: CheckOutput,
 ) -> None:
     """Drive SUBJECTS, record every call, and judge the recorded runs.
@@ -101,7 +91,7 @@ def command(
         for name in SUBJECTS:
             click.echo(name)
         return
-    engine_for(engine, (), output, master=master)  # what cannot be is said before anything is driven
+    engine.choice((), output)  # what cannot be is said before anything is driven
     names = list(subjects) or ([] if commands else list(MAIN))
     try:
         chosen = [subject for name in names for subject in subjects_named(name)]
@@ -121,14 +111,7 @@ def command(
 
         def judge(paths: Sequence[Path]) -> Judged:
             what = f"checking {len(records)} recorded runs"
-            if engine_for(engine, paths, output, master=master).engine is Engine.PROCESS:
-                with reading_shown(what, reading := Reading(), quiet=output.json):
-                    return judge_in_process(paths, full=full, reading=reading)
-            # Not before Spark is wanted: this process must do without it.
-            from purgatorio_pipeline.incremental.on_spark import judge_on_spark
-
-            with spark_shown(what, quiet=output.json):
-                return judge_on_spark(paths, out=output.out, master=master, full=full, memory=memory)
+            return engine.judge(engine.choice(paths, output).engine, what, paths, output)
 
         judged = judge_records(records, judge)
         shown = []

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQueryException
@@ -45,20 +45,14 @@ TOLD_OF_A_FAILURE: Final = 2_000
 """Characters of what Spark says when a stream fails."""
 
 
-class OptionParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
-    """NAME=VALUE."""
-
-    name = "name=value"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        name, equals, text = str(value).partition("=")
-        if not name or not equals:
-            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
-        if name in ("kafka.bootstrap.servers", "subscribe"):
-            self.fail(f"{name} is given by --kafka and --topic", param, ctx)
-        return name, text
+def name_value(value: str) -> tuple[str, str]:
+    """NAME=VALUE, an option of Spark's Kafka source."""
+    name, equals, text = value.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"{value!r} is not NAME=VALUE")
+    if name in ("kafka.bootstrap.servers", "subscribe"):
+        raise click.BadParameter(f"{name} is given by --kafka and --topic")
+    return name, text
 
 
 @click.command(epilog=EPILOG)
@@ -77,7 +71,8 @@ class OptionParam(click.ParamType):  # type: ignore[type-arg]  # generic in newe
 @click.option(
     "--kafka-option",
     "kafka_options",
-    type=OptionParam(),
+    type=name_value,
+    metavar="NAME=VALUE",
     multiple=True,
     help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL; may be repeated.",
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.line import echo_line
-from purgatorio_pipeline.command.out_file import OutFile
+from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.command.showing import CheckOutput, output_options, show
 from purgatorio_pipeline.judging import Focus, judge_in_process
@@ -72,7 +72,7 @@ class _Unreachable(click.ClickException):
 )
 @click.option("--program", metavar="TEXT", help="Play this drawn program only, as a counterexample names it.")
 @click.option("--name", help="What the run is called: `purgatorio compare` pairs runs by their names.")
-@click.option("--trace", type=OutFile(), help="Where the trace is kept.")
+@click.option("--trace", type=file, help="Where the trace is kept.")
 @click.option("--second", metavar="HOST:PORT", help="A second broker of the cluster, for P4, P5, P6, F9.")
 @click.option(
     "--second-pid", type=click.IntRange(1), help="Its process on this machine, to be stopped for a while."
