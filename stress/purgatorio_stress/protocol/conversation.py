@@ -395,7 +395,11 @@ class Conversation:
         _check_answer(call, said)
         if isinstance(call, Describe):
             raise Misbehaved("rubbish", "an answer to describe that is no description")
-        if isinstance(call, Ready):
+        if isinstance(call, Start):
+            # One of the subject's own threads may have come to a gate, or into a callback, when nobody looked any more.
+            self._holds.clear()
+            self._stacks.clear()
+        elif isinstance(call, Ready):
             log.at("ready", call.id, t_call=ended.asked_t)
         elif isinstance(call, Gauge):
             log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed))

@@ -457,6 +457,7 @@ class GatedRun:
     def _begun(self, program: GateProgram, beside: str = "") -> _Play:
         self._played += 1
         self._said = 0
+        self._session.conversation.fails = False
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         return _Play(self, program, self._played, beside=beside, keeps=bool(beside))
 
@@ -485,7 +486,6 @@ class GatedRun:
 
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
         """Once through: the choices of `trail` as long as there are, then the first of each; all choices made."""
-        self._session.conversation.fails = False
         play = self._begun(program)
         made: list[_Choice] = []
         self._making = None if program.volley else (program.name, made, None)

@@ -250,10 +250,22 @@ public final class Subject {
             }
         }
 
+        /** Say it unless the run is over: what a late thread still had to say is none of the next run's. */
+        private void report(String line) {
+            synchronized (out) {
+                if (!over) {
+                    say(line);
+                }
+            }
+        }
+
         /** The driver has gone on to another run. */
         void abandon() {
             boolean stopped = over;
-            over = true;
+            synchronized (settling) {
+                // Who is held by now is let go below, and nobody is any more.
+                over = true;
+            }
             try {
                 letGo(new ArrayList<Object>(held.keySet()), false);
             } catch (InterruptedException never) {
@@ -302,10 +314,12 @@ public final class Subject {
             } catch (Throwable thrown) {
                 said = error(thrown);
             }
-            boolean stopped = over && !"stop".equals(name);
             under.set(before);
-            if (!stopped) {
-                say("\"m\":\"answer\",\"n\":" + number(call, "n") + said);
+            String line = "\"m\":\"answer\",\"n\":" + number(call, "n") + said;
+            if ("stop".equals(name)) {
+                say(line);
+            } else {
+                report(line);
             }
         }
 
@@ -505,7 +519,7 @@ public final class Subject {
         }
 
         private void tell(String kind, String f, String id, String more) {
-            if (over || !reports.contains(f)) {
+            if (!reports.contains(f)) {
                 return;
             }
             StringBuilder line = new StringBuilder("\"m\":\"").append(kind).append("\",\"f\":\"").append(f);
@@ -513,7 +527,7 @@ public final class Subject {
             Json.text(line, id);
             line.append(more);
             here(line);
-            say(line.toString());
+            report(line.toString());
         }
 
         public void pass(String f, String id) {
@@ -526,6 +540,9 @@ public final class Subject {
             Long hold = Long.valueOf(holds.getAndIncrement());
             LinkedBlockingQueue<Object> there = new LinkedBlockingQueue<Object>();
             synchronized (settling) {
+                if (over) {
+                    return;
+                }
                 held.put(hold, there);
                 for (Object waiter : settling) {
                     if (waiter != Thread.currentThread()) {
@@ -540,7 +557,7 @@ public final class Subject {
                 Json.text(line, id);
             }
             here(line);
-            say(line.toString());
+            report(line.toString());
             while (true) {
                 try {
                     Object next = there.take();
