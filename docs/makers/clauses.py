@@ -1,11 +1,14 @@
-"""The page `docs/clauses.md`, made from the registry: `pytest tests/tidy/test_docs.py --refresh-golden` writes it."""
+"""The page `docs/clauses.md`, made from the registry: `pytest tests/tidy/test_docs.py --refresh-golden` writes it.
+
+And the decision tables, as they stand in `docs/broker.md`.
+"""
 
 from __future__ import annotations
 
 from purgatorio_spec.clause.declaration import Clause
 from purgatorio_spec.clause.registry import CLAUSES, CODE_CLAUSES, broker_clauses
 from purgatorio_spec.profile import PROFILES
-from purgatorio_spec.table.catalogue import whose
+from purgatorio_spec.table.catalogue import OTHER_CLAUSES, TABLES, Table
 
 _HEAD = """# Clauses
 
@@ -69,3 +72,43 @@ def _broker() -> str:
 def _profiles() -> str:
     rows = "\n".join(f"| `{profile.name}` | {profile.source} |" for profile in PROFILES.values())
     return f"## Profiles\n\n| profile | what it is |\n| --- | --- |\n{rows}\n"
+
+
+_OF = (
+    ("B1", "DelayedProduce"),
+    ("B2", "DelayedFetch"),
+    ("B3", "DelayedDeleteRecords"),
+    ("B4", "consumer groups"),
+    ("B75", "DelayedFuture"),
+    ("B8", "request layer"),
+    ("B95", "SharePartition"),
+    ("B9", "DelayedShareFetch"),
+)
+"""Whose the clauses beyond the tables are, by the beginning of their ids; the first that fits counts."""
+
+
+def whose(clause: str) -> str:
+    """The operation, or the part of the broker, that promises it. KeyError for what is no clause."""
+    for table in TABLES:
+        if clause in table.sentences():
+            return table.operation
+    if clause not in OTHER_CLAUSES:
+        raise KeyError(clause)
+    return next(owner for prefix, owner in _OF if clause.startswith(prefix))
+
+
+def tables() -> str:
+    """The decision tables, and the clauses beyond them, a section each."""
+    sections = [f"### {table.operation}\n\n{_table(table)}" for table in TABLES]
+    rows = [
+        f"| {clause} | {whose(clause)} | {promise} |" for clause, promise in sorted(OTHER_CLAUSES.items())
+    ]
+    other = "\n".join(["| clause | of | promise |", "| --- | --- | --- |", *rows]) + "\n"
+    return "\n".join([*sections, f"### Beyond the tables\n\n{other}"])
+
+
+def _table(table: Table) -> str:
+    """Clause, promise and the number of situations."""
+    counts = table.check()
+    rows = [f"| {clause} | {promise} | {counts[clause]} |" for clause, promise in table.sentences().items()]
+    return "\n".join(["| clause | promise | situations |", "| --- | --- | ---: |", *rows]) + "\n"

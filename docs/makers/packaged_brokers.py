@@ -28,7 +28,7 @@ from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import Declared
-from purgatorio_spec.wire.registry import page
+from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_stress.wire.connection import Address
 from purgatorio_stress.wire.plan import NoBroker, chosen
 from purgatorio_stress.wire.session import Asked, record
@@ -187,6 +187,12 @@ def table(names: Sequence[str] = ()) -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
+def clauses() -> str:
+    """The clauses of the wire as a table."""
+    rows = "\n".join(f"| {one.id} | {one.promise} | {one.basis} |" for one in WIRE_CLAUSES.values())
+    return f"| clause | promise | basis |\n| --- | --- | --- |\n{rows}\n"
+
+
 def between(text: str, mark: str, inside: str) -> str:
     """`text` with what stands between the marks replaced."""
     pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
@@ -196,7 +202,7 @@ def between(text: str, mark: str, inside: str) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Write clauses and table into the page."""
     place = Path(arguments[0])
-    text = between(place.read_text(encoding="utf-8"), "clauses", page())
+    text = between(place.read_text(encoding="utf-8"), "clauses", clauses())
     if arguments[1:2] != ["--clauses"]:
         text = between(text, "brokers", table(arguments[1:]))
     place.write_text(text, encoding="utf-8")

@@ -24,9 +24,6 @@ class Table(Protocol):
     def sentences(self) -> dict[str, str]:
         """What each case promises, by clause."""
 
-    def markdown(self) -> str:
-        """The table."""
-
 
 TABLES: Final[tuple[Table, ...]] = (
     PRODUCE,
@@ -67,36 +64,3 @@ OTHER_CLAUSES: Final[dict[str, str]] = {
     "B805": "what a request made ready has been completed when its handling returns",
     "B806": "a fetch merges refused partitions as a produce does",
 }
-
-
-_OF: Final = (
-    ("B1", "DelayedProduce"),
-    ("B2", "DelayedFetch"),
-    ("B3", "DelayedDeleteRecords"),
-    ("B4", "consumer groups"),
-    ("B75", "DelayedFuture"),
-    ("B8", "request layer"),
-    ("B95", "SharePartition"),
-    ("B9", "DelayedShareFetch"),
-)
-"""Whose the other clauses are, by the beginning of their ids; the first that fits counts."""
-
-
-def whose(clause: str) -> str:
-    """The operation, or the part of the broker, that promises it. KeyError for what is no clause."""
-    for table in TABLES:
-        if clause in table.sentences():
-            return table.operation
-    if clause not in OTHER_CLAUSES:
-        raise KeyError(clause)
-    return next(owner for prefix, owner in _OF if clause.startswith(prefix))
-
-
-def page() -> str:
-    """All of it in Markdown, a section a table."""
-    sections = [f"### {table.operation}\n\n{table.markdown()}" for table in TABLES]
-    rows = [
-        f"| {clause} | {whose(clause)} | {promise} |" for clause, promise in sorted(OTHER_CLAUSES.items())
-    ]
-    other = "\n".join(["| clause | of | promise |", "| --- | --- | --- |", *rows]) + "\n"
-    return "\n".join([*sections, f"### Beyond the tables\n\n{other}"])

@@ -68,9 +68,3 @@ class DecisionTable(Generic[S, A]):
     def sentences(self) -> dict[str, str]:
         """What each case promises, by clause."""
         return {case.id: case.sentence for case in self.cases}
-
-    def markdown(self) -> str:
-        """Clause, promise and the number of situations, as a table."""
-        counts = self.check()
-        rows = [f"| {case.id} | {case.sentence} | {counts[case.id]} |" for case in self.cases]
-        return "\n".join(["| clause | promise | situations |", "| --- | --- | ---: |", *rows]) + "\n"

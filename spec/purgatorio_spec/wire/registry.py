@@ -63,9 +63,3 @@ WIRE_CLAUSES: Final = {
     for one in (WireClause(*(cell.strip() for cell in line.split("|"))) for line in _TABLE.splitlines())
 }
 """Every clause that is judged from a wire trace, by id."""
-
-
-def page() -> str:
-    """The clauses as a table in Markdown."""
-    rows = "\n".join(f"| {one.id} | {one.promise} | {one.basis} |" for one in WIRE_CLAUSES.values())
-    return f"| clause | promise | basis |\n| --- | --- | --- |\n{rows}\n"
