@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_spec.wire.bound import MS
-from purgatorio_spec.wire.file import trace_of
+from purgatorio_spec.wire.file import WireTrace
 from purgatorio_spec.wire.judge import judge_trace
-from purgatorio_spec.wire.record import Declared, Kind, WireEvent, WireHeader
+from purgatorio_spec.wire.record import Declared, Kind, WireEnd, WireEvent, WireHeader
 
 SIZE = 100
 """Bytes of an append of one record."""
@@ -187,4 +187,4 @@ class Story:
             told = {**fields, "c": place[c]} if isinstance(c, int) else fields
             events.append(WireEvent(i=i, t=int(t * MS), **told))  # type: ignore[arg-type] # fields by name
         header = WireHeader("story", {"address": "nowhere"}, self.offered, self.declared)
-        return judge_trace(trace_of(header, events)).clauses[clause]
+        return judge_trace(WireTrace("story", header, events, WireEnd(len(events)))).clauses[clause]

@@ -130,7 +130,8 @@ def parse_fields(fields: Fields) -> Record:
     raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
 
 
-def _integer(fields: Fields, name: str, least: int = MIN_INT) -> int | None:
+def integer_field(fields: Mapping[str, object], name: str, least: int = MIN_INT) -> int | None:
+    """An integer from `least` up to 2**63-1, None where there is none. Raises `Refusal`, as all of these do."""
     value = fields.get(name)
     if value is None:
         return None
@@ -158,7 +159,8 @@ def _needed(value: T | None, name: str) -> T:
     return value
 
 
-def _string(fields: Fields, name: str) -> str | None:
+def string_field(fields: Mapping[str, object], name: str) -> str | None:
+    """A string, None where there is none."""
     value = fields.get(name)
     if value is None:
         return None
@@ -178,7 +180,8 @@ def _strings(fields: Fields, name: str) -> tuple[str, ...] | None:
     return tuple(value)
 
 
-def _object(fields: Fields, name: str) -> Fields | None:
+def object_field(fields: Mapping[str, object], name: str) -> Fields | None:
+    """An object, None where there is none."""
     value = fields.get(name)
     if value is None:
         return None
@@ -191,7 +194,7 @@ def _own(fields: Fields, *objects: str) -> Fields | None:
     """The producer's own fields: the `x_...` of the record, and those of its objects under both names."""
     own = {name: value for name, value in fields.items() if name.startswith("x_")}
     for outer in objects:
-        inside = _object(fields, outer) or {}
+        inside = object_field(fields, outer) or {}
         own |= {f"{outer}.{name}": value for name, value in inside.items() if name.startswith("x_")}
     for name, value in own.items():
         _writable(name, value)
@@ -239,21 +242,21 @@ def _event(fields: Fields) -> Event:
             f"{shown(fields.get('f'))} is no function of this format",
             f"use one of {', '.join(FUNCTIONS)}",
         )
-    state = _object(fields, "state")
+    state = object_field(fields, "state")
     event = Event(
-        i=_needed(_integer(fields, "i", 0), "i"),
-        th=_needed(_string(fields, "th"), "th"),
-        t=_needed(_integer(fields, "t"), "t"),
+        i=_needed(integer_field(fields, "i", 0), "i"),
+        th=_needed(string_field(fields, "th"), "th"),
+        t=_needed(integer_field(fields, "t"), "t"),
         ph=phase,
         f=f,
-        id=_string(fields, "id"),
-        c=_integer(fields, "c", 0),
+        id=string_field(fields, "id"),
+        c=integer_field(fields, "c", 0),
         keys=_strings(fields, "keys"),
-        delay_ns=_integer(fields, "delay_ns"),
-        deadline_t=_integer(fields, "deadline_t"),
-        t_call=_integer(fields, "t_call"),
-        out=_integer(fields, "out"),
-        err=_string(fields, "err"),
+        delay_ns=integer_field(fields, "delay_ns"),
+        deadline_t=integer_field(fields, "deadline_t"),
+        t_call=integer_field(fields, "t_call"),
+        out=integer_field(fields, "out"),
+        err=string_field(fields, "err"),
         state=None if state is None else _state(state),
         x=_own(fields, "state"),
     )
@@ -283,7 +286,7 @@ def _check_event(event: Event) -> None:
 
 def _state(fields: Fields) -> State:
     _only(fields, _STATE_FIELDS, "state.")
-    return State(_integer(fields, "watched"), _integer(fields, "delayed"))
+    return State(integer_field(fields, "watched"), integer_field(fields, "delayed"))
 
 
 def _version_hint(form: object) -> str:
@@ -303,32 +306,32 @@ def _header(fields: Fields) -> Header:
     if form != FORMAT:
         raise Refusal("format", f"{shown(form)} is not {FORMAT!r}", _version_hint(form))
     _only(fields, _HEADER_FIELDS)
-    made_by = _needed(_object(fields, "implementation"), "implementation")
+    made_by = _needed(object_field(fields, "implementation"), "implementation")
     _only(made_by, names_of(Implementation), "implementation.")
-    timer = _object(fields, "timer") or {}
+    timer = object_field(fields, "timer") or {}
     _only(timer, names_of(TimerConstants), "timer.")
-    clock = _object(fields, "clock") or {}
+    clock = object_field(fields, "clock") or {}
     _only(clock, names_of(TraceClock), "clock.")
     recorded = _needed(_strings(fields, "recorded"), "recorded")
     for f in recorded:
         if f not in _FUNCTION:
             raise Refusal("recorded", f"{shown(f)} is no function of this format", "list values of f only")
-    params = _object(fields, "params") or {}
+    params = object_field(fields, "params") or {}
     _writable("params", params)
-    unit = _string(clock, "unit") or "ns"
+    unit = string_field(clock, "unit") or "ns"
     if unit != "ns":
         raise Refusal("clock.unit", f"{shown(unit)}", "times are nanoseconds: convert them and write ns")
     return Header(
-        run=_needed(_string(fields, "run"), "run"),
+        run=_needed(string_field(fields, "run"), "run"),
         implementation=Implementation(
-            name=_needed(_string(made_by, "name"), "name"),
-            version=_string(made_by, "version") or "",
-            language=_string(made_by, "language") or "",
+            name=_needed(string_field(made_by, "name"), "name"),
+            version=string_field(made_by, "version") or "",
+            language=string_field(made_by, "language") or "",
         ),
-        profile=_needed(_string(fields, "profile"), "profile"),
-        timer=TimerConstants(*(_integer(timer, name, 0) for name in names_of(TimerConstants))),
-        purge_interval=_integer(fields, "purge_interval", 0),
-        clock=TraceClock(_string(clock, "id") or "monotonic", unit),
+        profile=_needed(string_field(fields, "profile"), "profile"),
+        timer=TimerConstants(*(integer_field(timer, name, 0) for name in names_of(TimerConstants))),
+        purge_interval=integer_field(fields, "purge_interval", 0),
+        clock=TraceClock(string_field(clock, "id") or "monotonic", unit),
         recorded=recorded,
         params=params,
         x=_own(fields, "implementation", "timer", "clock"),
@@ -338,7 +341,7 @@ def _header(fields: Fields) -> Header:
 def _end(fields: Fields) -> End:
     _only(fields, _END_FIELDS)
     return End(
-        events=_needed(_integer(fields, "events", 0), "events"),
-        dropped=_needed(_integer(fields, "dropped", 0), "dropped"),
+        events=_needed(integer_field(fields, "events", 0), "events"),
+        dropped=_needed(integer_field(fields, "dropped", 0), "dropped"),
         x=_own(fields),
     )

@@ -41,7 +41,6 @@ class Timed:
 
     held: Held
     limit_t: int
-    slack_ns: int
     made_of: str
     promised_t: int
     gaps: float
@@ -113,4 +112,4 @@ class Bounds:
         else:
             held = Held.LATE
         gaps = (end_t - promised_t) / max(gap_ns, 1)
-        return Timed(held, limit, slack, made_of, promised_t, gaps)
+        return Timed(held, limit, made_of, promised_t, gaps)

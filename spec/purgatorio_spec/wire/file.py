@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.convert import Conversion, partial_of
 from purgatorio_spec.trace.lines import Cut, lines
-from purgatorio_spec.trace.parse import Refusal, shown
-from purgatorio_spec.trace.record import MAX_INT, MIN_INT, End
+from purgatorio_spec.trace.parse import Refusal, integer_field, object_field, shown, string_field
+from purgatorio_spec.trace.record import End
 from purgatorio_spec.trace.writer import LineSink
 from purgatorio_spec.wire.record import (
     FORMAT,
@@ -271,9 +271,9 @@ def record_of(given: Mapping[str, object]) -> WireRecord:
         return _header(given)
     if kind == "end":
         return WireEnd(
-            _integer(given, "events", 0) or 0,
-            _integer(given, "dropped", 0) or 0,
-            {name: str(why) for name, why in _object(given, "skipped").items()},
+            integer_field(given, "events", 0) or 0,
+            integer_field(given, "dropped", 0) or 0,
+            {name: str(why) for name, why in (object_field(given, "skipped") or {}).items()},
         )
     raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
 
@@ -289,30 +289,15 @@ def _event(given: Mapping[str, object]) -> WireEvent:
     kind = _KINDS.get(ev) if isinstance(ev, str) else None
     if kind is None:
         raise Refusal("ev", f"{shown(ev)} is none of {', '.join(KINDS)}", "set ev to one of them")
-    i, t = _integer(given, "i", 0), _integer(given, "t", MIN_INT)
+    i, t = integer_field(given, "i", 0), integer_field(given, "t")
     if i is None or t is None:
         raise Refusal("i" if i is None else "t", "missing", "every event has i and t")
-    corr, c, version, left, t_from, late_ns, rtt_ns = (_integer(given, name, MIN_INT) for name in _INTEGERS)
-    conn, scene, api, by, err = (_text(given, name) for name in _TEXTS)
-    body = _object(given, "body") if given.get("body") is not None else None
+    corr, c, version, left, t_from, late_ns, rtt_ns = (integer_field(given, name) for name in _INTEGERS)
+    conn, scene, api, by, err = (string_field(given, name) for name in _TEXTS)
+    body = object_field(given, "body")
     event = WireEvent(
-        i,
-        t,
-        kind,
-        conn or "",
-        scene or "",
-        corr,
-        c,
-        api,
-        version,
-        body,
-        by,
-        err,
-        left,
-        t_from,
-        late_ns,
-        rtt_ns,
-    )
+        i, t, kind, conn or "", scene or "", corr, c, api, version, body, by, err, left, t_from, late_ns, rtt_ns
+    )  # fmt: skip
     if kind == "request" and (corr is None or api is None or version is None or body is None):
         raise Refusal("$", "a request without corr, api, version or body", "give all four")
     if kind == "answer" and corr is None:
@@ -326,50 +311,17 @@ def _header(given: Mapping[str, object]) -> WireHeader:
     if given.get("format") != FORMAT:
         raise Refusal("format", f"{shown(given.get('format'))} is not {FORMAT!r}", "upgrade purgatorio")
     versions: dict[str, tuple[int, int]] = {}
-    for name, pair in _object(given, "versions").items():
+    for name, pair in (object_field(given, "versions") or {}).items():
         match pair:
             case [int(first), int(last)]:
                 versions[name] = (first, last)
             case _:
                 raise Refusal("versions", f"{shown(pair)} is no pair", "write [first, last] for each API")
-    declared = _object(given, "declared")
+    declared = object_field(given, "declared") or {}
     known = {one.name for one in fields(Declared)}
-    constants = {name: value for name in known if (value := _integer(declared, name, 0)) is not None}
-    run = _text(given, "run")
+    constants = {name: value for name in known if (value := integer_field(declared, name, 0)) is not None}
+    run = string_field(given, "run")
     if not run:
         raise Refusal("run", "missing", "name the run")
-    return WireHeader(
-        run, _object(given, "broker"), versions, Declared(**constants), _object(given, "client"),
-        _object(given, "params"),
-    )  # fmt: skip
-
-
-def _integer(given: Mapping[str, object], name: str, least: int) -> int | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if type(value) is not int or not least <= value <= MAX_INT:
-        raise Refusal(name, f"{shown(value)} is no integer from {least}", "write a signed 64-bit integer")
-    return value
-
-
-def _text(given: Mapping[str, object], name: str) -> str | None:
-    value = given.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Refusal(name, f"{shown(value)} is no string", "write a string")
-    return value
-
-
-def _object(given: Mapping[str, object], name: str) -> dict[str, object]:
-    value = given.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Refusal(name, f"{shown(value)} is no object", "write a JSON object")
-    return value
-
-
-def trace_of(header: WireHeader, events: Iterable[WireEvent], end: WireEnd | None = None) -> WireTrace:
-    """A trace out of records that are at hand, as a test or a recorder has them."""
-    held = list(events)
-    return WireTrace(header.run, header, held, end or WireEnd(len(held)))
+    broker, client, params = (object_field(given, name) or {} for name in ("broker", "client", "params"))
+    return WireHeader(run, broker, versions, Declared(**constants), client, params)
