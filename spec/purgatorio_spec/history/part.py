@@ -9,16 +9,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """`state` of one `gauge` or `quiesce` and its bounds.
+class RawReading:
+    """`state` of one `gauge` or `quiesce`, as recorded.
 
     `call_i`, `ret_i`: its record, the same for a point. `at_rest`: a `quiesce`, or no recorded call of the purgatory or
     timer was open and nothing but readings was recorded for a whole reaper period before. `bounded`: it is known since
     when it may have been taken.
-    `live`: operations registered and not completed. `plain_tasks`: tasks in the timer that are no operations.
-    `most_keys`: of any one operation of the run. `unseen`: the most that the estimate of the last purge may have left
-    out. `raced`: tasks during whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is
-    nearer than two ticks: they may have been handed over to run.
     """
 
     call_i: int
@@ -29,6 +25,23 @@ class Reading:
     quiesce: bool
     at_rest: bool
     bounded: bool
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """The positions of its record."""
+        return (self.call_i,) if self.call_i == self.ret_i else (self.call_i, self.ret_i)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(RawReading):
+    """A reading and its bounds.
+
+    `live`: operations registered and not completed. `plain_tasks`: tasks in the timer that are no operations.
+    `most_keys`: of any one operation of the run. `unseen`: the most that the estimate of the last purge may have left
+    out. `raced`: tasks during whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is
+    nearer than two ticks: they may have been handed over to run.
+    """
+
     live: int
     plain_tasks: int
     most_keys: int
@@ -38,11 +51,6 @@ class Reading:
     watched_most: int
     tasks_least: int
     tasks_most: int
-
-    @property
-    def events(self) -> tuple[int, ...]:
-        """The positions of its record."""
-        return (self.call_i,) if self.call_i == self.ret_i else (self.call_i, self.ret_i)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from purgatorio_spec.history.operation import (
     Row,
     operation_history,
 )
-from purgatorio_spec.history.part import CheckCall
+from purgatorio_spec.history.part import CheckCall, RawReading
 from purgatorio_spec.history.run import RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
@@ -246,21 +246,13 @@ def _neighbours(table: pa.Table) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, slots=True)
-class RawReading:
-    """A reading as recorded, with what was under way around it. `from_i`: the position after which it was taken."""
+class PlacedReading(RawReading):
+    """A reading, and the position after which it was taken."""
 
     from_i: int
-    call_i: int
-    ret_i: int
-    t: int
-    watched: int | None
-    delayed: int | None
-    quiesce: bool
-    at_rest: bool
-    bounded: bool
 
 
-def raw_readings(table: pa.Table) -> list[RawReading]:
+def raw_readings(table: pa.Table) -> list[PlacedReading]:
     """The readings of a run in the order of their ends."""
     f, phase = table.column("f"), table.column("ph")
     is_reading = np.asarray(pc.is_in(f, value_set=pa.array(_READINGS)))
@@ -292,14 +284,14 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
     return table.to_pylist()
 
 
-def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> RawReading:
+def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> PlacedReading:
     """The reading of an event. `before_i`: of the event before it of its thread, -1 if there is none; `quiet`: no call
     was open and nothing had happened for a reaper's period."""
     state = row["state"] or {}
     at_rest = row["f"] == "quiesce" or quiet
     call_i = row["i"] if row["c"] is None else row["c"]
     bounded = at_rest or row["ph"] == "ret" or before_i >= 0
-    return RawReading(
+    return PlacedReading(
         from_i=call_i if at_rest or row["ph"] == "ret" or not bounded else before_i,
         call_i=call_i,
         ret_i=row["i"],

@@ -5,17 +5,18 @@ event), its histories are made one at a time.
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.history.part import Reading
+from purgatorio_spec.history.part import RawReading, Reading
 from purgatorio_spec.history.run import Run, RunFacts
 from purgatorio_spec.history.summary import Bounds, Moments, bounds, summary_of
 from purgatorio_spec.judge.context import (
-    RawReading,
+    PlacedReading,
     check_context,
     histories,
     raw_readings,
@@ -60,7 +61,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     return tally
 
 
-def moments_of(raw: Sequence[RawReading], facts: RunFacts) -> Moments:
+def moments_of(raw: Sequence[PlacedReading], facts: RunFacts) -> Moments:
     """The readings as columns."""
     return Moments.of(
         np.array([one.from_i for one in raw], np.int64),
@@ -70,16 +71,8 @@ def moments_of(raw: Sequence[RawReading], facts: RunFacts) -> Moments:
     )
 
 
-def reading(run: Run, one: RawReading, totals: Bounds, moments: Moments, at: int) -> Reading:
+def reading(run: Run, one: PlacedReading, totals: Bounds, moments: Moments, at: int) -> Reading:
     """A recorded reading with the bounds that the run's operations give it."""
-    return Reading(
-        call_i=one.call_i,
-        ret_i=one.ret_i,
-        t=one.t,
-        watched=one.watched,
-        delayed=one.delayed,
-        quiesce=one.quiesce,
-        at_rest=one.at_rest,
-        bounded=one.bounded,
-        **totals.of(moments, at, run),
-    )
+    known = {field.name: getattr(one, field.name) for field in fields(RawReading)}
+    known |= totals.of(moments, at, run)
+    return Reading(**known)

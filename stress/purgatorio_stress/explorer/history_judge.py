@@ -15,7 +15,7 @@ from purgatorio_spec.history.operation import NEVER, ContextRow, OperationHistor
 from purgatorio_spec.history.part import CheckCall
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Bounds, bounds, summary_of
-from purgatorio_spec.judge.context import FOLLOWED, RawReading, Threads
+from purgatorio_spec.judge.context import FOLLOWED, PlacedReading, Threads
 from purgatorio_spec.judge.rowwise import moments_of, reading
 from purgatorio_spec.judge.tally import judged_clauses
 from purgatorio_stress.explorer.history_log import LogRow
@@ -117,10 +117,12 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[Check
     return [operation_history(of, part, known.get(of, ())) for of, part in parts.items()], threads.checks
 
 
-def _readings(rows: tuple[LogRow, ...]) -> list[RawReading]:
+def _readings(rows: tuple[LogRow, ...]) -> list[PlacedReading]:
     """Readings at the end of a run: all recorded as points, when nothing happens any more."""
     return [
-        RawReading(i, i, i, row[1], state.watched, state.delayed, quiesce=True, at_rest=True, bounded=True)
+        PlacedReading(
+            i, i, row[1], state.watched, state.delayed, quiesce=True, at_rest=True, bounded=True, from_i=i
+        )
         for i, row in enumerate(rows)
         if row[3] == "quiesce" and (state := row[12]) is not None
     ]
