@@ -18,7 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable
 from heapq import heapreplace
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from purgatorio.compiling import mypyc_attr
 from purgatorio.lock import COMPILED, Mutex, mutex_over
@@ -147,11 +147,15 @@ class _Box(Generic[T]):
             return before
 
 
+_exchange: Final = cast("Callable[[list[T], T], T]", heapreplace)
+"""The values of a heap can be compared, say its types; in a heap of one nothing is."""
+
+
 @mypyc_attr(native_class=False)
 class _HeapOfOne(list[T]):
     """An atomic reference in bytecode under the GIL: `heapreplace` gives what was there and puts the new value in its
-    place in one call into C, which compares nothing in a heap of one: a quarter of what a lock costs, for 32 bytes more
-    than an object with one slot. (Machine code takes its own lock for less than it calls C.)"""
+    place in one call into C, for a quarter of what a lock costs, and 32 bytes more than an object with one slot.
+    (Machine code takes its own lock for less than it calls C.)"""
 
     __slots__ = ()
 
@@ -162,7 +166,7 @@ class _HeapOfOne(list[T]):
         self[0] = value
 
     def get_and_set(self, value: T, /) -> T:
-        return heapreplace(self, value)  # type: ignore[type-var]  # nothing is compared in a heap of one
+        return _exchange(self, value)
 
 
 @mypyc_attr(acyclic=True)

@@ -61,14 +61,12 @@ def test_a_broken_invariant_is_shown_by_the_shortest_path() -> None:
     assert finding.verdict is Verdict.VIOLATED
     assert finding.trace is not None
     assert [step.text for step in finding.trace.steps] == ["0 to 1", "1 to 2", "2 to 3"]
-    assert answer.complete
     assert answer.states == 10
 
 
 def test_a_limit_that_is_reached_is_unknown_and_never_pass() -> None:
     """A truncated search proves nothing about what it did not refute."""
     answer = check(counter(1000, always={"below 2000": lambda n: n < 2000}), limit_states=10)
-    assert not answer.complete
     assert answer.verdict is Verdict.UNKNOWN
     assert answer.finding(DEADLOCK).verdict is Verdict.UNKNOWN
 

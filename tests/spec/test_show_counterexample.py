@@ -10,7 +10,7 @@ import pytest
 
 from purgatorio_spec.fold.fold import Fold
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, counterexample
-from purgatorio_spec.show.selection import example_events, noun, selection
+from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import shell_word, visible
 from purgatorio_spec.trace.reader import TraceReader
@@ -68,7 +68,7 @@ def test_a_selection_is_all_that_it_needs(make: Make) -> None:
     table = made.table()
     for whole in made.examples().values():
         violation = whole.violation
-        part = example_events(table, violation)
+        part = select(table, selection(violation, tasks_of(table, violation)))
         assert part.num_rows < table.num_rows
         assert counterexample(whole.file, whole.run, violation, part, whole.count) == whole
         assert selection(violation).last_i == max(violation.events)

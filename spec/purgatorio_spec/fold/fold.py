@@ -119,7 +119,9 @@ class Fold:
     def _flag(self, name: str, operations: Codes) -> None:
         self.operations.set_flag(name, self.operations.slots(operations, change=True))
 
-    def _number(self, batch: Coded, first: int, operations: Codes) -> tuple[Numbered, Ints]:
+    def _number(self, batch: Coded, first: int, operations: Codes | None = None) -> tuple[Numbered, Ints]:
+        """With numbers for its texts; `operations`: those of its ids, where they are known."""
+        operations = self.names.numbers(batch.id_texts) if operations is None else operations
         threads = self.threads.numbers(batch.th_texts)
         keys = self.key_names.numbers(batch.key_texts)[batch.key].astype(np.int64)
         return Numbered.of(batch, first, operations, threads), keys
@@ -246,10 +248,7 @@ class Fold:
             chosen, retried, Stretches(none.thread, none.c, none.ret_i), frozenset(),
             Stretches.joined(inside), follows=self.gave_back,
         )  # fmt: skip
-        batches = (
-            self._number(batch, first, self.names.numbers(batch.id_texts))
-            for first, batch in again_from(int(np.argmax(chosen)))
-        )
+        batches = (self._number(batch, first) for first, batch in again_from(int(np.argmax(chosen))))
         self._look(run, tally, wanted, None, batches)
 
     def _close_calls(self) -> None:
@@ -264,9 +263,7 @@ class Fold:
         known = iter(self._operations_of or ())
         for batch in again():
             if len(batch):
-                operations = next(known, None)
-                operations = self.names.numbers(batch.id_texts) if operations is None else operations
-                yield self._number(batch, first, operations)
+                yield self._number(batch, first, next(known, None))
                 first += len(batch)
 
     def table(self) -> pa.Table:

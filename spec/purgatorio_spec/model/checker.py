@@ -22,14 +22,8 @@ def check(model: Model[S], *, limit_states: int = 20_000_000) -> Answer:
     findings += [_sometimes_finding(search, name) for name in model.sometimes]
     if model.possible or model.eventually:
         findings += judge_graph(search)
-    return Answer(
-        model.name,
-        model.bound,
-        tuple(findings),
-        len(search.parent),
-        time.process_time() - start,
-        search.complete,
-    )
+    seconds = time.process_time() - start
+    return Answer(model.name, model.bound, tuple(findings), len(search.parent), seconds)
 
 
 def _unrefuted(search: Search[S]) -> Verdict:

@@ -69,14 +69,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search says: one finding a property, and whether it came to its end. `seconds` are of CPU time."""
+    """What a search says: one finding a property. `seconds` are of CPU time."""
 
     model: str
     bound: str
     findings: tuple[Finding, ...]
     states: int
     seconds: float
-    complete: bool
 
     @property
     def verdict(self) -> Verdict:

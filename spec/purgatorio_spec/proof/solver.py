@@ -106,11 +106,7 @@ class Proof:
 
 def follows(hypotheses: Sequence[Fact], goal: Fact, limit_ms: int = TIME_LIMIT_MS) -> Proof:
     """Ask whether the goal holds whenever all hypotheses do."""
-    z3 = _z3()
-    solver = z3.Solver()
-    solver.set("timeout", limit_ms)
-    solver.set("random_seed", SEED)
-    solver.add(*(hypothesis.raw for hypothesis in hypotheses), z3.Not(goal.raw))
+    z3, solver = _z3(), _solver([*hypotheses, ~goal], limit_ms)
     start = time.perf_counter()
     answer = solver.check()
     seconds = time.perf_counter() - start
@@ -125,8 +121,12 @@ def follows(hypotheses: Sequence[Fact], goal: Fact, limit_ms: int = TIME_LIMIT_M
 
 def satisfiable(facts: Sequence[Fact], limit_ms: int = TIME_LIMIT_MS) -> bool:
     """Whether the facts can hold together: hypotheses that cannot would prove anything."""
-    z3 = _z3()
-    solver = z3.Solver()
+    return bool(_solver(facts, limit_ms).check() == _z3().sat)
+
+
+def _solver(facts: Sequence[Fact], limit_ms: int) -> Any:
+    solver = _z3().Solver()
     solver.set("timeout", limit_ms)
+    solver.set("random_seed", SEED)
     solver.add(*(fact.raw for fact in facts))
-    return bool(solver.check() == z3.sat)
+    return solver

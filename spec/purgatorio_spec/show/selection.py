@@ -140,13 +140,9 @@ def tasks_of(table: pa.Table, violation: Violation) -> Tasks | None:
     return tasks
 
 
-def example_events(table: pa.Table, violation: Violation) -> pa.Table:
-    """The rows of an event table (`EVENT_SCHEMA`, a run or any part of one) that a violation needs, in their order."""
-    return select(table, selection(violation, tasks_of(table, violation)))
-
-
 def select(table: pa.Table, wanted: Selection) -> pa.Table:
-    """The rows of `table` that the filter keeps; its texts may be dictionaries."""
+    """The rows of an event table (`EVENT_SCHEMA`, a run or any part of one) that the filter keeps, in their order; its
+    texts may be dictionaries."""
     i = table.column("i").to_numpy()
     before = i <= wanted.last_i
     keep = np.isin(i, wanted.events)
