@@ -20,7 +20,9 @@ import click
 from benchmarks.process_tree import Cost, Failed, run_measured
 from benchmarks.trace_set import EVENTS_PER_OPERATION, header_of, run_events
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
+from purgatorio_pipeline.printed import check_of
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.trace.writer import TraceWriter
 
@@ -118,8 +120,7 @@ def check_once(traces: str, lake: str) -> dict[str, object]:
     judged = judge_on_spark(find_traces([traces]), out=Path(lake), master="local[2]")
     files = judged.files
     assert files is not None
-    found = json.dumps(judged.result.as_json(), sort_keys=True)
-    digest = hashlib.sha256(found.encode()).hexdigest()
+    digest = hashlib.sha256(encoded(check_of(judged.result))).hexdigest()
     return {"read": files.new + files.changed + files.again, "digest": digest}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.incremental import check
 from purgatorio_pipeline.judging import Judged, judge_in_process
 from purgatorio_pipeline.lake import MARK, Lake
-from purgatorio_pipeline.printed import Check, Printed, findings_of, known_bugs
+from purgatorio_pipeline.printed import Check, Printed, Report, check_of, findings_of, known_bugs
 from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.sources import find_traces
 from purgatorio_spec.judge.result import CheckResult
@@ -49,11 +49,16 @@ class Gathered:
         """The worst of all."""
         return verdict_of(self.judged.result, self.findings)
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> Report:
         """For `purgatorio report --json`."""
-        checked = self.judged.result.as_json() if self.judged.result.runs else {}
-        findings = [asdict(one) for one in self.findings]
-        return {**checked, "kind": "report", "verdict": str(self.verdict), "findings": findings}
+        check = check_of(self.judged.result)
+        return Report(
+            verdict=self.verdict,
+            runs=check.runs,
+            quarantined=check.quarantined,
+            broken=check.broken,
+            findings=self.findings,
+        )
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What `check` and `verify` print with --json as a record by its `kind`; and what this and the documents of
+"""What `check`, `verify`, `watch` and `report` print with --json, as records by their `kind`; and what documents of
 `purgatorio_stress.printed` say.
 
 A document of another kind, a field that is missing and one of another type are refused with their place.
@@ -7,12 +7,14 @@ A document of another kind, a field that is missing and one of another type are 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, convert
 
 from purgatorio_pipeline.documents import Unreadable
 from purgatorio_pipeline.finding import Finding
+from purgatorio_pipeline.judging import FileCounts
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
@@ -33,6 +35,8 @@ from purgatorio_stress.printed import (
     Stress,
 )
 
+BROKEN_SHOWN: Final = 100
+"""Broken lines that are printed; the rest is counted."""
 FORBIDDEN_SHOWN: Final = 3
 """Outcomes of a scenario that are told; the terminal of its command has all."""
 
@@ -45,43 +49,89 @@ class _Example(Struct):
 
 
 class _Cause(Struct):
-    cause: str
     count: Count
     examples: list[_Example]
 
 
-class _Clause(Struct):
+class Clause(Struct, omit_defaults=True):
+    """One clause of a run. `reason`: why it is SKIPPED or UNKNOWN; `causes`: in which ways it was broken, by name."""
+
     verdict: Verdict
-    occasions: Count = 0
+    violations: Count
+    occasions: Count
     reason: str = ""
-    causes: list[_Cause] = []
+    causes: dict[str, _Cause] = {}
 
 
-class _Run(Struct):
+class Run(Struct, omit_defaults=True):
+    """One run. `open`: of a watch, whether its end is still to come."""
+
     run: str
     file: str
     subject: str
     profile: str
     verdict: Verdict
     events: Count
-    clauses: dict[str, _Clause]
-    problems: tuple[str, ...] = ()
+    clauses: dict[str, Clause]
+    problems: tuple[str, ...]
     failure: str = ""
+    open: bool | UnsetType = UNSET
 
 
-class Check(Struct, tag_field="kind", tag="check"):
-    """Of `check` and `verify`. The events are not among it, so a cause is told in words and not drawn."""
-
-    runs: list[_Run]
+class _Runs(Struct, kw_only=True):
+    verdict: Verdict
+    runs: list[Run]
     quarantined: Count = 0
     broken: list[BrokenLine] = []
+
+
+class Shortest(Struct):
+    """The fewest calls, or the order of threads, that show a violation; `session`: the first of its lines."""
+
+    run: str
+    clause: str
+    calls: int
+    session: tuple[str, ...]
+
+
+class Check(_Runs, tag_field="kind", tag="check", kw_only=True):
+    """Of `check` and `verify`. The events are not among it, so a cause is told in words and not drawn. `files`: where
+    there is a lake; `shortest` and `not_looked_for`: of driven programs."""
+
+    files: FileCounts | UnsetType = UNSET
+    shortest: list[Shortest] | UnsetType = UNSET
+    not_looked_for: list[str] | UnsetType = UNSET
 
     def result(self) -> CheckResult:
         """The check. Raises `Unreadable` for a clause that nobody knows."""
         return CheckResult(tuple(map(_run, self.runs)), self.quarantined, tuple(self.broken))
 
 
-def _run(run: _Run) -> RunResult:
+class Report(_Runs, tag_field="kind", tag="report", kw_only=True):
+    """Of `report`: the check of all traces, and what else was found."""
+
+    findings: list[Finding]
+
+
+class Watch(Struct, tag_field="kind", tag="watch"):
+    """Of `watch`."""
+
+    verdict: Verdict
+    batch: int
+    runs: list[Run]
+
+
+def check_of(result: CheckResult) -> Check:
+    """What is printed of a check: of broken lines the first."""
+    return convert(replace(result, broken=result.broken[:BROKEN_SHOWN]), Check, from_attributes=True)
+
+
+def run_of(result: RunResult) -> Run:
+    """What is printed of a run."""
+    return convert(result, Run, from_attributes=True)
+
+
+def _run(run: Run) -> RunResult:
     for name in run.clauses:
         if name not in CLAUSES and name not in WIRE_CLAUSES:
             raise Unreadable(
@@ -101,13 +151,13 @@ def _run(run: _Run) -> RunResult:
     )
 
 
-def _clause(name: str, clause: _Clause) -> ClauseResult:
+def _clause(name: str, clause: Clause) -> ClauseResult:
     causes = {
-        one.cause: Cause(
+        cause: Cause(
             one.count,
-            [Violation(name, ex.subject, one.cause, ex.events, ex.allowed, ex.seen) for ex in one.examples],
+            [Violation(name, ex.subject, cause, ex.events, ex.allowed, ex.seen) for ex in one.examples],
         )
-        for one in clause.causes
+        for cause, one in clause.causes.items()
     }
     return ClauseResult(name, clause.verdict, clause.occasions, causes, clause.reason)
 

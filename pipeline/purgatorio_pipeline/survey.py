@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_pipeline.judging import judge_in_process
+from purgatorio_pipeline.printed import run_of
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import Counterexample
@@ -80,7 +81,7 @@ class Surveyed:
             late = self.lateness
             shape |= {"before_deadline": late.early, "lateness_counted": late.count}
             shape |= {"lateness_ns": {"p50": late.p50_ns, "p99": late.p99_ns, "max": late.max_ns}}
-        return shape | {"clauses": self.result.as_json()["clauses"]}
+        return shape | {"clauses": run_of(self.result).clauses}
 
 
 def survey(

@@ -5,7 +5,6 @@ Run as a program it is a watch of such a folder, which a test can kill.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -66,6 +65,7 @@ def stand_in(spark: SparkSession, folder: Path) -> DataFrame:
 
 def main(folder: Path, out: Path) -> None:
     """Watch the folder to its end and print the runs."""
+    from purgatorio_pipeline.documents import encoded
     from purgatorio_pipeline.lake import Lake
     from purgatorio_pipeline.session import start_session
     from purgatorio_pipeline.watch.batch import Watcher
@@ -76,7 +76,7 @@ def main(folder: Path, out: Path) -> None:
     spark = start_session("local[2]", quick=True, memory="1g")
     watcher = Watcher(spark, out, lambda news: None, arrived=messages_arrived, allow_idle=True)
     start_stream(stand_in(spark, folder), watcher).awaitTermination()
-    print(json.dumps(list(load_before(Lake(out)).all_runs())))
+    print(encoded(load_before(Lake(out)).printed().runs).decode())
 
 
 if __name__ == "__main__":

@@ -113,7 +113,6 @@ def all_of(judged: Judged, lake: Path, page: Path) -> dict[str, object]:
     gold = gold_of(lake)
     tables = ("runs", "verdicts", "lateness", "violations", "quarantine")
     return {
-        "json": judged.result.as_json(),
         "result": judged.result,
         "headers": [run.header for run in judged.result.runs],
         "examples": judged.examples,

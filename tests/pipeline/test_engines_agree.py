@@ -59,8 +59,8 @@ def by_process(traces: list[Path]) -> CheckResult:
 def assert_same(found: CheckResult, expected: CheckResult) -> None:
     """Run by run, so that a difference is readable."""
     for one, other in zip(found.runs, expected.runs, strict=True):
-        assert one.as_json() == other.as_json()
-    assert found.as_json() == expected.as_json()
+        assert one == other
+    assert found == expected
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,11 @@ def test_two_thousand_tiny_traces(spark: SparkSession, tmp_path: Path) -> None:
     traces(tmp_path / "traces", FILES)
     paths = find_traces([str(tmp_path / "traces")])
     assert len(paths) == FILES
-    good, bad = (run.as_json()["clauses"] for run in check_files([paths[0], paths[9]]).runs)
+    good, bad = (run.clauses for run in check_files([paths[0], paths[9]]).runs)
     result = check_on_spark(spark.sparkContext, paths)
     assert Counter(run.verdict for run in result.runs) == {
         Verdict.PASS: FILES * 9 // 10,
         Verdict.VIOLATED: FILES // 10,
     }
     for at, run in enumerate(result.runs):
-        assert run.as_json()["clauses"] == (bad if at % 10 == 9 else good)
+        assert run.clauses == (bad if at % 10 == 9 else good)

@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import to_builtins
 
 from pipeline.lake_reader import ProcessReader, some_of_all
-from pipeline.made_results import bug, explore_of, explored, kill, mutants_of, raced, read_back, stress_of
+from pipeline.made_results import bug, explore_of, explored, kill, mutants_of, raced, stress_of
 from pipeline.test_report_files import TRACE, parsed, suites
 from pipeline.test_report_page import alone
 from purgatorio_pipeline.campaign.job import Job
 from purgatorio_pipeline.campaign.outcome import outcome_of
 from purgatorio_pipeline.campaign.run import write_state
 from purgatorio_pipeline.cli import purgatorio
-from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.documents import decoded, encoded
 from purgatorio_pipeline.gather import gather
 from purgatorio_pipeline.incremental.check import check_lake
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.printed import Check
+from purgatorio_pipeline.printed import Check, check_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import broken_here
 from spec.shown_trace import fired_early, lost_with_a_flag, miscounted
@@ -128,10 +129,9 @@ def test_a_lake_is_the_check_that_wrote_it(tmp_path: Path) -> None:
 def test_what_check_printed_is_the_check(tmp_path: Path) -> None:
     """The JSON of a check, read back."""
     result = checked()
-    found = read_back(result.as_json())
-    assert isinstance(found, Check)
+    found = decoded(encoded(check_of(result)), Check)
     assert found.result() == result
-    assert report(written(tmp_path / "check.json", result.as_json())).exit_code == 1
+    assert report(written(tmp_path / "check.json", to_builtins(check_of(result)))).exit_code == 1
 
 
 def test_a_campaign_is_put_together(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_campaign_is_put_together(tmp_path: Path) -> None:
         ('{"kind": "campaign"}', "and the folders of `check --out` and `campaign --out`"),
         (json.dumps(mutants_of(bug(-1))), "Expected `int` >= 0 - at `$.mutants[0].number`"),
         (
-            json.dumps(checked().as_json()).replace('"T1": {', '"Z9": {'),
+            encoded(check_of(checked())).decode().replace('"T1":{', '"Z9":{'),
             "'Z9' is no clause",
         ),
         ('{"kind": "mutants", "mutants": []}', "hold no run, no scenario and no known bug"),

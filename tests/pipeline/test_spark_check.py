@@ -27,8 +27,8 @@ def same(one: CheckResult, other: CheckResult) -> None:
     """Run by run, so that a difference can be read."""
     assert [run.file for run in one.runs] == [run.file for run in other.runs]
     for mine, theirs in zip(one.runs, other.runs, strict=True):
-        assert mine.as_json() == theirs.as_json()
-    assert one.as_json() == other.as_json()
+        assert mine == theirs
+    assert one == other
 
 
 def test_the_recorded_runs_of_kafka(spark: SparkSession, tmp_path: Path) -> None:

@@ -143,6 +143,6 @@ def test_two_programs_of_one_name_keep_their_runs_apart(tmp_path: Path) -> None:
 
 def test_a_session_that_stayed_long_is_cut_in_json() -> None:
     """What could not be made short would be megabytes; the trace has it."""
-    said = Shown("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).as_json()
-    assert said["calls"] == 18_655
-    assert said["session"] == ["> {}"] * SESSION_KEPT
+    said = Shown("run", "T2", Path("run.jsonl"), 18_655, ("> {}",) * 37_310).printed()
+    assert said.calls == 18_655
+    assert said.session == ("> {}",) * SESSION_KEPT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import shutil
 import signal
@@ -15,14 +14,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.segmented import write_segments
+from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.printed import Run, Watch
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_pipeline.watch.stream import start_watch
 from purgatorio_spec.check import check_files
-from purgatorio_spec.judge.result import Json
+from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict, Violation
 from trace_builder import HEADER, MS, Trace
 
@@ -67,14 +68,12 @@ def watch(spark: SparkSession, place: Path, files: int = 64) -> list[News]:
     return heard
 
 
-def by_run(state: WatchState) -> dict[str, Json]:
-    return {str(run["run"]): run for run in state.all_runs()}
+def by_run(state: WatchState) -> dict[str, Run]:
+    return {run.run: run for run in state.printed().runs}
 
 
-def counts(run: Json) -> dict[str, tuple[object, object]]:
-    clauses = run["clauses"]
-    assert isinstance(clauses, dict)
-    return {name: (one["verdict"], one["violations"]) for name, one in clauses.items()}
+def counts(run: Run | RunResult) -> dict[str, tuple[Verdict, int]]:
+    return {name: (one.verdict, one.violations) for name, one in run.clauses.items()}
 
 
 def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
@@ -91,12 +90,12 @@ def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
     (place / "in" / "odd.jsonl").write_text("this is no trace\n")
     first = watch(spark, place)
     open_runs = by_run(first[-1].state)
-    assert {name: run["verdict"] for name, run in open_runs.items() if run["open"]} == {
+    assert {name: run.verdict for name, run in open_runs.items() if run.open} == {
         "good": "UNKNOWN",
         "bad": "VIOLATED",
     }
     assert [(run, one.clause, one.subject) for run, one in first[-1].found] == [("bad", "T4", "op-10")]
-    assert [run["verdict"] for run in first[-1].closed] == ["INVALID_TRACE"]
+    assert [run.verdict for run in first[-1].closed] == ["INVALID_TRACE"]
 
     for name in paths:
         for part in parts[name][2:]:
@@ -104,14 +103,14 @@ def test_open_runs_are_unknown_or_violated_and_closed_ones_as_check_says(
     second = watch(spark, place)
     assert [one.found for one in second] == [[]], "what was told is not told again"
     closed = by_run(second[-1].state)
-    assert not any(run["open"] for run in closed.values())
+    assert not any(run.open for run in closed.values())
     for name, path in paths.items():
         (expected,) = check_files([path]).runs
-        assert closed[name]["verdict"] == expected.verdict
-        assert counts(closed[name]) == counts(expected.as_json())
-        assert closed[name]["events"] == expected.events
-    assert closed["bad"]["verdict"] == Verdict.VIOLATED
-    assert closed["good"]["verdict"] == Verdict.PASS
+        assert closed[name].verdict == expected.verdict
+        assert counts(closed[name]) == counts(expected)
+        assert closed[name].events == expected.events
+    assert closed["bad"].verdict == Verdict.VIOLATED
+    assert closed["good"].verdict == Verdict.PASS
     assert watch(spark, place) == [], "nothing new: no batch"
     assert 'purgatorio_violations{run="bad",clause="T4"} 1' in (place / "m.prom").read_text()
 
@@ -138,10 +137,10 @@ def test_a_watch_that_is_killed_goes_on_and_comes_to_the_same(place: Path) -> No
     killed.send_signal(signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL, "it was over before it could be killed"
     state = load_before(Lake(place / "killed"))
-    assert 0 <= state.batch < int(str(whole["batch"]))
+    assert 0 <= state.batch < whole.batch
     again = finished(place, "killed")
-    assert again["runs"] == whole["runs"]
-    assert again["verdict"] == whole["verdict"] == "VIOLATED"
+    assert again.runs == whole.runs
+    assert again.verdict == whole.verdict == "VIOLATED"
 
 
 def command(place: Path, lake: str) -> list[str]:
@@ -150,12 +149,11 @@ def command(place: Path, lake: str) -> list[str]:
     return [str(Path(sys.executable).with_name("purgatorio")), *arguments]
 
 
-def finished(place: Path, lake: str) -> Json:
+def finished(place: Path, lake: str) -> Watch:
     """What it prints when nobody kills it."""
     done = subprocess.run(command(place, lake), capture_output=True, check=False)
-    found: Json = json.loads(done.stdout)
     assert done.returncode == 1
-    return found
+    return decoded(done.stdout, Watch)
 
 
 def segment(run: str, events: int, **more: object) -> Segment:
@@ -171,7 +169,7 @@ def test_a_run_closes_when_all_that_its_end_counts_is_there() -> None:
     run = OpenRun("r", HEADER, "f.jsonl", 0)
     run.take(segment("r", 10, declared=30))
     assert not run.closed
-    assert run.as_json()["problems"] == ["open: 20 events to come"]
+    assert run.printed().problems == ("open: 20 events to come",)
     run.take(segment("r", 19))
     assert not run.closed
     run.take(segment("r", 1))
@@ -191,10 +189,10 @@ def test_the_state_is_the_same_when_it_is_read_back(tmp_path: Path) -> None:
     assert run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 0)
     assert not run.add(Violation("O1", "op-1", "completed-twice", (1, 2), "once", "twice"), 1)
     lake = Lake(tmp_path)
+    closed = [Run("old", "old.jsonl", "", "", Verdict.PASS, 3, {}, (), open=False)]
     for batch in range(3):
-        closed = [{"run": "old", "verdict": "PASS", "clauses": {}, "events": 3}]
         lake.commit(batch, WatchState(batch, {"r": run}, closed))
-    assert load_before(lake, 3) == WatchState(2, {"r": run}, load_before(lake, 3).closed)
+    assert load_before(lake, 3) == WatchState(2, {"r": run}, closed)
     assert load_before(lake, 2).batch == 1
     lake.forget_but(2)
     assert load_before(lake, 2) == WatchState()

@@ -20,7 +20,7 @@ from purgatorio_spec.fold.fold import Fold
 from purgatorio_spec.fold.key_checks import FirstChecks
 from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
-from purgatorio_spec.judge.result import Json, RunResult, TraceFacts, conclude
+from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.reader import TraceReader
@@ -108,7 +108,7 @@ def same_in_pieces(seeds: Iterable[int], folder: Path) -> tuple[int, list[str]]:
         facts, events, expected = drawn(seed)
         cuts = drawn_cuts(Random(seed), events.num_rows)
         seen = watched(folder / str(seed), facts, events, cuts)
-        if seen.result.as_json() != expected.as_json():
+        if seen.result != expected:
             different.append(f"seed {seed}")
         wrong = {(one.clause, one.cause) for one in seen.early} - broken_by(expected)
         # Of a run that turns out to lack records less is said at its end.
@@ -149,9 +149,9 @@ RECORDED = sorted(
 )
 
 
-def at_once(path: Path, *, full: bool = False) -> Json:
+def at_once(path: Path, *, full: bool = False) -> RunResult:
     """What `check` says of a file."""
-    return fold_reader(TraceReader(path), full=full).result.as_json()
+    return fold_reader(TraceReader(path), full=full).result
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_recorded_runs_of_kafka_in_drawn_pieces(path: Path, tmp_path: Path) -> N
     cuts = sorted(Random(path.name).sample(range(events.num_rows), 3))
     seen = watched(tmp_path, facts, events, cuts)
     expected = at_once(path)
-    assert seen.result.as_json() == expected
+    assert seen.result == expected
     assert {one.clause for one in seen.early} <= {name for name, _ in broken_by(seen.result)}
     if seen.result.verdict == "VIOLATED":
         assert seen.early, "what is broken shows before the end"
@@ -182,7 +182,7 @@ def test_a_batch_that_is_done_again_comes_to_the_same(tmp_path: Path) -> None:
     watch.bring(events.slice(60))
     told = watch.bring(events.slice(0, 0), facts)
     assert told.result is not None
-    assert told.result.as_json() == expected.as_json()
+    assert told.result == expected
 
 
 def test_pieces_in_any_order_come_to_the_same(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_pieces_in_any_order_come_to_the_same(tmp_path: Path) -> None:
     assert not carry_place(tmp_path, 2, expected.run).exists()
     told = watch.bring(events.slice(0, 0), facts)
     assert told.result is not None
-    assert told.result.as_json() == expected.as_json()
+    assert told.result == expected
 
 
 @pytest.mark.parametrize("cuts", [(), (3,)], ids=["in one batch", "in two"])
@@ -226,7 +226,7 @@ def test_time_that_runs_backwards_over_a_border_makes_the_run_invalid(tmp_path: 
         seen = watched(tmp_path / name, facts, changed, [at])
         run = run_of(facts.header, run_facts(changed, facts.header.recorded), whole=True)
         assert run.facts.backwards == (name == "back")
-        assert seen.result.as_json() == conclude(facts, run, judge_run(run, changed)).as_json()
+        assert seen.result == conclude(facts, run, judge_run(run, changed))
         first = f"time runs backwards on a thread, 1 time, first at i = {events.column('i')[at]}"
         assert (first in str(seen.result.problems)) == (name == "back")
 

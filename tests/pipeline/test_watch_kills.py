@@ -14,12 +14,14 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.lake_reader import Killed, Killer, disk_full
 from pipeline.segmented import write_segments
 from pipeline.test_watch import many
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.printed import run_of
 from purgatorio_pipeline.watch import batch as batches
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.segments import (
@@ -173,9 +175,10 @@ def test_nothing_is_lost_and_nothing_counts_twice(
         heard: list[News] = []
         calm.watch(heard)
     expected = load_before(Lake(tmp_path / "calm"))
-    closed = {one["run"]: one for one in expected.closed}
+    closed = {one.run: one for one in expected.closed}
     for run in check_files([tmp_path / "good.jsonl", tmp_path / "bad.jsonl"]).runs:
-        assert closed[run.run] == {**run.as_json(), "file": closed[run.run]["file"], "open": False}
+        found = closed[run.run]
+        assert found == structs.replace(run_of(run), file=found.file, open=False)
     assert [one.subject for news in heard for _, one in news.found] == ["op-10"]
     for state in killed_everywhere(tmp_path, paths, monkeypatch, end):
         assert replace(state) == expected

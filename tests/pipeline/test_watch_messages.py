@@ -25,7 +25,9 @@ from pipeline.kafka_stand_in import COLUMNS, Sent, in_one_partition, messages_of
 from pipeline.test_watch import by_run, counts, many
 from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
+from purgatorio_pipeline.documents import decoded
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.printed import Watch
 from purgatorio_pipeline.watch import kafka
 from purgatorio_pipeline.watch.batch import News, Watcher
 from purgatorio_pipeline.watch.messages import messages_arrived
@@ -77,29 +79,29 @@ def test_messages_come_to_what_the_file_of_their_lines_comes_to(spark: SparkSess
     write_messages(place / "in" / "0.parquet", [*sent[: 2 * half], *torn, sent[2 * half - 1], sent[0]])
     (first,) = watch(spark, place)
     runs = by_run(first.state)
-    assert {name: (run["verdict"], run["open"]) for name, run in runs.items()} == {
+    assert {name: (run.verdict, run.open) for name, run in runs.items()} == {
         "good": ("UNKNOWN", True),
         "bad": ("VIOLATED", True),
         "torn": ("INVALID_TRACE", False),
     }
     assert [(run, one.clause, one.subject) for run, one in first.found] == [("bad", "T4", "op-10")]
-    assert counts(runs["torn"]) == counts(by_check(place, "torn").as_json())
+    assert counts(runs["torn"]) == counts(by_check(place, "torn"))
     quarantine = pq.read_table(place / "lake" / "bronze" / "quarantine-000000000").to_pylist()
     (by_file,) = check_files([place / "torn.jsonl"]).broken
     # Line 9 of the file; the first message has the header and five lines.
     assert [(row["file"], row["line"], row["why"]) for row in quarantine] == [("runs-1@1", 3, by_file.why)]
-    assert "runs-1@1:3" in str(runs["torn"]["problems"])
+    assert "runs-1@1:3" in str(runs["torn"].problems)
 
     write_messages(place / "in" / "1.parquet", sent[2 * half - 2 :])
     (second,) = watch(spark, place)
     assert second.found == [], "what was told is not told again"
     runs = by_run(second.state)
-    assert not any(run["open"] for run in runs.values())
+    assert not any(run.open for run in runs.values())
     for name in ("good", "bad"):
         expected = by_check(place, name)
-        assert (runs[name]["verdict"], runs[name]["events"]) == (expected.verdict, expected.events)
-        assert counts(runs[name]) == counts(expected.as_json())
-    assert runs["bad"]["verdict"] == Verdict.VIOLATED
+        assert (runs[name].verdict, runs[name].events) == (expected.verdict, expected.events)
+        assert counts(runs[name]) == counts(expected)
+    assert runs["bad"].verdict == Verdict.VIOLATED
     assert second.state.offsets == {"runs-0": len(sent), "runs-1": len(torn)}
 
     again: list[News] = []
@@ -137,11 +139,11 @@ def test_messages_that_are_no_run_s(spark: SparkSession, place: Path) -> None:
         frame = spark.read.schema(COLUMNS).parquet(str(place / "in" / "batch.parquet"))
         Watcher(spark, place / "lake", heard.append, arrived=messages_arrived).batch(frame, number)
     first, second = heard
-    assert {str(one["file"]): one["verdict"] for one in first.closed} == dict.fromkeys(
+    assert {one.file: one.verdict for one in first.closed} == dict.fromkeys(
         ("runs-0 key ", "runs-0 key other", "runs-0 key headless", "runs-0 key empty", "runs-0 key \ufffd"),
         "INVALID_TRACE",
     )
-    problems = {str(one["file"]): str(one["problems"]) for one in first.closed}
+    problems = {one.file: str(one.problems) for one in first.closed}
     assert "there is no key" in problems["runs-0 key "]
     assert "the key is 'other', the header says 'good'" in problems["runs-0 key other"]
     assert second.closed == []
@@ -222,9 +224,9 @@ def test_the_command_from_options_to_verdict(
     ]
     done = command(*arguments, "--once", "--allow-idle", "--json", "--out", str(place / "lake"))
     assert given == [("host:9092", ("runs", "more"), {"kafka.security.protocol": "SSL"}, 9)]
-    found = json.loads(done.stdout)
-    assert (done.exit_code, found["verdict"]) == (1, "VIOLATED")
-    assert counts(found["runs"][0]) == counts(by_check(place, "bad").as_json())
+    found = decoded(done.stdout, Watch)
+    assert (done.exit_code, found.verdict) == (1, "VIOLATED")
+    assert counts(found.runs[0]) == counts(by_check(place, "bad"))
     (place / "in" / "1.parquet").write_bytes(b"no Parquet")
     done = command(*arguments, "--once", "--out", str(place / "lake"))
     assert (done.exit_code, "the stream failed; started again, it goes on from there" in done.output) == (

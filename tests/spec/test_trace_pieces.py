@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -13,7 +13,8 @@ import zstandard
 
 from broken_cases import CASES, good
 from purgatorio_spec.check import check_files, fold_reader
-from purgatorio_spec.judge.result import Json
+from purgatorio_spec.judge.result import RunResult
+from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.columns import fields_of
 from purgatorio_spec.trace.lines import Line, lines
 from purgatorio_spec.trace.reader import TraceReader
@@ -23,9 +24,9 @@ from trace_builder import HEADER
 LINES = [name for name, (file, _, _) in CASES.items() if not file.endswith(".parquet")]
 
 
-def told(reader: TraceReader) -> tuple[Json, list[dict[str, object]]]:
+def told(reader: TraceReader) -> tuple[RunResult, list[BrokenLine]]:
     """All that a reader told."""
-    return fold_reader(reader).result.as_json(), [asdict(one) for one in reader.broken]
+    return fold_reader(reader).result, reader.broken
 
 
 @pytest.mark.parametrize("size", [1, 1000, 1 << 30])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.exploring import STRATEGIES
@@ -109,7 +109,7 @@ def command(
                 workers=workers or os.cpu_count() or 1,
             )
     if as_json:
-        click.echo(json.dumps(campaign.as_json(), ensure_ascii=False))
+        click.echo(encoded(campaign.as_json()))
     else:
         for one, count in causes(campaign.outcomes):
             click.echo(

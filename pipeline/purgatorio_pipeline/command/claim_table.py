@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.claim_result import ClaimResult, overall
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
@@ -41,11 +41,8 @@ def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool,
         verdict = Verdict.UNKNOWN
     if as_json:
         claims = [result.as_json() for result in results]
-        json.dump(
-            {"kind": "claims", "verdict": verdict.value, "seconds": round(seconds, 1), "claims": claims},
-            sys.stdout,
-        )
-        sys.stdout.write("\n")
+        shape = {"kind": "claims", "verdict": verdict, "seconds": round(seconds, 1), "claims": claims}
+        click.echo(encoded(shape))
     else:
         _show(results, verdict, stories, seconds, _console())
     sys.exit(EXIT_STATUS[verdict])

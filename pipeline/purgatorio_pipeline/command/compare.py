@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.text import Text
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
+from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.judging import Engine, Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.sources import NoTraces, find_traces
@@ -80,7 +80,7 @@ def command(
     if markdown is not None:
         write_whole(markdown, comparison_markdown(compared))
     if as_json:
-        click.echo(json.dumps(compared.as_json(), ensure_ascii=False))
+        click.echo(encoded(compared.as_json()))
     else:
         _tell(Console(), compared)
     sys.exit(compared.exit_status)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
 
 import click
-import orjson
 
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.printed import BROKEN_SHOWN
 from purgatorio_spec.trace.convert import CannotConvert, Conversion, convert
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_spec.wire.file import convert_wire, is_wire_trace
-
-SHOWN_LINES: Final = 100
-"""Broken lines that are printed; the rest is counted."""
 
 
 @click.command("convert", epilog="Exit status: 0 converted, 2 broken lines, a cut file, or wrong usage.")
@@ -47,7 +44,7 @@ def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool
     except (CannotConvert, OSError) as bad:
         raise click.UsageError(str(bad)) from None
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(_json(result, trace, out)) + b"\n")
+        click.echo(encoded(_json(result, trace, out)))
     else:
         _report(result, trace, out)
     sys.exit(EXIT_STATUS[Verdict.PASS if result.valid else Verdict.INVALID_TRACE])
@@ -65,18 +62,15 @@ def _json(result: Conversion, trace: Path, out: Path) -> dict[str, object]:
         "has_end": result.end is not None,
         "cut": result.cut,
         "quarantined": result.broken_count,
-        "broken": [
-            {"file": b.file, "line": b.line, "field": b.field, "why": b.why, "hint": b.hint}
-            for b in result.broken[:SHOWN_LINES]
-        ],
+        "broken": result.broken[:BROKEN_SHOWN],
     }
 
 
 def _report(result: Conversion, trace: Path, out: Path) -> None:
-    for broken in result.broken[:SHOWN_LINES]:
+    for broken in result.broken[:BROKEN_SHOWN]:
         click.echo(str(broken), err=True)
-    if result.broken_count > SHOWN_LINES:
-        click.echo(f"... and {result.broken_count - SHOWN_LINES} more broken lines", err=True)
+    if result.broken_count > BROKEN_SHOWN:
+        click.echo(f"... and {result.broken_count - BROKEN_SHOWN} more broken lines", err=True)
     if result.cut is not None:
         click.echo(f"{trace}: {result.cut}", err=True)
     if not result.written and result.broken_count == 0 and result.cut is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.judging import Judged
+from purgatorio_pipeline.printed import Shortest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
@@ -107,14 +108,9 @@ class Shown:
     calls: int
     session: tuple[str, ...]
 
-    def as_json(self) -> dict[str, object]:
+    def printed(self) -> Shortest:
         """For `verify --json`: the whole session stands there, or where it begins if it could not be made short."""
-        return {
-            "run": self.run,
-            "clause": self.clause,
-            "calls": self.calls,
-            "session": list(self.session[:SESSION_KEPT]),
-        }
+        return Shortest(self.run, self.clause, self.calls, self.session[:SESSION_KEPT])
 
     def print(self) -> None:
         """The session as it went, bounded; whatever the program wrote is made visible."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from purgatorio_pipeline.command.out_file import file
-from purgatorio_pipeline.documents import Unreadable
+from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
@@ -88,7 +87,7 @@ def command(
     if sarif_ is not None:
         write_whole(sarif_, sarif(judged.result, judged.examples))
     if as_json:
-        click.echo(json.dumps(found.as_json(), ensure_ascii=False))
+        click.echo(encoded(found.printed()))
     else:
         _tell(Console(), found, verbose=verbose)
         if html is not None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec import UNSET, UnsetType
 from rich.console import Console
 
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import (
     Choice,
@@ -26,6 +27,7 @@ from purgatorio_pipeline.judging import (
     choose_engine,
     judge_in_process,
 )
+from purgatorio_pipeline.printed import Shortest, check_of
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.page import write_report
@@ -155,8 +157,16 @@ def _taken(kind: type[T], options: dict[str, Any]) -> T:
     return kind(**{field.name: options.pop(field.name, None) for field in fields(kind)})
 
 
-def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, object] | None = None) -> int:
-    """Print a check (or its JSON, with `more` fields), write the files asked for, and return the exit status."""
+def show(
+    judged: Judged,
+    focus: Focus,
+    output: CheckOutput,
+    *,
+    shortest: list[Shortest] | UnsetType = UNSET,
+    not_looked_for: list[str] | UnsetType = UNSET,
+) -> int:
+    """Print a check (or its JSON, with what there is of driven programs), write the files asked for, and return the
+    exit status."""
     result = focus.of(judged.result)
     runs = {run.run for run in result.runs}
     late = [one for one in judged.lateness if one.run in runs]
@@ -170,8 +180,10 @@ def show(judged: Judged, focus: Focus, output: CheckOutput, more: Mapping[str, o
     if output.markdown is not None:
         write_whole(output.markdown, markdown(result, judged.examples, late, provenance=provenance_here()))
     if output.json:
-        files = {} if judged.files is None else {"files": asdict(judged.files)}
-        click.echo(json.dumps({**result.as_json(), **files, **(more or {})}, ensure_ascii=False))
+        shown = check_of(result)
+        shown.files, shown.shortest = judged.files or UNSET, shortest
+        shown.not_looked_for = not_looked_for
+        click.echo(encoded(shown))
     else:
         print_check(Console(), result, judged.examples, verbose=output.verbose)
         if output.report is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import click
 
 from purgatorio_pipeline.command.progress import progress
+from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.survey import Surveyed, survey
 from purgatorio_spec.verdict import EXIT_STATUS, worst
@@ -84,7 +84,7 @@ def command(
             "machine": measured_on,
             "subjects": [row.as_json() for row in rows],
         }
-        click.echo(json.dumps(shape, ensure_ascii=False))
+        click.echo(encoded(shape))
     else:
         _tell(rows)
     sys.exit(EXIT_STATUS[verdict])

@@ -153,8 +153,10 @@ def _show(
 ) -> int:
     """Show the check, the shortest sessions, and what nobody looked for in driven programs; the exit status."""
     silent = not_looked_for(driven)
-    more = {"shortest": [one.as_json() for one in shown], "not_looked_for": silent} if driven else {}
-    status = show(judged, Focus(), output, more)
+    if not driven:
+        return show(judged, Focus(), output)
+    shortest = [one.printed() for one in shown]
+    status = show(judged, Focus(), output, shortest=shortest, not_looked_for=silent)
     if not output.json:
         for one in shown:
             one.print()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,10 +14,12 @@ from pyspark.errors import PySparkException, PySparkRuntimeError, StreamingQuery
 from rich.console import Console
 from rich.markup import escape
 
+from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.printed import Watch
 from purgatorio_pipeline.watch.batch import News, Watcher
-from purgatorio_pipeline.watch.state import KIND, WatchState, load_before
-from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation, worst
+from purgatorio_pipeline.watch.state import KIND, load_before
+from purgatorio_spec.verdict import EXIT_STATUS, Violation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,12 +129,12 @@ def command(
             assert folder is not None, "one of the two was asked for above"
             query = start_watch(spark, folder, watcher, every_s=every, files_per_batch=files)
         _wait(query)
-    state = load_before(lake)
+    seen = load_before(lake).printed()
     if as_json:
-        click.echo(json.dumps(_as_json(state), ensure_ascii=False))
+        click.echo(encoded(seen))
     else:
-        _summary(console, state)
-    sys.exit(EXIT_STATUS[_verdict(state)])
+        _summary(console, seen)
+    sys.exit(EXIT_STATUS[seen.verdict])
 
 
 def _session(master: str | None, memory: str | None, jars: Mapping[str, str | None]) -> SparkSession:
@@ -175,19 +176,6 @@ def _wait(query: StreamingQuery) -> None:
     query.stop()
 
 
-def _verdict(state: WatchState) -> Verdict:
-    return worst(Verdict(str(run["verdict"])) for run in state.all_runs())
-
-
-def _as_json(state: WatchState) -> dict[str, object]:
-    return {
-        "kind": "watch",
-        "verdict": str(_verdict(state)),
-        "batch": state.batch,
-        "runs": list(state.all_runs()),
-    }
-
-
 def _tell(console: Console, news: News) -> None:
     causes: dict[tuple[str, str, str], list[Violation]] = {}
     for run, violation in news.found:
@@ -198,29 +186,16 @@ def _tell(console: Console, news: News) -> None:
         )
         console.print(f"  first {escape(same[0].subject)}: {escape(same[0].seen)}")
     for one in news.closed:
-        console.print(
-            f"batch {news.batch}: run {escape(str(one['run']))} {one['verdict']}, {one['events']} events"
-        )
-        for problem in _texts(one["problems"]):
+        console.print(f"batch {news.batch}: run {escape(one.run)} {one.verdict}, {one.events} events")
+        for problem in one.problems:
             console.print(f"  {escape(problem)}")
 
 
-def _summary(console: Console, state: WatchState) -> None:
-    runs = list(state.all_runs())
-    for one in runs:
-        broken = _broken(one)
-        still = ", open" if one.get("open") else ""
-        console.print(
-            f"{one['verdict']!s:13} {escape(str(one['run']))}  {one['events']} events{still}  {broken}".rstrip()
-        )
-    console.print(f"{_verdict(state)}: {len(state.closed)} run(s) closed, {len(state.runs)} open")
-
-
-def _broken(run: dict[str, object]) -> str:
-    clauses = run["clauses"]
-    assert isinstance(clauses, dict)
-    return ", ".join(f"{name} {one['violations']}" for name, one in clauses.items() if one["violations"])
-
-
-def _texts(values: object) -> Sequence[str]:
-    return [str(value) for value in values] if isinstance(values, list) else []
+def _summary(console: Console, seen: Watch) -> None:
+    for one in seen.runs:
+        clauses = one.clauses.items()
+        broken = ", ".join(f"{name} {clause.violations}" for name, clause in clauses if clause.violations)
+        still = ", open" if one.open else ""
+        console.print(f"{one.verdict!s:13} {escape(one.run)}  {one.events} events{still}  {broken}".rstrip())
+    open_runs = sum(bool(one.open) for one in seen.runs)
+    console.print(f"{seen.verdict}: {len(seen.runs) - open_runs} run(s) closed, {open_runs} open")

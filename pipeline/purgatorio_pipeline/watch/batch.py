@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
@@ -18,11 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.printed import Run, run_of
 from purgatorio_pipeline.watch.follow import Task, carry_place, follow
 from purgatorio_pipeline.watch.metrics import write_metrics
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
-from purgatorio_spec.judge.result import Json, RunResult, TraceFacts, conclude, no_silent_pass
+from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.verdict import Violation
 
@@ -32,7 +33,7 @@ class News:
     """What a batch brought: runs that were closed, and violations of open runs that were not known before."""
 
     batch: int
-    closed: list[Json]
+    closed: list[Run]
     found: list[tuple[str, Violation]]
     state: WatchState
 
@@ -98,10 +99,9 @@ class Watcher:
                 del state.runs[task.run]
             news.found.extend((task.run, broken) for broken in one.found if run.add(broken, state.batch))
 
-    def _closed(self, run: OpenRun, result: RunResult) -> Json:
+    def _closed(self, run: OpenRun, result: RunResult) -> Run:
         judged = result if self.allow_idle else no_silent_pass(result)
-        problems = [*result.problems, *([run.odd] if run.odd else [])]
-        return {**judged.as_json(), "open": False, "problems": problems}
+        return _over(replace(judged, problems=(*result.problems, *filter(None, [run.odd]))))
 
     def _forget(self, lake: Lake, state: WatchState) -> None:
         """Remove what neither this state nor the one before it, which a killed batch goes back to, refers to."""
@@ -118,11 +118,11 @@ class Watcher:
         lake.forget_but(before.batch, state.batch)
 
 
-def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Json]:
+def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[Run]:
     """Put the new segments to their runs; those that belong to none are a result of their own, told once."""
-    known = {str(one["run"]) for one in state.closed if one["subject"]}
+    known = {one.run for one in state.closed if one.subject}
     told = {_strangeness(one) for one in state.closed}
-    odd: list[Json] = []
+    odd: list[Run] = []
     for segment in segments:
         if segment.partition:
             before = state.offsets.get(segment.partition, 0)
@@ -138,27 +138,32 @@ def _take(state: WatchState, segments: Sequence[Segment], number: int) -> list[J
     return odd
 
 
-def _strangeness(one: Json) -> tuple[str, bool]:
+def _over(result: RunResult) -> Run:
+    shown = run_of(result)
+    shown.open = False
+    return shown
+
+
+def _strangeness(one: Run) -> tuple[str, bool]:
     """What is told once of a key whose messages come without end: that no run is theirs, or that it is over."""
-    problems = one["problems"]
-    return str(one["file"]), isinstance(problems, list) and any(_LATE in str(text) for text in problems)
+    return one.file, any(_LATE in text for text in one.problems)
 
 
-def _headless(segment: Segment) -> Json:
+def _headless(segment: Segment) -> Run:
     facts = TraceFacts(
         segment.file, None, segment.events, segment.broken, has_end=False, first_broken=segment.first_broken
     )
-    return {**conclude(facts, None, RunTally()).as_json(), "open": False}
+    return _over(conclude(facts, None, RunTally()))
 
 
 _LATE: Final = "was closed before"
 
 
-def _late(segment: Segment) -> Json:
+def _late(segment: Segment) -> Run:
     why = f"run {segment.run!r} {_LATE} {segment.file} came: give every run a name of its own"
     facts = TraceFacts(segment.file, segment.header, segment.events)
     result = conclude(facts, None, RunTally())
-    return {**result.as_json(), "run": segment.run, "problems": [why], "open": False}
+    return _over(replace(result, run=segment.run, problems=(why,)))
 
 
 def _facts(run: OpenRun) -> TraceFacts:

@@ -12,30 +12,26 @@ from purgatorio_stress.whole_file import write_whole
 
 def metrics_text(state: WatchState) -> str:
     """Counters and gauges in the text exposition format 0.0.4. Labels: verdict, run, clause."""
-    runs = list(state.all_runs())
-    verdicts = Counter((str(run["verdict"]), bool(run.get("open"))) for run in runs)
+    runs = state.printed().runs
+    verdicts = Counter((run.verdict, run.open) for run in runs)
     lines = [
         "# HELP purgatorio_runs Runs by verdict and whether they are still open.",
         "# TYPE purgatorio_runs gauge",
     ]
     for verdict in Verdict:
         for is_open in (False, True):
-            count = verdicts[str(verdict), is_open]
+            count = verdicts[verdict, is_open]
             lines.append(f'purgatorio_runs{{verdict="{verdict}",open="{str(is_open).lower()}"}} {count}')
     lines += [
         "# HELP purgatorio_violations Operations, tasks, checks or readings that broke a clause, by run.",
         "# TYPE purgatorio_violations gauge",
     ]
     for run in runs:
-        clauses = run["clauses"]
-        assert isinstance(clauses, dict)
-        for clause, result in clauses.items():
-            if result["violations"]:
-                lines.append(
-                    f'purgatorio_violations{{run="{_escaped(str(run["run"]))}",clause="{clause}"}} '
-                    f"{result['violations']}"
-                )
-    events = sum(int(str(run["events"])) for run in runs)
+        for clause, result in run.clauses.items():
+            if result.violations:
+                named = f'run="{_escaped(run.run)}",clause="{clause}"'
+                lines.append(f"purgatorio_violations{{{named}}} {result.violations}")
+    events = sum(run.events for run in runs)
     lines += [
         "# HELP purgatorio_events_total Events read.",
         "# TYPE purgatorio_events_total counter",

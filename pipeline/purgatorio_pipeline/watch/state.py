@@ -6,17 +6,17 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from purgatorio_pipeline.lake import Lake
+from purgatorio_pipeline.printed import Clause, Run, Watch
 from purgatorio_pipeline.watch.follow import Followed
 from purgatorio_pipeline.watch.segments import Segment
 from purgatorio_spec.clause.registry import CLAUSES
-from purgatorio_spec.judge.result import Json, subject_of
+from purgatorio_spec.judge.result import subject_of
 from purgatorio_spec.trace.record import Header
-from purgatorio_spec.verdict import Verdict, Violation
+from purgatorio_spec.verdict import Verdict, Violation, worst
 
 KIND: Final = "watch"
 LAST: Final = 1 << 40
@@ -83,30 +83,32 @@ class OpenRun:
         subjects[violation.subject] = batch
         return True
 
-    def as_json(self) -> Json:
+    def printed(self) -> Run:
         """The public shape of a run, as `check` prints it, and that it is open."""
-        clauses: Json = {
-            name: {
-                "verdict": str(Verdict.VIOLATED if name in self.found else Verdict.UNKNOWN),
-                "violations": sum(map(len, self.found.get(name, {}).values())),
-                "occasions": 0,
-            }
+        clauses = {
+            name: Clause(
+                _open_verdict(name in self.found), sum(map(len, self.found.get(name, {}).values())), 0
+            )
             for name in CLAUSES
         }
         waits = (
             "no end record yet" if self.declared is None else f"{self.declared - self.events} events to come"
         )
-        return {
-            "run": self.run,
-            "file": self.file,
-            "subject": "" if self.header is None else subject_of(self.header),
-            "profile": "" if self.header is None else self.header.profile,
-            "verdict": str(Verdict.VIOLATED if self.found else Verdict.UNKNOWN),
-            "events": self.events,
-            "clauses": clauses,
-            "problems": [f"open: {waits}", *([self.odd] if self.odd else [])],
-            "open": True,
-        }
+        return Run(
+            self.run,
+            self.file,
+            "" if self.header is None else subject_of(self.header),
+            "" if self.header is None else self.header.profile,
+            _open_verdict(bool(self.found)),
+            self.events,
+            clauses,
+            (f"open: {waits}", *([self.odd] if self.odd else [])),
+            open=True,
+        )
+
+
+def _open_verdict(broken: bool) -> Verdict:
+    return Verdict.VIOLATED if broken else Verdict.UNKNOWN
 
 
 @dataclass(slots=True)
@@ -115,14 +117,14 @@ class WatchState:
 
     batch: int = -1
     runs: dict[str, OpenRun] = field(default_factory=dict)
-    closed: list[Json] = field(default_factory=list)
+    closed: list[Run] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
     """By partition of Kafka, the first offset that was not taken in."""
 
-    def all_runs(self) -> Iterator[Json]:
+    def printed(self) -> Watch:
         """Every run in the public shape, the closed ones first."""
-        yield from self.closed
-        yield from (run.as_json() for run in self.runs.values())
+        runs = [*self.closed, *(run.printed() for run in self.runs.values())]
+        return Watch(worst(run.verdict for run in runs), self.batch, runs)
 
 
 def load_before(lake: Lake, batch: int = LAST) -> WatchState:

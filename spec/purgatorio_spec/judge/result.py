@@ -1,4 +1,4 @@
-"""What a check says: verdicts by clause, run and whole, as values and as the public JSON."""
+"""What a check says: verdicts by clause, run and whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,9 +9,7 @@ from purgatorio_spec.history.run import Run
 from purgatorio_spec.judge.tally import Cause, RunTally, Tally
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.record import Header
-from purgatorio_spec.verdict import Verdict, Violation, worst
-
-Json = dict[str, object]
+from purgatorio_spec.verdict import Verdict, worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +27,13 @@ class ClauseResult:
         """Operations, tasks, calls or readings that broke it."""
         return sum(cause.count for cause in self.causes.values())
 
-    def as_json(self) -> Json:
-        """The public shape, with the causes and their first examples."""
-        shape: Json = {
-            "verdict": str(self.verdict),
-            "violations": self.violations,
-            "occasions": self.occasions,
-        }
-        if self.reason:
-            shape["reason"] = self.reason
-        if self.causes:
-            shape["causes"] = [
-                {"cause": name, "count": cause.count, "examples": [violation_json(v) for v in cause.examples]}
-                for name, cause in self.causes.items()
-            ]
-        return shape
-
-
-def violation_json(violation: Violation) -> Json:
-    """One violation for machines."""
-    return {
-        "subject": violation.subject,
-        "events": list(violation.events),
-        "allowed": violation.allowed,
-        "seen": violation.seen,
-    }
-
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """One run. `problems`: what is wrong with the trace itself, in words, with what to do.
 
     `failure`: in a word, why a driven subject did not come to the end of its run; nothing otherwise. `header`: of the
-    trace, for who shows the run beside its constants; not part of the JSON, nor is `quarantined`: lines of the file
-    that are no records.
+    trace, for who shows the run beside its constants. `quarantined`: lines of the file that are no records.
     """
 
     run: str
@@ -77,20 +48,6 @@ class RunResult:
     header: Header | None = None
     quarantined: int = 0
 
-    def as_json(self) -> Json:
-        """The public shape; `failure` only where there is one."""
-        shape: Json = {"failure": self.failure} if self.failure else {}
-        return shape | {
-            "run": self.run,
-            "file": self.file,
-            "subject": self.subject,
-            "profile": self.profile,
-            "verdict": str(self.verdict),
-            "events": self.events,
-            "clauses": {name: result.as_json() for name, result in self.clauses.items()},
-            "problems": list(self.problems),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
@@ -104,19 +61,6 @@ class CheckResult:
     def verdict(self) -> Verdict:
         """The worst of the runs."""
         return worst(run.verdict for run in self.runs)
-
-    def as_json(self) -> Json:
-        """The public shape."""
-        return {
-            "kind": "check",
-            "verdict": str(self.verdict),
-            "runs": [run.as_json() for run in self.runs],
-            "quarantined": self.quarantined,
-            "broken": [
-                {"file": b.file, "line": b.line, "field": b.field, "why": b.why, "hint": b.hint}
-                for b in self.broken[:100]
-            ],
-        }
 
 
 NO_OCCASION: Final = (

@@ -113,26 +113,6 @@ class Counterexample:
             words.append(f"--operation {shell_word(self.violation.subject)}")
         return tuple(words)
 
-    def as_json(self) -> dict[str, object]:
-        """The public shape."""
-        return {
-            "file": self.file,
-            "run": self.run,
-            "clause": self.violation.clause,
-            "promise": self.promise,
-            "cause": self.violation.cause,
-            "count": self.count,
-            "subject": self.violation.subject,
-            "allowed": self.violation.allowed,
-            "seen": self.violation.seen,
-            **({"pending": self.pending} if self.pending else {}),
-            "events": list(self.violation.events),
-            "lines": [row.line for row in self.rows if row.witness],
-            "prefix": [{"i": row.i, "line": row.line, "witness": row.witness} for row in self.rows],
-            "left_out": self.left_out,
-            "replay": " ".join(self.replay),
-        }
-
 
 def counterexample(
     file: str, run: str, violation: Violation, events: pa.Table, count: int = 1, unfetched: int = 0
