@@ -147,8 +147,7 @@ def _run_json(run: RunResult) -> Json:
 def _lateness_json(one: Lateness | None) -> Json | None:
     if one is None:
         return None
-    figures = {"p50": one.p50_ns, "p90": one.p90_ns, "p99": one.p99_ns, "max": one.max_ns}
-    return {"tasks": one.count, "early": one.early, **figures}
+    return {"tasks": one.count, "early": one.early, **one.figures_ns}
 
 
 @dataclass(frozen=True, slots=True)

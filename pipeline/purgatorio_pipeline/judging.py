@@ -123,10 +123,16 @@ class Focus:
     clause: str | None = None
     operation: str | None = None
 
-    def of(self, result: CheckResult) -> CheckResult:
+    def of(self, judged: Judged) -> Judged:
         """The runs and clauses in focus, their verdicts counted anew."""
-        runs = [self._run(run) for run in result.runs if self.run is None or run.run == self.run]
-        return replace(result, runs=tuple(runs))
+        runs = [self._run(run) for run in judged.result.runs if self.run is None or run.run == self.run]
+        names = {run.run for run in runs}
+        return replace(
+            judged,
+            result=replace(judged.result, runs=tuple(runs)),
+            lateness=[one for one in judged.lateness if one.run in names],
+            gauges=[one for one in judged.gauges if one.run in names],
+        )
 
     def _run(self, run: RunResult) -> RunResult:
         if self.clause is None or not run.clauses:

@@ -93,7 +93,7 @@ def command(
     focus = Focus(run, clause, operation)
     if not allow_idle and operation is None:
         judged = replace(judged, result=without_silent_pass(judged.result))
-    if not focus.of(judged.result).runs:
+    if not focus.of(judged).result.runs:
         # A name that is not there must not pass: in CI it would be a check of nothing.
         what = f"run {run!r}" if run is not None else "run"
         raise click.UsageError(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked
-from purgatorio_pipeline.comparison import Change, Comparison, RunPair, compare
+from purgatorio_pipeline.comparison import Change, Comparison, compare
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.judging import Engine, Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
@@ -30,6 +30,7 @@ _STYLE = {
     Change.GAINED: "green",
 }
 
+_MOVED = ("p50", "p99", "max")
 _MEANING = {
     Verdict.PASS: "nothing got worse",
     Verdict.VIOLATED: "something is newly broken",
@@ -109,8 +110,12 @@ def _tell(console: Console, compared: Comparison) -> None:
     if len(rows) > ROWS_SHOWN:
         _line(console, f"... {len(rows) - ROWS_SHOWN:,} more changes: use --json")
     for pair in compared.pairs[:ROWS_SHOWN]:
-        if pair.lateness_before is not None and pair.lateness_after is not None:
-            _line(console, f"lateness of {visible(pair.after.run)}: {_moved(pair)}")
+        if (was := pair.lateness_before) is not None and (now := pair.lateness_after) is not None:
+            moved = [
+                f"{name} {duration(was.figures_ns[name])} -> {duration(now.figures_ns[name])}"
+                for name in _MOVED
+            ]
+            _line(console, f"lateness of {visible(pair.after.run)}: {', '.join(moved)}")
     for title, runs in (("only before", compared.only_before), ("only after", compared.only_after)):
         if runs:
             named = ", ".join(visible(run.run) for run in runs[:10])
@@ -119,18 +124,6 @@ def _tell(console: Console, compared: Comparison) -> None:
     counts = ((change, sum(1 for _ in compared.changes(change))) for change in Change)
     _line(console, "clauses by run: " + ", ".join(f"{count:,} {change}" for change, count in counts if count))
     _line(console, f"{compared.verdict}: {_MEANING[compared.verdict]}")
-
-
-def _moved(pair: RunPair) -> str:
-    was, now = pair.lateness_before, pair.lateness_after
-    assert was is not None
-    assert now is not None
-    named = (
-        ("p50", was.p50_ns, now.p50_ns),
-        ("p99", was.p99_ns, now.p99_ns),
-        ("max", was.max_ns, now.max_ns),
-    )
-    return ", ".join(f"{name} {duration(one)} -> {duration(other)}" for name, one, other in named)
 
 
 def _line(console: Console, said: str, style: str = "") -> None:

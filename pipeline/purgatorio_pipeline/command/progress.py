@@ -46,6 +46,7 @@ class Progress:
         self._clock_s = clock_s
         self._start_s = clock_s()
         self._done = 0.0
+        self._shares: dict[str, float] = {}
         self._bars: Bars | None = None
         self._console: Console | None = None
 
@@ -58,6 +59,11 @@ class Progress:
         """So much is done by now; `doing`: what is worked on from here."""
         self._done = done
         self.doing = doing or self.doing
+
+    def share(self, part: str, done: int, planned: int) -> None:
+        """The same of one of several parts that go on at once: so much of what it plans is done."""
+        self._shares[part] = done / planned if planned else 1.0
+        self._done = sum(self._shares.copy().values())  # another thread may bring a part of its own meanwhile
 
     def say(self, text: str) -> None:
         """A line that stays, at once; nothing where a log gets nothing."""

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from purgatorio_pipeline.command.out_file import file
+from purgatorio_pipeline.command.showing import CheckOutput, output_options, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
-from purgatorio_pipeline.report.junit import junit
-from purgatorio_pipeline.report.markdown import markdown
-from purgatorio_pipeline.report.page import write_report
-from purgatorio_pipeline.report.provenance import provenance_here
-from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
 from purgatorio_pipeline.sources import NoTraces
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS
-from purgatorio_stress.whole_file import write_whole
 
 FINDINGS_SHOWN = 40
 
@@ -47,23 +40,8 @@ input, 3 unknown.
 
 @click.command("report", epilog=EPILOG)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--html", "html", type=file, help="Write a page: one file that needs no network.")
-@click.option(
-    "--markdown", "markdown_", type=file, help="Write a summary in Markdown, for the page of a CI job."
-)
-@click.option("--junit", "junit_", type=file, help="Write JUnit XML of the runs.")
-@click.option("--sarif", "sarif_", type=file, help="Write SARIF 2.1.0 of the runs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
-@click.option("--verbose", is_flag=True, help="All runs and causes, and what was skipped, and why.")
-def command(
-    sources: tuple[str, ...],
-    html: Path | None,
-    markdown_: Path | None,
-    junit_: Path | None,
-    sarif_: Path | None,
-    as_json: bool,
-    verbose: bool,
-) -> None:
+@output_options
+def command(sources: tuple[str, ...], output: CheckOutput) -> None:
     """Put together what is known of SOURCES: verdicts, counterexamples, what other commands found."""
     try:
         found = gather(sources)
@@ -73,25 +51,15 @@ def command(
     if not (judged.result.runs or findings):
         # A report of nothing must not pass.
         raise click.UsageError("the sources hold no run, no scenario and no known bug")
-    if not judged.result.runs and (junit_ or sarif_):
+    if not judged.result.runs and (output.junit or output.sarif):
         raise click.UsageError("--junit and --sarif hold runs, and the sources have none")
-    if html is not None:
-        write_report(
-            judged.result, judged.examples, judged.lateness, html, judged.gauges, findings, provenance_here()
-        )
-    if markdown_ is not None:
-        summary = markdown(judged.result, judged.examples, judged.lateness, findings, provenance_here())
-        write_whole(markdown_, summary)
-    if junit_ is not None:
-        write_whole(junit_, junit(judged.result, judged.examples))
-    if sarif_ is not None:
-        write_whole(sarif_, sarif(judged.result, judged.examples))
-    if as_json:
+    write_files(judged, output, findings)
+    if output.json:
         click.echo(encoded(found.printed()))
     else:
-        _tell(Console(), found, verbose=verbose)
-        if html is not None:
-            click.echo(f"report: {html}")
+        _tell(Console(), found, verbose=output.verbose)
+        if output.report is not None:
+            click.echo(f"report: {output.report}")
     sys.exit(EXIT_STATUS[found.verdict])
 
 

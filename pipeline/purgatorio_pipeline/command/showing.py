@@ -16,6 +16,7 @@ from rich.console import Console
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
+from purgatorio_pipeline.finding import Finding
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.judging import (
     Choice,
@@ -139,12 +140,12 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
 def output_options(function: Callable[..., R]) -> Callable[..., R]:
     """The options of every command that shows a check; they arrive as one `CheckOutput`."""
 
-    @click.option("--report", type=file, help="Write an HTML page.")
+    @click.option("--report", "--html", type=file, help="Write an HTML page: one file that needs no network.")
     @click.option("--junit", type=file, help="Write JUnit XML: a suite a run, a test case a clause.")
     @click.option("--sarif", type=file, help="Write SARIF 2.1.0, for code scanning.")
     @click.option("--markdown", type=file, help="Write a summary in Markdown, for the page of a CI job.")
     @click.option("--json", is_flag=True, help="One JSON object on standard output, nothing else.")
-    @click.option("--verbose", is_flag=True, help="Also say what was skipped, and why.")
+    @click.option("--verbose", is_flag=True, help="All runs and causes, and what was skipped, and why.")
     @functools.wraps(function)
     def wrapped(**options: Any) -> R:
         return function(output=_taken(CheckOutput, options), **options)
@@ -167,18 +168,9 @@ def show(
 ) -> int:
     """Print a check (or its JSON, with what there is of driven programs), write the files asked for, and return the
     exit status."""
-    result = focus.of(judged.result)
-    runs = {run.run for run in result.runs}
-    late = [one for one in judged.lateness if one.run in runs]
-    gauges = [one for one in judged.gauges if one.run in runs]
-    if output.report is not None:
-        write_report(result, judged.examples, late, output.report, gauges, provenance=provenance_here())
-    if output.junit is not None:
-        write_whole(output.junit, junit(result, judged.examples))
-    if output.sarif is not None:
-        write_whole(output.sarif, sarif(result, judged.examples))
-    if output.markdown is not None:
-        write_whole(output.markdown, markdown(result, judged.examples, late, provenance=provenance_here()))
+    judged = focus.of(judged)
+    result = judged.result
+    write_files(judged, output)
     if output.json:
         shown = check_of(result)
         shown.files, shown.shortest = judged.files or UNSET, shortest
@@ -193,3 +185,19 @@ def show(
         if judged.files is not None:
             click.echo(str(judged.files))
     return EXIT_STATUS[result.verdict]
+
+
+def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding] = ()) -> None:
+    """Write the files that were asked for, with what other commands found."""
+    result, examples = judged.result, judged.examples
+    if output.report is not None:
+        write_report(
+            result, examples, judged.lateness, output.report, judged.gauges, findings, provenance_here()
+        )
+    if output.markdown is not None:
+        summary = markdown(result, examples, judged.lateness, findings, provenance_here())
+        write_whole(output.markdown, summary)
+    if output.junit is not None:
+        write_whole(output.junit, junit(result, examples))
+    if output.sarif is not None:
+        write_whole(output.sarif, sarif(result, examples))

@@ -63,16 +63,10 @@ def command(
         return
     chosen = [subject for subjects in families.values() for subject in subjects]
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
-    shares = dict.fromkeys((subject.name for subject in chosen), 0.0)
     try:
         with progress(f"driving {len(chosen)} subjects", len(chosen), "runs", quiet=as_json) as going:
-
-            def settled(run: str, done: int, planned: int) -> None:
-                shares[run] = done / planned if planned else 1.0
-                going.tell(sum(shares.values()))
-
             measured_on = machine() | runtimes()
-            rows = survey(chosen, folder, seed, operations, settled)
+            rows = survey(chosen, folder, seed, operations, going.share)
     finally:
         if traces is None:
             shutil.rmtree(folder, ignore_errors=True)

@@ -133,18 +133,13 @@ def _recorded(
     chosen: Sequence[Subject], folder: Path, seed: int, operations: int, going: Progress, *, convicts: bool
 ) -> list[RunRecord]:
     """Record a run of each. `convicts`: a run that is VIOLATED is named as soon as it has ended."""
-    shares = dict.fromkeys((subject.name for subject in chosen), 0.0)
-
-    def settled(run: str, done: int, planned: int) -> None:
-        shares[run] = done / planned if planned else 1.0
-        going.tell(sum(shares.values()))
 
     def ended(record: RunRecord) -> None:
         if said := conviction(record):
             going.say(said)
 
     return record_runs(
-        chosen, folder, seed, operations, settled, RECORDERS, ended=ended if convicts else None
+        chosen, folder, seed, operations, going.share, RECORDERS, ended=ended if convicts else None
     )
 
 

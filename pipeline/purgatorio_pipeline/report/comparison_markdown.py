@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from purgatorio_pipeline.comparison import Change, Comparison, RunPair
-from purgatorio_pipeline.report.markdown_text import left_out, table, text
+from purgatorio_pipeline.report.markdown_text import lateness_cells, left_out, table, text
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
-from purgatorio_spec.show.event_words import duration
 
 ROWS_SHOWN: Final = 100
 
@@ -70,15 +69,7 @@ def _lateness(pairs: tuple[RunPair, ...]) -> str:
 
 
 def _figures(before: Lateness | None, after: Lateness | None) -> list[str]:
-    sides = [
-        ["–"] * 6
-        if one is None
-        else [
-            f"{one.count:,}", f"{one.early:,}",
-            *(duration(value) for value in (one.p50_ns, one.p90_ns, one.p99_ns, one.max_ns)),
-        ]
-        for one in (before, after)
-    ]  # fmt: skip
+    sides = [["–"] * 6 if one is None else lateness_cells(one) for one in (before, after)]
     return [f"{was} → {now}" for was, now in zip(*sides, strict=True)]
 
 

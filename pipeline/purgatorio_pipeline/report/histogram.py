@@ -46,9 +46,7 @@ def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None
         joined(
             *(
                 _line("percentile", lateness, name, value_ns, step, 10 + 10 * at)
-                for at, (name, value_ns) in enumerate(
-                    (("p50", lateness.p50_ns), ("p90", lateness.p90_ns), ("p99", lateness.p99_ns))
-                )
+                for at, (name, value_ns) in enumerate([*lateness.figures_ns.items()][:3])
             )
         ),
         joined(
@@ -66,11 +64,11 @@ def histogram(counted: Lateness, timer: TimerConstants, control: Lateness | None
 
 def in_words(lateness: Lateness) -> str:
     """The percentiles and the early ones in one line."""
-    named = (
-        ("p50", lateness.p50_ns), ("p90", lateness.p90_ns), ("p99", lateness.p99_ns), ("max", lateness.max_ns),
-    )  # fmt: skip
-    parts = [f"{name} {duration(value)}" for name, value in named]
-    return " · ".join([*parts, f"{lateness.early:,} early" if lateness.early else "none early"])
+    return f"{_figures(lateness)} · {f'{lateness.early:,}' if lateness.early else 'none'} early"
+
+
+def _figures(lateness: Lateness) -> str:
+    return " · ".join(f"{name} {duration(value)}" for name, value in lateness.figures_ns.items())
 
 
 def bounds_in_words(timer: TimerConstants) -> str:
@@ -102,13 +100,12 @@ def _reaching(bins: Bins, ends: list[int]) -> Bins:
 def without_control(lateness: Lateness, control: Lateness) -> str:
     """The percentiles of the control, and those of the tasks less those: what the machine alone does not explain.
     Of the two longest there is no difference: each is one moment."""
-    named = (
-        ("p50", lateness.p50_ns, control.p50_ns), ("p90", lateness.p90_ns, control.p90_ns),
-        ("p99", lateness.p99_ns, control.p99_ns), ("max", lateness.max_ns, control.max_ns),
-    )  # fmt: skip
-    slept = " · ".join(f"{name} {duration(other)}" for name, _, other in named)
-    rest = " · ".join(f"{name} {_length(one - other)}" for name, one, other in named[:3])
-    return f"control thread, {control.count:,} naps: {slept}; tasks less control: {rest}"
+    rest = " · ".join(
+        f"{name} {_length(value - control.figures_ns[name])}"
+        for name, value in lateness.figures_ns.items()
+        if name != "max"
+    )
+    return f"control thread, {control.count:,} naps: {_figures(control)}; tasks less control: {rest}"
 
 
 def _outline(control: Lateness, lateness: Lateness, step: float, most: float) -> Markup:

@@ -14,11 +14,10 @@ from typing import Final
 
 from purgatorio_pipeline.finding import Finding, has_check, verdict_of
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
-from purgatorio_pipeline.report.markdown_text import fenced, left_out, plain, table, text
+from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
 from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
-from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.selection import promise_of, promises
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
@@ -137,13 +136,7 @@ def _shown(group: Group) -> str:
 def _lateness(lateness: Sequence[Lateness]) -> str:
     if not lateness:
         return ""
-    rows = [
-        [
-            text(one.run), f"{one.count:,}", f"{one.early:,}",
-            *(duration(value) for value in (one.p50_ns, one.p90_ns, one.p99_ns, one.max_ns)),
-        ]
-        for one in lateness[:LATENESS_SHOWN]
-    ]  # fmt: skip
+    rows = [[text(one.run), *lateness_cells(one)] for one in lateness[:LATENESS_SHOWN]]
     head = ["lateness of run", "tasks", "early", "p50", "p90", "p99", "max"]
     return table(head, rows) + left_out(len(lateness), LATENESS_SHOWN, "runs")
 

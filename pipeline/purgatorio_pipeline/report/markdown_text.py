@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from purgatorio_spec.history.lateness import Lateness
+from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 
 _SPECIAL: Final = re.compile(r"[^0-9A-Za-z \-,()=/.\u0080-\U0010ffff]|(?<=[Ww]{3})\.")
@@ -36,6 +38,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table out of cells that are Markdown already."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def lateness_cells(lateness: Lateness) -> list[str]:
+    """Tasks, early ones, percentiles."""
+    figures = map(duration, lateness.figures_ns.values())
+    return [f"{lateness.count:,}", f"{lateness.early:,}", *figures]
 
 
 def left_out(total: int, limit: int, noun: str) -> str:

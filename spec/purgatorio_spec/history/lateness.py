@@ -45,6 +45,11 @@ class Lateness:
         """Tasks counted."""
         return sum(count for _, _, count in self.bins)
 
+    @property
+    def figures_ns(self) -> dict[str, int]:
+        """The percentiles and the longest, by name."""
+        return {"p50": self.p50_ns, "p90": self.p90_ns, "p99": self.p99_ns, "max": self.max_ns}
+
 
 def lateness_of(run: str, values_ns: Ints) -> Lateness | None:
     """The distribution of lateness values, one a task; None of none. A percentile is the smallest value that at least
