@@ -15,8 +15,9 @@ import pytest
 import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loaded twice, as pytester would have it
 from purgatorio_spec.check import check_files
 from purgatorio_stress.conformance import case, gated
+from purgatorio_stress.conformance.in_process import InProcess
 from purgatorio_stress.protocol import gates
-from purgatorio_stress.subject.child import ChildLimits
+from purgatorio_stress.subject.child import ChildLimits, Quiet
 
 pytest_plugins = ["pytester"]
 
@@ -519,3 +520,19 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=10.0)
         assert not thread.is_alive()
+
+
+def test_a_glance_at_a_silent_subject_ends() -> None:
+    """However late this thread runs. `SimpleQueue.get` of CPython 3.11 and 3.12 waits for ever where its time is up
+    after it has taken the queue's lock, which is free before the first `get` and after a `put`."""
+    heard: list[bytes | Quiet] = []
+
+    def glances() -> None:
+        for _ in range(10_000):
+            peer = InProcess("silent", lambda stage, now_ns: pytest.fail("it is never started"))
+            heard.append(peer.hear(1e-9))
+
+    glancing = threading.Thread(target=glances, daemon=True)
+    glancing.start()
+    glancing.join(timeout=60.0)
+    assert heard == [Quiet.SILENT] * 10_000

@@ -32,7 +32,8 @@ class Stage:
         before: Stage | None = None,
         places: frozenset[str] = frozenset(),
     ) -> None:
-        self.said: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+        # Not a SimpleQueue: where CPython 3.11 and 3.12 run late, its `get` with a short timeout waits for ever.
+        self.said: queue.Queue[bytes | Exception] = queue.Queue()
         self._numbers: Iterator[int] = itertools.count()
         if before is not None:
             self.said, self._numbers = before.said, before._numbers
