@@ -21,8 +21,15 @@ from purgatorio_stress.conformance.gated import of_purgatory, of_timer, play
 from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.conformance.program import GatedProgram
 from purgatorio_stress.protocol import gates
+from purgatorio_stress.protocol.conversation import Conversation
+from purgatorio_stress.protocol.describe import reported
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.gate_program import gate_programs
+from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
+from purgatorio_stress.protocol.session import Session
+from purgatorio_stress.protocol.virtual_time import VirtualClock
+from purgatorio_stress.recorder import Recorder
+from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
 
@@ -157,6 +164,31 @@ def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> 
     assert not judged.unfinished
     broken = {name for name, clause in judged.result.clauses.items() if clause.violations}
     assert broken == (set() if looks else {"T3"})
+
+
+class _Refusing(TwoLists):
+    """Every cancel ends with an error."""
+
+    def cancel(self, handle: object) -> None:
+        raise ValueError(handle)
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) -> None:
+    """A program before it may have been told to end a callback with an error: that is over."""
+    promise = Promise("timer", MS, early_ns=0, threads=True, lacks={"size": "it is not counted"})
+    under = of_timer(promise, lambda _: (_Refusing if refuses else TwoLists)(looks=True))
+    clock = VirtualClock()
+    conversation = Conversation(Recorder(clock), reported(under.description, "timer"), virtual=True)
+    conversation.description = under.description
+    conversation.fails = True
+    peer = under.peer()
+    try:
+        run = GatedRun(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
+        run.drive(PlayedOrder("cancels-beside", (), Stop(0, 0, (0,))), orders=False)
+    finally:
+        peer.close()
+    assert ("ended with an error" in conversation.errors()) == refuses
 
 
 def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

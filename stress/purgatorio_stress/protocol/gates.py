@@ -455,6 +455,8 @@ class GatedRun:
                 return
 
     def _begun(self, program: GateProgram, beside: str = "") -> _Play:
+        # What a program before it was told to end with an error excuses nobody here.
+        self._session.conversation.fails = False
         self._played += 1
         self._said = 0
         self._session.conversation.fails = False
