@@ -13,6 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from docs.makers.mutant_types import type_kills
+from purgatorio_spec.show.visible import counted
 from purgatorio_stress.kill_matrix.hunt import HUNT
 from purgatorio_stress.kill_matrix.layers import STRESS_ROUNDS
 from purgatorio_stress.kill_matrix.matrix import kept_rows
@@ -61,7 +62,7 @@ def typed(rows: Iterable[MatrixRow]) -> list[MatrixRow]:
 def _cell(layer: str, kill: Kill) -> str:
     if layer == "explorer":
         return (
-            f"**{kill.by}** in {kill.effort}, {kill.preemptions} preemption{'s' * (kill.preemptions != 1)}"
+            f"**{kill.by}** in {kill.effort}, {counted(kill.preemptions or 0, 'preemption')}"
             if kill.killed
             else "survives"
         )

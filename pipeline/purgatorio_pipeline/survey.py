@@ -18,7 +18,7 @@ from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.subject.contract import Progress, Subject
+from purgatorio_stress.subject.contract import Progress, Subject, silent
 from purgatorio_stress.subjects import RunRecord, record_runs
 
 RECORDERS = 2
@@ -89,7 +89,7 @@ def survey(
     folder: Path,
     seed: int,
     operations: int,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> list[Surveyed]:
     """Drive, record and judge each subject, in the order given. Traces stay in `folder`."""
     records = record_runs(subjects, folder, seed, operations, progress, workers=RECORDERS)

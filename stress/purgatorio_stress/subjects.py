@@ -11,7 +11,7 @@ from typing import Final
 
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop
-from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed
+from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed, silent
 from purgatorio_stress.subject.jvm_timers import (
     caffeine_expiry,
     jdk_executor,
@@ -91,10 +91,9 @@ def record_runs(
     out_dir: Path,
     seed: int = 1,
     ops: int = 2_000,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     workers: int = 2,
     suffix: str = ".jsonl.gz",
-    plan: Callable[[Subject, int, int], Plan] | None = None,
     ended: Callable[[RunRecord], None] | None = None,
 ) -> list[RunRecord]:
     """Record each subject with a plan of `ops` timers, `workers` at a time; one record each, in the order given.
@@ -104,16 +103,15 @@ def record_runs(
     `ended` hears of each run at its end, on the thread that recorded it.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
-    planned = _default_plan if plan is None else plan
 
     def one(subject: Subject) -> RunRecord:
         run = f"{subject.name}-seed{seed}"
         path = out_dir / f"{run}{suffix}"
         try:
-            subject.run(planned(subject, seed, ops), path, progress or _silent)
+            subject.run(_plan(subject, seed, ops), path, progress)
             record = RunRecord(run, subject.name, path)
         except SubjectFailed as failure:
-            (progress or _silent)(subject.name, ops, ops)
+            progress(subject.name, ops, ops)
             record = RunRecord(run, subject.name, None, failure)
         if ended is not None:
             ended(record)
@@ -127,11 +125,7 @@ def record_runs(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _default_plan(subject: Subject, seed: int, ops: int) -> Plan:
+def _plan(subject: Subject, seed: int, ops: int) -> Plan:
     shape = getattr(subject, "shape", None)
     made = shape if isinstance(shape, PlanShape) else PlanShape()
     return made.make(seed, ops, subject.threads, subject.tick_ns)
-
-
-def _silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""

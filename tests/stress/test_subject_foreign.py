@@ -317,8 +317,7 @@ def test_what_is_not_installed_says_how_to_install_it(
     subject: Subject, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reason is a sentence that leads on, and no traceback."""
-    monkeypatch.setattr("purgatorio_stress.subject.netty.debian_jar", absent)
-    monkeypatch.setattr("purgatorio_stress.subject.jvm_timers.debian_jar", absent)
+    monkeypatch.setattr("purgatorio_stress.subject.java_build.debian_jar", absent)
     monkeypatch.setattr(
         sys, "path", [entry for entry in sys.path if "site" not in entry or "-packages" in entry]
     )

@@ -12,7 +12,7 @@ from purgatorio_pipeline.campaign.job import Job, NoJob, plan
 from purgatorio_pipeline.campaign.outcome import Outcome, causes
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.exploring import STRATEGIES
 from purgatorio_stress.scenario.registry import SCENARIOS
@@ -112,9 +112,7 @@ def command(
         click.echo(encoded(campaign.as_json()))
     else:
         for one, count in causes(campaign.outcomes):
-            click.echo(
-                f"{one.clause} {one.scenario}, {count} time{'s' * (count > 1)}: {one.seen}\n  {one.repeat}"
-            )
+            click.echo(f"{one.clause} {one.scenario}, {counted(count, 'time')}: {one.seen}\n  {one.repeat}")
         runs = sum(one.runs for one in campaign.outcomes)
         click.echo(
             f"{campaign.verdict}: {len(campaign.outcomes):,} jobs ({campaign.resumed:,} done before), "

@@ -17,6 +17,7 @@ from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import without_silent_pass
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.show.visible import counted
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 
 EPILOG = """
@@ -82,8 +83,7 @@ def command(
     choice = engine.choice(paths, output, uris)
     if uris and choice.engine is Engine.PROCESS:
         raise click.UsageError(f"{uris[0]}: a URI is read by Spark alone, not in this process")
-    counted = "1 trace" if len(paths) == 1 else f"{len(paths):,} traces"
-    what = f"checking {counted if paths else ' '.join(uris)} {choice}"
+    what = f"checking {counted(len(paths), 'trace') if paths else ' '.join(uris)} {choice}"
     try:
         judged = engine.judge(
             choice.engine, what, paths, output, operation=operation, uris=uris, allow_idle=allow_idle

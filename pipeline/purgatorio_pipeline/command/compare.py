@@ -17,7 +17,7 @@ from purgatorio_pipeline.judging import Engine, Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.show.event_words import duration
-from purgatorio_spec.show.visible import visible
+from purgatorio_spec.show.visible import counted, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.whole_file import write_whole
 
@@ -74,7 +74,7 @@ def command(
             paths = find_traces([place])
         except NoTraces as nothing:
             raise click.UsageError(str(nothing)) from None
-        what = f"checking {len(paths)} trace{'' if len(paths) == 1 else 's'} of {place}"
+        what = f"checking {counted(len(paths), 'trace')} of {place}"
         return EngineAsked(master=master).judge(Engine(engine), what, paths, CheckOutput(json=as_json))
 
     compared = compare(judge(before), judge(after))

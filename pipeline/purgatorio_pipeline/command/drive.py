@@ -15,7 +15,7 @@ from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.printed import Shortest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
 from purgatorio_stress.protocol.lines import ANY_CLASS
@@ -114,7 +114,7 @@ class Shown:
 
     def print(self) -> None:
         """The session as it went, bounded; whatever the program wrote is made visible."""
-        click.echo(f"\n{self.clause} in {self.calls} call{'' if self.calls == 1 else 's'}: {self.path}")
+        click.echo(f"\n{self.clause} in {counted(self.calls, 'call')}: {self.path}")
         for line in self.session[:SESSION_SHOWN]:
             click.echo(visible(line, TEXT_LIMIT))
         if len(self.session) > SESSION_SHOWN:

@@ -11,7 +11,7 @@ import click
 from purgatorio_pipeline.command.line import echo_line
 from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
-from purgatorio_spec.show.visible import visible
+from purgatorio_spec.show.visible import counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.harness.campaign import (
     RECORD_EVERY,
@@ -127,16 +127,12 @@ def _list() -> None:
 
 
 def _run(plan: StressPlan, quiet: bool) -> StressResult:
-    with progress(f"racing {_counted(len(plan.scenarios), 'scenario')}", 1.0, quiet=quiet) as going:
+    with progress(f"racing {counted(len(plan.scenarios), 'scenario')}", 1.0, quiet=quiet) as going:
 
         def tell(name: str, rounds: int, share: float) -> None:
             going.tell(share, f"racing {name}: {rounds:,} rounds")
 
         return run_stress(plan, tell=tell)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def show_stress(result: StressResult, plan: StressPlan) -> None:

@@ -19,7 +19,7 @@ from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, run_ti
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.text import lines
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.trace.reader import CUT
 from purgatorio_spec.verdict import Verdict
 
@@ -146,7 +146,7 @@ def _kept(run: RunResult) -> str:
         said = [f"{one.clause} {one.violations:,} of {one.occasions:,}" for one in broken]
         return ", ".join(one.replace(" ", _HARD) for one in said)  # a line ends between two, not within one
     kept = [one for one in run.clauses.values() if one.verdict is Verdict.PASS and one.occasions]
-    return f"{len(kept)} kept, {_counted(sum(one.occasions for one in kept), 'occasion')}" if kept else ""
+    return f"{len(kept)} kept, {counted(sum(one.occasions for one in kept), 'occasion')}" if kept else ""
 
 
 def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
@@ -215,21 +215,17 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> No
     said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts if count) or "no runs"
     violations = sum(group.count for group in groups)
     if groups:
-        said += f"; {_counted(violations, 'violation')} of {_counted(len(groups), 'cause')}"
+        said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'cause')}"
     skipped = {
         one.clause for run in result.runs for one in run.clauses.values() if one.verdict is Verdict.SKIPPED
     }
     if skipped:
-        said += f"; {_counted(len(skipped), 'clause')} SKIPPED ({', '.join(sorted(skipped))})"
+        said += f"; {counted(len(skipped), 'clause')} SKIPPED ({', '.join(sorted(skipped))})"
     _print(console, "")
     _print(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
     if result.verdict is Verdict.PASS:
         unseen = "; SKIPPED was not looked for (why: --verbose)" if skipped else ""
         _print(console, f"This PASS is about these runs only{unseen}", "dim")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _print(console: Console, text: str, style: str = "") -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from purgatorio_spec.clause.declaration import READING
 from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Violation
 from purgatorio_spec.wire.record import PROFILE
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
@@ -116,7 +117,7 @@ def noun(clause: str, cause: str, count: int, profile: str = "") -> str:
         "reading" if of_reading else "check" if cause == "check-miscounted"
         else "task" if clause.startswith("T") else "operation"
     )  # fmt: skip
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
+    return counted(count, one)
 
 
 def selection(violation: Violation, tasks: Tasks | None = None) -> Selection:

@@ -42,3 +42,8 @@ def _in_dollar_quotes(one: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of them: `1 task`, `1,278 tasks`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

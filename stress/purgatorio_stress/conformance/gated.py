@@ -31,7 +31,7 @@ from purgatorio_stress.protocol.gate_program import GateProgram, Inside
 from purgatorio_stress.protocol.gates import AGAIN, GatedRun, PlayedOrder, is_deadlock, play_of, unfinished
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.script import play as play_script
-from purgatorio_stress.protocol.session import Listener, Session
+from purgatorio_stress.protocol.session import Listener, Session, noted
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Judged, judge, judge_file
@@ -192,12 +192,9 @@ def _narrowed(
             continue
         session: list[str] = []
 
-        def note(way: str, line: bytes, session: list[str] = session) -> None:
-            session.append(f"{way} {line.decode(errors='replace')}")
-
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{program.name}.jsonl"
-            failure = _played(program, under, path, plays[number - 1], note).failure
+            failure = _played(program, under, path, plays[number - 1], noted(session)).failure
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.program import NEVER_NS, CallProgram, Pass, ProgramStep, Scenario
-from purgatorio_stress.conformance.timer_scenarios import DRAWN
+from purgatorio_stress.conformance.timer_scenarios import drawn_scenario
 from purgatorio_stress.protocol.message import CancelKey, Check, Force, Ready, Register
 from purgatorio_stress.protocol.script import AtGate
 
@@ -175,11 +175,6 @@ def drawn_programs(draw: st.DrawFn, promise: Promise) -> CallProgram:
     return CallProgram("drawn", tuple(steps))
 
 
-def _drawn_elsewhere(promise: Promise) -> Iterator[CallProgram]:
-    """Its programs come from Hypothesis: see `drawn_programs`."""
-    return iter(())
-
-
 PURGATORY_SCENARIOS: Final = (
     Scenario("ready-before", "ready before it registers", ("O4", *DONE), _ready_before),
     Scenario("window", "ready while it registers", ("O4", *DONE), _window, ("callbacks",)),
@@ -190,11 +185,6 @@ PURGATORY_SCENARIOS: Final = (
     Scenario("raising", "callbacks raise", ("O4", "O1", "O7"), _raising, ("raising", "callbacks")),
     Scenario("cancel-for-key", "taken off a key", ("O4", "O7", "P2"), _cancel_for_key, ("cancel-for-key",)),
     Scenario("garbage", "what is left in lists", ("P1", "P2"), _garbage, ("gauges",)),
-    Scenario(
-        DRAWN,
-        "programs drawn and shrunk by Hypothesis",
-        ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
-        _drawn_elsewhere,
-    ),
+    drawn_scenario("O1", "O2", "O3", "O4", "O5", "O6", "O7", "P1", "P2", "T1", "T3", "T4", "T5"),
 )
 """In the order in which they are run."""

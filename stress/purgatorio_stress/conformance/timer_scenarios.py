@@ -205,13 +205,14 @@ def drawn_programs(draw: st.DrawFn, promise: Promise) -> CallProgram:
     return CallProgram("drawn", tuple(steps))
 
 
-def _drawn_elsewhere(promise: Promise) -> Iterator[CallProgram]:
-    """Its programs come from Hypothesis: see `drawn_programs`."""
-    return iter(())
-
-
 DRAWN: Final = "drawn"
 """The scenario whose programs are drawn and shrunk."""
+
+
+def drawn_scenario(*clauses: str) -> Scenario:
+    """It has no programs of its own: see `drawn_programs`."""
+    return Scenario(DRAWN, "programs drawn and shrunk by Hypothesis", clauses, lambda promise: ())
+
 
 TIMER_SCENARIOS: Final = (
     Scenario("boundaries", "delays on and beside the ends of levels", FIRES, _boundaries),
@@ -224,6 +225,6 @@ TIMER_SCENARIOS: Final = (
     Scenario("raising", "tasks raise", FIRES, _raising, ("raising",)),
     Scenario("past", "delays of zero and below", FIRES, _past, ("past",)),
     Scenario("far", "delays that never end", FIRES, _far, ("far",)),
-    Scenario(DRAWN, "programs drawn and shrunk by Hypothesis", (*FIRES, "T4"), _drawn_elsewhere),
+    drawn_scenario(*FIRES, "T4"),
 )
 """In the order in which they are run."""

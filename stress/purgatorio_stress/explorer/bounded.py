@@ -19,6 +19,7 @@ import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
+from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.fingerprint import Fingerprint
 from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
@@ -172,20 +173,11 @@ def _search(
     for level in range(bound + 1):
         todo = levels.pop(level, None)
         while todo:
-            if result.schedules >= limits.schedules:
-                result.limit = f"{limits.schedules} schedules"
-            elif result.schedules & 63 == 63 and limits.clock() - start > limits.seconds:
-                result.limit = f"{limits.seconds:g} s"
-            elif limits.violations and len(result.found) >= limits.violations:
-                result.limit = "stopped at a violation"
-            if result.limit:
+            if result.reached(limits, start):
                 return False
             one = todo.pop()
             run, broken = repetition.carry_out(search.begin(one.schedule))
-            result.schedules += 1
-            result.steps += run.steps
-            result.redundant += run.stop.kind == "cut"
-            result.beyond += run.stop.kind == "turns"
+            result.count(run)
             if broken:
                 whole = tuple(search.chosen)
                 result.found.append(Found(tuple(broken), whole, one.cost))
@@ -202,7 +194,7 @@ def _search(
 
 def explore_bounded(program: Program, limits: Limits) -> Exploration:
     """All schedules with at most `limits.preemptions`, fewest first."""
-    most = f"{limits.preemptions} preemption{'s' * (limits.preemptions != 1)}"
+    most = counted(limits.preemptions, "preemption")
     text = f"all interleavings with at most {most}, marked loops up to {program.turns} turns"
     result = Exploration("bounded", text)
     _explore(program, limits, BoundedSearch(), result, limits.preemptions)

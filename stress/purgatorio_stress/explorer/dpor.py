@@ -14,7 +14,6 @@ steps is judged for one of the equivalent runs.
 """
 
 import time
-from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Final
 
@@ -309,53 +308,31 @@ class Dpor:
             del column[depth + 1 :]
 
 
-def explore_dpor(
-    program: Program, limits: Limits, on_run: Callable[[Exploration], None] | None = None
-) -> Exploration:
+def explore_dpor(program: Program, limits: Limits) -> Exploration:
     """Explore completely, or up to the limits."""
     result = Exploration("dpor", f"all classes of interleavings, marked loops up to {program.turns} turns")
     search = Dpor()
     start, start_cpu = time.perf_counter(), time.process_time()
     with Repetition(program, search, orders=result.orders) as repetition:
-        result.complete = _search(repetition, search, limits, result, on_run)
+        result.complete = _search(repetition, search, limits, result)
     result.seconds = time.perf_counter() - start
     result.cpu_seconds = time.process_time() - start_cpu
     return result
 
 
-def _search(
-    repetition: Repetition,
-    search: Dpor,
-    limits: Limits,
-    result: Exploration,
-    on_run: Callable[[Exploration], None] | None,
-) -> bool:
+def _search(repetition: Repetition, search: Dpor, limits: Limits, result: Exploration) -> bool:
     """Whether nothing is left to try; else `result.limit` says what ended it."""
     start = limits.clock()
     schedule: list[int] | None = []
     while schedule is not None:
-        if result.schedules >= limits.schedules:
-            result.limit = f"{limits.schedules} schedules"
-            return False
-        if result.schedules & 63 == 63 and limits.clock() - start > limits.seconds:
-            result.limit = f"{limits.seconds:g} s"
+        if result.reached(limits, start):
             return False
         run, broken = repetition.carry_out(schedule)
         search.after(run)
-        result.schedules += 1
-        result.steps += run.steps
-        if run.stop.kind == "cut":
-            result.redundant += 1
-        elif run.stop.kind == "turns":
-            result.beyond += 1
+        result.count(run)
         if broken:
             whole = tuple(search.chosen)
             preemptions = preemptions_of(whole, search.enabled)
             result.found.append(Found(tuple(broken), whole, preemptions))
-            if limits.violations and len(result.found) >= limits.violations:
-                result.limit = "stopped at a violation"
-                return False
-        if on_run is not None:
-            on_run(result)
         schedule = search.next_schedule()
     return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
+from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.printed import Grade, Outcome, Shown
 
 
@@ -71,6 +72,23 @@ class Exploration:
     found: list[Found] = field(default_factory=list)
     labels: Counter[str] = field(default_factory=Counter)
     orders: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def reached(self, limits: Limits, began: float) -> bool:
+        """Whether a search that `began` then is at a limit; `limit` says which. Its clock is read now and then only."""
+        if self.schedules >= limits.schedules:
+            self.limit = f"{limits.schedules} schedules"
+        elif self.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
+            self.limit = f"{limits.seconds:g} s"
+        elif limits.violations and len(self.found) >= limits.violations:
+            self.limit = "stopped at a violation"
+        return bool(self.limit)
+
+    def count(self, run: Run) -> None:
+        """One more run."""
+        self.schedules += 1
+        self.steps += run.steps
+        self.redundant += run.stop.kind == "cut"
+        self.beyond += run.stop.kind == "turns"
 
     @property
     def verdict(self) -> Verdict:

@@ -10,13 +10,16 @@ Finding nothing proves nothing: the verdict is UNKNOWN.
 
 import random
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 from purgatorio_stress.explorer.program import Program, Repetition
 from purgatorio_stress.explorer.result import Exploration, Found, Limits
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.explorer.schedule import preemptions_of
 from purgatorio_stress.explorer.step import TIME
+
+_DEPTH: Final = 3
+"""Of the bugs that PCT looks for: so many steps must come in one order."""
 
 
 class _Sampler(Protocol):
@@ -47,9 +50,8 @@ class _Uniform:
 
 
 class _Priorities:
-    def __init__(self, seed: int, depth: int) -> None:
+    def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._depth = depth
         self._length = 50
         self._priority: dict[int, float] = {}
         self._falls: set[int] = set()
@@ -60,13 +62,13 @@ class _Priorities:
         self._length = max(self._length, len(self.chosen))
         self.chosen, self.enabled = [], []
         self._priority = {}
-        self._falls = {self._rng.randrange(1, self._length) for _ in range(self._depth - 1)}
+        self._falls = {self._rng.randrange(1, self._length) for _ in range(_DEPTH - 1)}
 
     def choose(self, run: Run, /) -> int:
         able = [task.index for task in run.tasks if run.is_enabled(task)]
         for index in able:
             if index not in self._priority:
-                self._priority[index] = self._depth + self._rng.random()
+                self._priority[index] = _DEPTH + self._rng.random()
         if run.depth in self._falls and self.chosen:
             self._priority[self.chosen[-1]] = -run.depth
         index = max(able, key=self._priority.__getitem__) if able else TIME
@@ -82,28 +84,20 @@ def explore_random(program: Program, limits: Limits, seed: int = 0) -> Explorati
     return result
 
 
-def explore_pct(program: Program, limits: Limits, seed: int = 0, depth: int = 3) -> Exploration:
-    """PCT for bugs of this depth."""
-    result = Exploration("pct", f"a sample with seed {seed}, depth {depth}")
-    _sample(program, limits, _Priorities(seed, depth), result)
+def explore_pct(program: Program, limits: Limits, seed: int = 0) -> Exploration:
+    """PCT for bugs of depth 3."""
+    result = Exploration("pct", f"a sample with seed {seed}, depth {_DEPTH}")
+    _sample(program, limits, _Priorities(seed), result)
     return result
 
 
 def _sample(program: Program, limits: Limits, sampler: _Sampler, result: Exploration) -> None:
     start, start_cpu, began = time.perf_counter(), time.process_time(), limits.clock()
     with Repetition(program, sampler, orders=result.orders) as repetition:
-        while not (limits.violations and len(result.found) >= limits.violations):
-            if result.schedules >= limits.schedules:
-                result.limit = f"{limits.schedules} schedules"
-                break
-            if result.schedules & 63 == 63 and limits.clock() - began > limits.seconds:
-                result.limit = f"{limits.seconds:g} s"
-                break
+        while not result.reached(limits, began):
             sampler.begin()
             run, broken = repetition.carry_out([])
-            result.schedules += 1
-            result.steps += run.steps
-            result.beyond += run.stop.kind == "turns"
+            result.count(run)
             if broken:
                 whole = tuple(sampler.chosen)
                 preemptions = preemptions_of(whole, sampler.enabled)

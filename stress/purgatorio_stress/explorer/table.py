@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from purgatorio_spec.show.visible import counted
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.replay import Replay
 
@@ -23,8 +24,7 @@ def table(replay: Replay, broken: Sequence[Broken], token: str, preemptions: int
         text = f"{replay.words(place)}  {place.where}".rstrip()
         lines.append(f"{at:>{number}}  {' ' * (_WIDTH * tasks.index(place.task))}{text}")
     lines.append("")
-    lines.append(
-        f"{len(replay.places)} steps, {preemptions} preemption{'s' * (preemptions != 1)}. Replay it, in a debugger too:"
-    )
+    most = counted(preemptions, "preemption")
+    lines.append(f"{len(replay.places)} steps, {most}. Replay it, in a debugger too:")
     lines.append(f"  purgatorio explore --replay {token}{options}")
     return "\n".join(lines)

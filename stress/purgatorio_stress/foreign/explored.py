@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.bounded import explore_bounded
 from purgatorio_stress.explorer.dpor import explore_dpor
@@ -306,8 +307,8 @@ def table(explored: Explored) -> str:
         before = row.task
     lines += [
         "",
-        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {found.preemptions} "
-        f"preemption{'s' * (found.preemptions != 1)}; shown are those on what two threads use.",
+        f"Lines of {', '.join(files)}. {len(explored.rows)} steps, {counted(found.preemptions, 'preemption')}; "
+        "shown are those on what two threads use.",
         "Replay it:",
         f"  purgatorio explore --replay {explored.token}",
     ]

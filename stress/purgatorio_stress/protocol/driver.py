@@ -42,7 +42,7 @@ from purgatorio_stress.protocol.virtual_time import (
 )
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, LineChild
-from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed
+from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.trace_file import StreamedRecording
 
@@ -297,7 +297,7 @@ class CommandSubject:
             again = replace(self, account=Account(only=order), limits=patient, listener=None)
             place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
             try:
-                again._record(plan, place, lambda run, settled, planned: None)
+                again._record(plan, place, silent)
             except SubjectFailed as failure:
                 known = again.account.under_way if first else failure.stuck
                 return again.account if failure.kind == "hang" and known else None

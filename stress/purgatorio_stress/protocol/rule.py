@@ -104,10 +104,10 @@ def _read_rules(record: type[object]) -> tuple[FieldRule, ...]:
     return tuple(found)
 
 
-def decoded(record: type[T], fields: Mapping[str, object], tag: str = "m") -> T:
+def decoded(record: type[T], fields: Mapping[str, object]) -> T:
     """The message of class `record` that these JSON fields are. Raises Refusal. Null is the same as absent.
 
-    Fields named `x_...` are the subject's own and are passed over; `tag` is the field that named the class.
+    Fields named `x_...` are the subject's own and are passed over, and `m`, which named the class.
     """
     takers, needed = _shape(record)
     values: dict[str, object] = {}
@@ -116,7 +116,7 @@ def decoded(record: type[T], fields: Mapping[str, object], tag: str = "m") -> T:
         if taker is not None:
             if value is not None:
                 values[name] = taker(name, value)
-        elif name != tag and not name.startswith("x_"):
+        elif name != "m" and not name.startswith("x_"):
             raise Refusal(
                 shown(name)[1:-1], "unknown field", "take it out, or name it x_... to have it passed over"
             )

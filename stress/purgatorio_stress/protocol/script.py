@@ -29,7 +29,7 @@ from purgatorio_stress.protocol.message import (
     Start,
     call_name,
 )
-from purgatorio_stress.protocol.session import Peer, Session, checked_description
+from purgatorio_stress.protocol.session import Peer, Session, checked_description, noted
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Recording
@@ -127,9 +127,7 @@ def play(
     conversation = Conversation(recorder, reported(description, script.part), virtual=True, first=first)
     conversation.description = description
     lines: list[str] = []
-    session = Session(
-        peer, conversation, limits, lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
-    )
+    session = Session(peer, conversation, limits, noted(lines))
     failure: SubjectFailed | None = None
     try:
         _Playing(session, clock, limits.lines + 1, errors_end).play(script, description)
@@ -212,10 +210,7 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         """The lines of the describing."""
 
     def _session(self) -> Session:
-        def note(way: str, line: bytes) -> None:
-            self._lines.append(f"{way} {line.decode(errors='replace')}")
-
-        return Session(self._child, self._conversation, self._limits, note)
+        return Session(self._child, self._conversation, self._limits, noted(self._lines))
 
     def play(self, script: Script) -> Played:
         """See `play`; what the subject did wrong is raised."""

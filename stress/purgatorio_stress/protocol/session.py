@@ -45,6 +45,11 @@ Listener = Callable[[str, bytes], None]
 """Called with `>` and each line to the subject, `<` and each line from it; whatever the subject wrote, unescaped."""
 
 
+def noted(lines: list[str]) -> Listener:
+    """What keeps them, as one writes a session down."""
+    return lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
+
+
 def checked_description(child: LineChild, said: Answer | Description) -> Description:
     """The answer to `describe`, if it describes something that can be driven. Raises SubjectFailed."""
     assert isinstance(said, Description), "any other answer is refused by the conversation"

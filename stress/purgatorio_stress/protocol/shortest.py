@@ -39,9 +39,10 @@ from purgatorio_stress.protocol.message import (
     Register,
 )
 from purgatorio_stress.protocol.script import Played, Script, ScriptPlayer, ScriptStep
+from purgatorio_stress.protocol.session import noted
 from purgatorio_stress.recording import Recording, judge
 from purgatorio_stress.subject.child import ChildLimits
-from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subject.contract import SubjectFailed, silent
 
 _FEWER: Final = (20, 100)
 
@@ -77,7 +78,6 @@ def shortest(
     operation: str,
     *,
     limits: ChildLimits | None = None,
-    plays: int = MAX_PLAYS,
 ) -> Shortest | None:
     """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading).
 
@@ -86,7 +86,7 @@ def shortest(
     """
     with suppress(SubjectFailed):
         with ScriptPlayer(command, limits) as player:
-            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description, plays)
+            search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description)
             found = search.reduced(script, operation)
         if found is not None:
             with ScriptPlayer(command, limits) as fresh:
@@ -129,7 +129,7 @@ def shortest_hang(
         # Its trace does not tell how far it was to go.
         script = replace(script, calls=(*script.calls, *([hung] if isinstance(hung, Advance) else [])))
         with suppress(SubjectFailed), _Hanging(subject.command, hasty.limits) as hanging:
-            search = _Search(hanging.shows, subject.description, MAX_PLAYS)
+            search = _Search(hanging.shows, subject.description)
             found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
             with _Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S)) as fresh:
                 played = None if found is None else fresh.play(found)
@@ -150,7 +150,7 @@ def _shorter(
         again = replace(subject, account=Account())
         path = folder / f"{subject.name}-of-{fewer}.jsonl"
         with suppress(SubjectFailed):
-            again.run(plan, path, _silent)
+            again.run(plan, path, silent)
         if path.exists():
             yield path, again.account.oldest and again.account.oldest[1]
     yield trace, subject.account.oldest and subject.account.oldest[1]
@@ -194,12 +194,11 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
             continue
         session: list[str] = []
 
-        def note(way: str, line: bytes, session: list[str] = session) -> None:
-            session.append(f"{way} {line.decode(errors='replace')}")
-
-        again = replace(subject, listener=note, account=Account(only=subject.account.plays[number - 1]))
+        again = replace(
+            subject, listener=noted(session), account=Account(only=subject.account.plays[number - 1])
+        )
         with suppress(SubjectFailed):
-            again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, _silent)
+            again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
             judged = check_files([path]).runs[0].clauses[clause]
             if judged.verdict is Verdict.VIOLATED:
                 return _from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
@@ -215,10 +214,6 @@ def _from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
         if starts
         else tuple(session)
     )
-
-
-def _silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
 
 
 def script_of(path: Path, part: Part) -> Script:
@@ -261,11 +256,10 @@ def _breaks(played: Played, clause: str) -> bool:
 
 
 class _Search:
-    def __init__(self, shows: Callable[[Script], bool], description: Description, plays: int) -> None:
+    def __init__(self, shows: Callable[[Script], bool], description: Description) -> None:
         self.plays = 0
         self._shows = shows
         self._description = description
-        self._most = plays
         self._until_s = time.monotonic() + MAX_SECONDS
 
     def reduced(self, script: Script, operation: str) -> Script | None:
@@ -283,7 +277,7 @@ class _Search:
         return next((script for script in scripts[:-1] if self._broken(script)), scripts[-1])
 
     def _broken(self, script: Script) -> bool:
-        if self.plays >= self._most or time.monotonic() > self._until_s:
+        if self.plays >= MAX_PLAYS or time.monotonic() > self._until_s:
             return False
         self.plays += 1
         return self._shows(script)
@@ -291,7 +285,7 @@ class _Search:
     def _without_pieces(self, script: Script) -> Script:
         """Delta debugging: leave out pieces of half the calls, a quarter, ..., one."""
         piece = max(1, len(script.calls) // 2)
-        while self.plays < self._most and time.monotonic() < self._until_s:
+        while self.plays < MAX_PLAYS and time.monotonic() < self._until_s:
             kept, place, left_out = script.calls, 0, False
             while place < len(kept):
                 fewer = kept[:place] + kept[place + piece :]

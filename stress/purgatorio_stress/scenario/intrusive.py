@@ -197,7 +197,6 @@ def _two(
     clauses: tuple[str, ...],
     build: Callable[[World], Final_],
     *labels: str,
-    horizon_ms: int = 8,
 ) -> Scenario:
     return Scenario(
         f"intrusive-{name}",
@@ -207,7 +206,7 @@ def _two(
         build,
         dialects=_ONE,
         labels=labels,
-        horizon_ms=horizon_ms,
+        horizon_ms=8,
         plain=True,
     )
 

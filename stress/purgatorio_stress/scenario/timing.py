@@ -232,15 +232,7 @@ def _earlier_against_sleep(world: World) -> Final_:
     return final
 
 
-def _offer_against_poll(world: World) -> Final_:
-    return _polled(world, ())
-
-
-def _earlier_offer_against_poll(world: World) -> Final_:
-    return _polled(world, (1 << 30,))
-
-
-def _polled(world: World, waiting_ms: tuple[int, ...]) -> Final_:
+def _polled(world: World, waiting_ms: tuple[int, ...] = ()) -> Final_:
     """A thread polls the delay queue, without an end of its patience, while another offers a bucket that is due."""
     queue: DelayQueue[TimerTaskList] = DelayQueue(world.clock, world.sync)
     counter = world.sync.atomic_int(0, "tasks")
@@ -353,13 +345,13 @@ TIMING: Final = (
     ),
     Scenario(
         *_timer("offer-against-poll", "a due bucket is offered to whom may be going to sleep", ("T2", "P3")),
-        _offer_against_poll,
+        _polled,
         dialects=_ONE,
         labels=("polled",),
     ),
     Scenario(
         *_timer("earlier-offer-against-poll", "the same, with a bucket that is due later", ("T2", "P3")),
-        _earlier_offer_against_poll,
+        partial(_polled, waiting_ms=(1 << 30,)),
         dialects=_ONE,
         labels=("polled",),
     ),

@@ -14,6 +14,11 @@ With 2 s, a machine at load 12 made 307 tasks of the reference late that the tim
 Progress = Callable[[str, int, int], None]
 """Called with the run's name, timers settled so far and timers planned; from any thread."""
 
+
+def silent(run: str, settled: int, planned: int) -> None:
+    """No progress is wanted."""
+
+
 FailureKind = Literal[
     "unavailable",
     "hang",

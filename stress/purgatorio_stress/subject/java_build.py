@@ -44,11 +44,6 @@ class Jars:
     """What some adapters need, by the name without the version: `vertx-core`."""
 
     @property
-    def netty_version(self) -> str:
-        """`4.2.13.Final` of `netty-common-4.2.13.Final.jar`."""
-        return self.netty_common.stem.removeprefix("netty-common-")
-
-    @property
     def compile_path(self) -> list[Path]:
         """What our sources are compiled against."""
         return [self.netty_common, *self.libraries.values()]
@@ -77,6 +72,15 @@ def debian_jar(name: str) -> Path | None:
     """The jar with a version in its name that a Debian package installs: `netty-common-4.1.48.Final.jar`."""
     found = _found(_DEBIAN_JARS, name)
     return found[-1] if found else None
+
+
+def installed_jar(subject: str, name: str, package: str) -> Path:
+    """The same, which `subject` needs. Raises SubjectFailed, kind `unavailable`."""
+    jar = debian_jar(name)
+    if jar is None:
+        why = f"Debian's package {package} is not installed; apt-get install {package}"
+        raise SubjectFailed(subject, "unavailable", why)
+    return jar
 
 
 def _found(folder: Path, name: str) -> list[Path]:

@@ -9,6 +9,7 @@ A delay below zero is due at once, a delay beyond the clock's range never.
 """
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,11 +33,6 @@ _PROBES: Final = 2
 _build_lock = threading.Lock()
 
 
-def java_version() -> str:
-    """The version of the Java that is used: that of the JDK's own timers. Raises SubjectFailed, kind `unavailable`."""
-    return _java("JVM").version
-
-
 def _java(name: str) -> JavaHome:
     try:
         return find_java()
@@ -44,17 +40,14 @@ def _java(name: str) -> JavaHome:
         raise SubjectFailed(name, "unavailable", str(missing)) from None
 
 
-def _no_libraries(jars: Jars) -> list[Path]:
-    return []
-
-
 @dataclass(frozen=True)
 class JvmSubject:
     """One configuration of a timer in a JVM.
 
     `adapter` is its class in `java/purgatorio/`, which is made with `options`; `libraries` finds the jars that it runs
-    with. `constants` go into the header; with `wall_clock` the early bound grows by what somebody set the wall clock
-    forward while the run lasted (0 in nearly every run). `counts`: it has a count of pending tasks.
+    with, the timer's own first, and `version_of` says what the name of that jar does not. `constants` go into the
+    header; with `wall_clock` the early bound grows by what somebody set the wall clock forward while the run lasted (0
+    in nearly every run). `counts`: it has a count of pending tasks.
     `command` replaces the JVM by another program that speaks the same lines; the tests of misbehaviour use it.
     """
 
@@ -64,8 +57,8 @@ class JvmSubject:
     profile: str
     tick_ns: int
     constants: TimerConstants
-    version_of: Callable[[], str] = java_version
-    libraries: Callable[[Jars], list[Path]] = _no_libraries
+    version_of: Callable[[], str] | None = None
+    libraries: Callable[[Jars], list[Path]] = lambda jars: []
     options: Mapping[str, int] = field(default_factory=dict)
     shape: PlanShape = field(default_factory=PlanShape)
     threads: int = 4
@@ -76,8 +69,14 @@ class JvmSubject:
 
     @property
     def version(self) -> str:
-        """The version of the library, by the name of its jar, or of Java."""
-        return "" if self.command else self.version_of()
+        """The version of the library, or of Java. Raises SubjectFailed, kind `unavailable`."""
+        if self.command:
+            return ""
+        if self.version_of is not None:
+            return self.version_of()
+        libraries = self.libraries(pyspark_jars())
+        # `4.2.13.Final` of `netty-common-4.2.13.Final.jar`.
+        return re.sub(r"^\D*-", "", libraries[0].stem) if libraries else _java("JVM").version
 
     def run(self, plan: Plan, out_path: Path, progress: Progress) -> Path:
         """See `Subject.run`."""

@@ -5,12 +5,10 @@ declared, and its clause is SKIPPED.
 """
 
 import zipfile
-from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.trace.record import TimerConstants
-from purgatorio_stress.subject.contract import SubjectFailed
-from purgatorio_stress.subject.java_build import Jars, debian_jar, pyspark_jars
+from purgatorio_stress.subject.java_build import installed_jar, pyspark_jars
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, PlanShape
 
@@ -72,8 +70,7 @@ def vertx_timer() -> JvmSubject:
         profile="vertx-timer",
         tick_ns=MS,
         constants=TimerConstants(early_ns=0),
-        version_of=_vertx_version,
-        libraries=_vertx_jars,
+        libraries=lambda jars: [jars.library(name) for name in ("vertx-core", *_VERTX_NEEDS)],
         options={"pool": 2},
         shape=_MILLISECONDS,
     )
@@ -90,7 +87,7 @@ def jetty_scheduler(*, on_jdk_timer: bool) -> JvmSubject:
         tick_ns=MS,
         constants=TimerConstants(early_ns=MS if on_jdk_timer else 0),
         version_of=_jetty_version,
-        libraries=_jetty_jars,
+        libraries=lambda jars: [jars.library("spark-core"), jars.library("slf4j-api")],
         options={"jdk_timer": int(on_jdk_timer)},
         shape=_MILLISECONDS if on_jdk_timer else PlanShape(),
         wall_clock=on_jdk_timer,
@@ -106,22 +103,9 @@ def caffeine_expiry() -> JvmSubject:
         profile="caffeine-expiry",
         tick_ns=_CAFFEINE_TICK_NS,
         constants=TimerConstants(tick_ns=_CAFFEINE_TICK_NS, early_ns=0),
-        version_of=_caffeine_version,
-        libraries=_caffeine_jars,
+        libraries=lambda _: [installed_jar("caffeine", "caffeine", "libcaffeine-java")],
         shape=PlanShape(least_ns=0, longest_ns=3_500 * MS),
     )
-
-
-def _vertx_version() -> str:
-    return pyspark_jars().library("vertx-core").stem.removeprefix("vertx-core-")
-
-
-def _vertx_jars(jars: Jars) -> list[Path]:
-    return [jars.library(name) for name in ("vertx-core", *_VERTX_NEEDS)]
-
-
-def _jetty_jars(jars: Jars) -> list[Path]:
-    return [jars.library("spark-core"), jars.library("slf4j-api")]
 
 
 def _jetty_version() -> str:
@@ -134,22 +118,3 @@ def _jetty_version() -> str:
         return "of unknown version"
     found = [line.removeprefix("version=") for line in said.splitlines() if line.startswith("version=")]
     return found[0].strip() if found else "of unknown version"
-
-
-def _caffeine_jar() -> Path:
-    jar = debian_jar("caffeine")
-    if jar is None:
-        raise SubjectFailed(
-            "caffeine",
-            "unavailable",
-            "Debian's package libcaffeine-java is not installed; apt-get install libcaffeine-java",
-        )
-    return jar
-
-
-def _caffeine_version() -> str:
-    return _caffeine_jar().stem.removeprefix("caffeine-")
-
-
-def _caffeine_jars(jars: Jars) -> list[Path]:
-    return [_caffeine_jar()]

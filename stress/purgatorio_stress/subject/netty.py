@@ -4,13 +4,12 @@ What it is held to (profile `netty-hashed-wheel`): never early; at most a tick l
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_stress.subject.child import ChildLimits
-from purgatorio_stress.subject.contract import LATE_SLACK_NS, SubjectFailed
-from purgatorio_stress.subject.java_build import Jars, debian_jar, pyspark_jars
+from purgatorio_stress.subject.contract import LATE_SLACK_NS
+from purgatorio_stress.subject.java_build import installed_jar
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.plan import MS, PlanShape
 
@@ -40,8 +39,7 @@ def netty_wheel(
         profile=_PROFILE,
         tick_ns=tick_ns,
         constants=_constants(tick_ns, wheel_size),
-        version_of=_pyspark_version,
-        libraries=_pyspark_netty,
+        libraries=lambda jars: [jars.netty_common],
         options={"wheel_size": wheel_size, "max_pending": max_pending},
         shape=_DENSE if dense else PlanShape(),
         counts=True,
@@ -55,8 +53,7 @@ def debian_netty_wheel(tick_ns: int, wheel_size: int, *, dense: bool = False) ->
     return replace(
         netty_wheel(tick_ns, wheel_size, dense=dense),
         name=_name("debian-netty", tick_ns, wheel_size, dense),
-        version_of=_debian_version,
-        libraries=_debian_netty,
+        libraries=lambda _: [installed_jar("debian-netty", "netty-common", "libnetty-java")],
     )
 
 
@@ -66,30 +63,3 @@ def _name(family: str, tick_ns: int, wheel_size: int, dense: bool) -> str:
 
 def _constants(tick_ns: int, wheel_size: int) -> TimerConstants:
     return TimerConstants(tick_ns=tick_ns, wheel_size=wheel_size, early_ns=0, late_ns=tick_ns + LATE_SLACK_NS)
-
-
-def _pyspark_version() -> str:
-    return pyspark_jars().netty_version
-
-
-def _pyspark_netty(jars: Jars) -> list[Path]:
-    return [jars.netty_common]
-
-
-def _debian_jar() -> Path:
-    jar = debian_jar("netty-common")
-    if jar is None:
-        raise SubjectFailed(
-            "debian-netty",
-            "unavailable",
-            "Debian's package libnetty-java is not installed; apt-get install libnetty-java",
-        )
-    return jar
-
-
-def _debian_version() -> str:
-    return _debian_jar().stem.removeprefix("netty-common-")
-
-
-def _debian_netty(jars: Jars) -> list[Path]:
-    return [_debian_jar()]

@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from purgatorio_stress.subject.child import ChildLimits, LineChild
-from purgatorio_stress.subject.contract import Progress, SubjectFailed
+from purgatorio_stress.subject.contract import Progress, SubjectFailed, silent
 from purgatorio_stress.subject.plan import Plan, PlanShape, Step
 from purgatorio_stress.subject.python_timer import PythonSubject
 from purgatorio_stress.subject.python_timers import time_wheel
@@ -84,7 +84,7 @@ def _plan(text: bytes) -> Plan:
 
 
 def _main(name: str, out_path: Path) -> None:
-    _ISOLATED[name]().run(_plan(sys.stdin.buffer.readline()), out_path, lambda run, settled, planned: None)
+    _ISOLATED[name]().run(_plan(sys.stdin.buffer.readline()), out_path, silent)
 
 
 if __name__ == "__main__":
