@@ -24,7 +24,7 @@ from purgatorio.sync import Lock
 from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.probe import Probe
-from purgatorio_stress.scenario.world import DIALECTS
+from purgatorio_stress.recorded import DIALECTS
 
 __all__ = [
     "HASHED",

@@ -8,16 +8,19 @@ clock that the timer itself took, which `RecordingClock` remembers for each thre
 """
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Protocol
 
-from purgatorio import PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
+from purgatorio import LOCKED, PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
 from purgatorio.clock import Clock
 from purgatorio.delayed.dialect import Dialect
 from purgatorio_spec.trace.record import MAX_INT, MIN_INT, State
 from purgatorio_stress.recorder import Recording
 
 NS_PER_MS: Final = 1_000_000
+
+DIALECTS: Final[Mapping[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked": LOCKED}
+"""The dialects by the names of their profiles."""
 
 RECORDED: Final = (
     "cancel_for_key",

@@ -11,6 +11,11 @@ from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_stress.recorder import Recorder
 
 
+def run_of_file(path: Path) -> str:
+    """The name of the run in a trace file: the file's, up to the first dot."""
+    return path.name.split(".", 1)[0]
+
+
 def write_run(path: Path, header: Header, events: Iterable[Event], dropped: int | None) -> Path:
     """Write the events in the order of `i`; with `dropped` None the run broke off, and gets no end record.
 

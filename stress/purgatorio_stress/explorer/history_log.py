@@ -1,17 +1,15 @@
 """The recorder of explored runs: the same events as a trace has, as plain rows, in the one order that the run has."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from purgatorio_spec.trace.record import Event, State
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Run
+from purgatorio_stress.recorded import NS_PER_MS
 from purgatorio_stress.recorder import Said
 
 LogRow = tuple[str, *Said]
 """An event with its thread, without its `i`, which is its place."""
-
-_NS_PER_MS: Final = 1_000_000
 
 
 class HistoryLog:
@@ -39,7 +37,7 @@ class HistoryLog:
         run, rows = self._run, self.rows
         if run.objects is not None:
             learn(run, run.now_ms)
-        t = (self._start_ms + run.now_ms) * _NS_PER_MS
+        t = (self._start_ms + run.now_ms) * NS_PER_MS
         rows.append((run.current.name, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
         return len(rows) - 1
 
@@ -58,7 +56,7 @@ class HistoryLog:
         run = self._run
         if run.objects is not None:
             learn(run, run.now_ms)
-        t = (self._start_ms + run.now_ms) * _NS_PER_MS
+        t = (self._start_ms + run.now_ms) * NS_PER_MS
         self.rows.append(
             (run.current.name, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state)
         )
@@ -82,7 +80,7 @@ class HistoryLog:
         run = self._run
         if run.objects is not None:
             learn(run, run.now_ms)
-        return (self._start_ms + run.now_ms) * _NS_PER_MS
+        return (self._start_ms + run.now_ms) * NS_PER_MS
 
     def events(self) -> Iterator[Event]:
         """The rows as events of a trace."""

@@ -13,6 +13,7 @@ from purgatorio_spec.trace.record import MAX_INT, Event
 from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_stress.harness.stage import RoundLog
 from purgatorio_stress.scenario.contract import Scenario, header_of
+from purgatorio_stress.trace_file import run_of_file
 
 _SPAN_NS: Final = 1_000_000_000
 """Of one round: longer than the virtual time that any scenario lets pass."""
@@ -31,7 +32,7 @@ class RoundTrace:
         self, path: Path, scenario: Scenario, dialect: str, seed: int, most_events: int = MOST_EVENTS
     ) -> None:
         header = header_of(scenario, dialect)
-        run = path.name.split(".", 1)[0]
+        run = run_of_file(path)
         self.path = path
         self.dropped = 0
         self.left_out = 0

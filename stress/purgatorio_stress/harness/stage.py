@@ -12,10 +12,10 @@ from typing import Final
 from purgatorio.sync import Sync
 from purgatorio_spec.trace.record import Event
 from purgatorio_stress.explorer.history_log import LogRow
+from purgatorio_stress.recorded import NS_PER_MS
 from purgatorio_stress.recorder import ByThread, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.scenario.world import StageLog
 
-_NS_PER_MS: Final = 1_000_000
 _CAPACITY: Final = 20_000
 """Events that one thread can record in a round: some thousand times what a round needs."""
 
@@ -28,7 +28,7 @@ class RoundTime:
     def __init__(self, start_ms: int) -> None:
         self._start_ms = start_ms
         self.passed_ms = 0
-        self.now_ns = start_ms * _NS_PER_MS
+        self.now_ns = start_ms * NS_PER_MS
 
     def now_ms(self) -> int:
         """The present time."""
@@ -45,7 +45,7 @@ class RoundTime:
     def advance(self, by_ms: int) -> int:
         """Move on; only while one thread runs."""
         self.passed_ms += by_ms
-        self.now_ns = (self._start_ms + self.passed_ms) * _NS_PER_MS
+        self.now_ns = (self._start_ms + self.passed_ms) * NS_PER_MS
         return self.now_ms()
 
 

@@ -44,7 +44,7 @@ from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectFailed, silent
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
-from purgatorio_stress.trace_file import StreamedRecording
+from purgatorio_stress.trace_file import StreamedRecording, run_of_file
 
 Mode = Literal["virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"]
 TimeChoice = Literal["virtual", "real", "all"]
@@ -252,7 +252,7 @@ class CommandSubject:
             self._record(plan, out_path, progress)
         except SubjectFailed as failure:
             failure.trace = out_path if out_path.exists() else None
-            again = out_path.with_name(f"{_run_of(out_path)}-deadlock.jsonl")
+            again = out_path.with_name(f"{run_of_file(out_path)}-deadlock.jsonl")
             if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.stuck)):
                 why = f"P3 is broken: {failure.why}; {proof}; its trace is {again.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
@@ -265,7 +265,7 @@ class CommandSubject:
         return out_path
 
     def _record(self, plan: Plan, out_path: Path, progress: Progress) -> None:
-        run = _run_of(out_path)
+        run = run_of_file(out_path)
         limits = self._limits(plan)
         clock = VirtualClock(
             start_of_clock(plan.seed, self.description, later=2 * (self.mode == "virtual-jumps"))
@@ -424,10 +424,6 @@ class CommandSubject:
         return ChildLimits(
             total_s=120.0 + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
         )
-
-
-def _run_of(path: Path) -> str:
-    return path.name.split(".", 1)[0]
 
 
 def _called(command: Sequence[str]) -> str:

@@ -7,14 +7,7 @@ The same scenario runs on two stages: the explorer's, where a scheduler chooses 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol, TypedDict, Unpack
 
-from purgatorio import (
-    LOCKED,
-    PENDING_FLAG,
-    MockTimer,
-    Timer,
-    TimerTask,
-)
-from purgatorio.delayed.dialect import Dialect
+from purgatorio import MockTimer, Timer, TimerTask
 from purgatorio.faults import FaultPolicy
 from purgatorio.sync import Executor, Lock, Sync
 from purgatorio_spec.trace.record import Event
@@ -24,6 +17,7 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import (
+    DIALECTS,
     ReadingClock,
     RecordedOperation,
     RecordedPurgatory,
@@ -35,8 +29,6 @@ from purgatorio_stress.scenario.parts import REFERENCE, CheckedTimer, Parts, Tim
 
 FOREVER_MS: Final = 1 << 40
 """A time-out that does not pass: where a lost completion is at stake, an expiry would hide it."""
-
-DIALECTS: Final[dict[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked": LOCKED}
 
 
 class StageLog(Recording, Protocol):

@@ -14,9 +14,6 @@ from time import monotonic
 from typing import Final
 from uuid import uuid4
 
-from purgatorio.delayed.dialect import Dialect
-from purgatorio.delayed.locked import LOCKED
-from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
@@ -24,10 +21,10 @@ from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper, RequestLayer
 from purgatorio_broker.runtime import Runtime
 from purgatorio_broker.topics import Topics
+from purgatorio_stress.recorded import DIALECTS
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster, Topic
 from purgatorio_stress.socket_broker.settings import Settings
 
-_DIALECTS: Final[dict[str, Dialect]] = {"locked": LOCKED, "pending-flag": PENDING_FLAG}
 _TURN_S: Final = 0.1
 
 
@@ -38,7 +35,7 @@ class Node:
         self.settings = settings
         self.cluster = cluster
         self.leads = leads
-        runtime = Runtime(dialect=_DIALECTS[settings.dialect])
+        runtime = Runtime(dialect=DIALECTS[settings.dialect])
         self.manager = ReplicaManager(runtime, broker_id=settings.node_id, min_isr=settings.min_in_sync)
         self.layer = RequestLayer(self.manager, Gatekeeper(knows=cluster.has))
         self.topics = Topics(runtime)

@@ -26,7 +26,7 @@ from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectF
 from purgatorio_stress.subject.java_build import Jars, compiled_classes, pyspark_jars
 from purgatorio_stress.subject.oversleep import MAX_NAPS, control_params
 from purgatorio_stress.subject.plan import Plan, PlanShape
-from purgatorio_stress.trace_file import write_run
+from purgatorio_stress.trace_file import run_of_file, write_run
 
 _RECORDED: Final = ("quiesce", "timer_add", "timer_cancel", "timer_fire")
 _PROBES: Final = 2
@@ -151,7 +151,7 @@ class JvmSubject:
             params |= {"skipped_cancels": heard.done["skipped"], "left_open": heard.done["open"]}
             params |= {"wall_shift_ns": heard.done["wall_shift_ns"]}
         header = Header(
-            run=out_path.name.split(".", 1)[0],
+            run=run_of_file(out_path),
             implementation=Implementation(self.implementation, self.version, "Java"),
             profile=self.profile,
             timer=self._constants(heard),

@@ -19,7 +19,7 @@ from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.oversleep import NAP_S, Oversleep
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, Plan, PlanShape, Step
-from purgatorio_stress.trace_file import write_run
+from purgatorio_stress.trace_file import run_of_file, write_run
 
 _STUCK_S: Final = 4.0
 """How much longer still a call may take."""
@@ -209,7 +209,7 @@ class _Run:
 
     def _write(self, out_path: Path, control: Mapping[str, object], dropped: int | None) -> Path:
         header = Header(
-            run=out_path.name.split(".", 1)[0],
+            run=run_of_file(out_path),
             implementation=Implementation(self._subject.implementation, self._subject.version, "Python"),
             profile=self._subject.profile,
             timer=self._subject.constants(self._plan),

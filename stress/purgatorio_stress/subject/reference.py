@@ -20,11 +20,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from purgatorio import LOCKED, PENDING_FLAG, ActionTask, MonotonicClock, Purgatory, SystemTimer
-from purgatorio.delayed.dialect import Dialect
+from purgatorio import ActionTask, MonotonicClock, Purgatory, SystemTimer
 from purgatorio.timer import IntrusiveTimer, compiled
 from purgatorio_spec.trace.record import Header, Implementation, TimerConstants, TraceClock
 from purgatorio_stress.recorded import (
+    DIALECTS,
     NS_PER_MS,
     RECORDED,
     RecordedOperation,
@@ -37,13 +37,10 @@ from purgatorio_stress.subject.contract import LATE_SLACK_NS, Progress, SubjectF
 from purgatorio_stress.subject.oversleep import Oversleep
 from purgatorio_stress.subject.plan import Plan
 from purgatorio_stress.subject.purgatory_plan import Act, PlannedOperation, purgatory_plan
-from purgatorio_stress.trace_file import write_run
+from purgatorio_stress.trace_file import run_of_file, write_run
 
 PURGE_INTERVAL: Final = 100
 """Small enough that a run of some hundred operations purges several times."""
-
-DIALECTS: Final[Mapping[str, Dialect]] = {"pending-flag": PENDING_FLAG, "locked": LOCKED}
-"""The dialects by the name of their profile."""
 
 _REAPER_PERIOD_S: Final = 0.2
 _NAP_S: Final = 0.005
@@ -114,7 +111,7 @@ class ReferenceSubject:
         dropped: int | None,
     ) -> Path:
         header = Header(
-            run=out_path.name.split(".", 1)[0],
+            run=run_of_file(out_path),
             implementation=Implementation("purgatorio reference", self.version, self._language),
             profile=self.profile,
             timer=TimerConstants(
