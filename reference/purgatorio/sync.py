@@ -179,9 +179,6 @@ class Sync(Protocol):
     def rlock(self, name: str = "") -> Lock:
         """A re-entrant lock."""
 
-    def held_by_me(self, rlock: Lock) -> bool:
-        """Whether the calling thread holds this re-entrant lock."""
-
     def read_write_lock(self, name: str = "") -> ReadWriteLock: ...
 
     def condition(self, lock: Lock, name: str = "") -> Condition:

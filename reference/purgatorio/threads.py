@@ -42,9 +42,8 @@ T = TypeVar("T")
 
 _log = logging.getLogger("purgatorio")
 
-# The types behind the factory functions `threading.Lock` and `threading.RLock`.
-_LOCK: Final = type(threading.Lock())
-_RLOCK: Final = type(threading.RLock())
+_LOCKS: Final = (type(threading.Lock()), type(threading.RLock()))
+"""The types behind the factory functions `threading.Lock` and `threading.RLock`."""
 
 _GIL: Final[bool] = not sysconfig.get_config_var("Py_GIL_DISABLED")
 """What the interpreter was built for, not what is on just now: the import of an extension that does not declare itself
@@ -222,7 +221,7 @@ class _Condition:
     __slots__ = ("_condition",)
 
     def __init__(self, lock: Lock) -> None:
-        if not isinstance(lock, _LOCK | _RLOCK):
+        if not isinstance(lock, _LOCKS):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
         self._condition = threading.Condition(lock)
 
@@ -329,11 +328,6 @@ class ThreadingSync:
 
     def rlock(self, name: str = "") -> Lock:
         return threading.RLock()
-
-    def held_by_me(self, rlock: Lock) -> bool:
-        if not isinstance(rlock, _RLOCK):
-            raise TypeError(f"only a re-entrant lock knows its owner, not {rlock!r}")
-        return bool(rlock._is_owned())  # type: ignore[attr-defined]  # what Condition uses; not in the stubs
 
     def read_write_lock(self, name: str = "") -> ReadWriteLock:
         return ThreadReadWriteLock()

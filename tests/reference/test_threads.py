@@ -181,12 +181,10 @@ class TestReadWriteLock:
                 side.release()
 
 
-def test_a_foreign_lock_has_no_condition_and_a_plain_one_no_owner() -> None:
+def test_a_foreign_lock_has_no_condition() -> None:
     """The seam's objects belong together."""
     with pytest.raises(TypeError):
         THREADS.condition(THREADS.read_write_lock().read)
-    with pytest.raises(TypeError):
-        THREADS.held_by_me(THREADS.lock())
 
 
 def test_a_wait_ends_by_notice_or_time() -> None:

@@ -66,8 +66,7 @@ def test_locks_do_what_they_promise(sync: Sync) -> None:
     with lock:
         assert not lock.acquire(blocking=False)
     with rlock, rlock:
-        assert sync.held_by_me(rlock)
-    assert not sync.held_by_me(rlock)
+        pass
     with both.read, both.read:
         pass
     with both.write, both.read:
@@ -76,7 +75,6 @@ def test_locks_do_what_they_promise(sync: Sync) -> None:
     with rlock:
         assert not changed.wait(0)
         changed.notify_all()
-    assert not sync.held_by_me(rlock)
 
 
 def test_held_locks_are_named_with_their_holders(sync: RoundSync) -> None:

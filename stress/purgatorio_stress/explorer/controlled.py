@@ -61,11 +61,6 @@ class ControlledSync:
     def rlock(self, name: str = "rlock") -> Lock:
         return ControlledLock(self._run, name, reentrant=True)
 
-    def held_by_me(self, rlock: Lock) -> bool:
-        if not isinstance(rlock, ControlledLock):
-            raise TypeError(f"only a re-entrant lock knows its owner, not {rlock!r}")
-        return rlock.owner is self._run.current
-
     def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
         return ControlledReadWriteLock(self._run, name)
 

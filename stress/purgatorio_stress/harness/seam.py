@@ -116,9 +116,6 @@ class NoisySync(RoundSync):
         self._made.append((name, made))
         return made
 
-    def held_by_me(self, rlock: Lock) -> bool:
-        return super().held_by_me(rlock.inner if isinstance(rlock, _NoisyLock) else rlock)
-
     def read_write_lock(self, name: str = "") -> ReadWriteLock:
         made = _NoisyReadWriteLock(super().read_write_lock(name), self._noise)
         self._made += [(f"{name} (read)", made.read), (f"{name} (write)", made.write)]

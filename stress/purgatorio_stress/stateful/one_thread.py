@@ -209,9 +209,6 @@ class OneThreadSync(ThreadingSync):
     def rlock(self, name: str = "") -> Lock:
         return _SoloLock(self, name, reentrant=True)
 
-    def held_by_me(self, rlock: Lock) -> bool:
-        return isinstance(rlock, _SoloLock) and rlock.depth > 0
-
     def condition(self, lock: Lock, name: str = "") -> Condition:
         if not isinstance(lock, _SoloLock):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
