@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from purgatorio_spec.fold.fold import Again, Fold, Outer
-from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import CheckResult, RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
@@ -95,11 +95,14 @@ def outer_of(facts: TraceFacts) -> Outer:
     return Outer(facts.has_end and not dropped and facts.cut is None, dropped)
 
 
-def judge_table(reader: TraceReader, table: pa.Table, only: str | None = None) -> RunResult:
-    """Judge the events that a reader gave, once it has come to its end, row by row; `only` as in `judge_run`."""
-    run = _run(reader, table)
-    tally = RunTally() if run is None else judge_run(run, table, only)
-    return conclude(facts_of(reader), run, tally)
+def judge_table(reader: TraceReader, table: pa.Table) -> RunResult:
+    """Judge the events that a reader gave, once it has come to its end, row by row."""
+    header, facts = reader.header, facts_of(reader)
+    if header is None or header.profile not in PROFILES:
+        return conclude(facts, None, RunTally())
+    outer = outer_of(facts)
+    run = run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)
+    return conclude(facts, run, judge_run(run, table))
 
 
 def facts_of(reader: TraceReader) -> TraceFacts:
@@ -120,11 +123,3 @@ def facts_of(reader: TraceReader) -> TraceFacts:
 def _cut_line(reader: TraceReader) -> bool:
     """A last line cut by a killed writer is quarantined, but makes the run unknown, not invalid."""
     return bool(reader.broken) and reader.broken[-1].why.startswith("cut in the middle")
-
-
-def _run(reader: TraceReader, table: pa.Table) -> Run | None:
-    header = reader.header
-    if header is None or header.profile not in PROFILES:
-        return None
-    outer = outer_of(facts_of(reader))
-    return run_of(header, run_facts(table, header.recorded), whole=outer.whole, dropped=outer.dropped)

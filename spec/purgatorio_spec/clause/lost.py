@@ -239,7 +239,8 @@ def nothing_in_limbo(run: Run, history: OperationHistory) -> Finding:
     due = Due.NOT_YET if due_t is None else at_the_end(run, due_t)
     if due is Due.NOT_YET or due_t is None:
         return NO_OCCASION
-    if history.may_be_claimed or may_have_been_given_back(run, history, registration.keys):
+    expires = any(fire.ret_i is None for fire in history.fires)
+    if expires or history.may_have_claimed or may_have_been_given_back(run, history, registration.keys):
         return STILL_OPEN
     if due is Due.UNBOUNDED:
         return NO_BOUND

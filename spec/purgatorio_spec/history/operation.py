@@ -168,11 +168,6 @@ class OperationHistory:
         """The `force_complete` calls of which nobody knows whether they won: open, or ended by an exception."""
         return [force for force in self.forces if force.out is None]
 
-    @property
-    def may_be_claimed(self) -> bool:
-        """Whether one of those is there, or an expiry that had begun and not ended."""
-        return bool(self.may_have_claimed) or any(fire.ret_i is None for fire in self.fires)
-
     def fire_of(self, call: Call) -> Call | None:
         """The `timer_fire` that made this call, if one did."""
         return next((fire for fire in self.fires if fire.contains(call)), None)

@@ -119,9 +119,9 @@ def follows(hypotheses: Sequence[Fact], goal: Fact, limit_ms: int = TIME_LIMIT_M
     return Proof(Verdict.UNKNOWN, seconds, {})
 
 
-def satisfiable(facts: Sequence[Fact], limit_ms: int = TIME_LIMIT_MS) -> bool:
+def satisfiable(facts: Sequence[Fact]) -> bool:
     """Whether the facts can hold together: hypotheses that cannot would prove anything."""
-    return bool(_solver(facts, limit_ms).check() == _z3().sat)
+    return bool(_solver(facts, TIME_LIMIT_MS).check() == _z3().sat)
 
 
 def _solver(facts: Sequence[Fact], limit_ms: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Kinds = npt.NDArray[np.uint8]
+Lists: TypeAlias = "pa.ListArray[pa.ListScalar[pa.DataType]]"
 
 CALL, RET, AT = range(3)
 UNKNOWN: Final = 255
@@ -226,8 +227,14 @@ def _plain(column: Column, kind: pa.DataType) -> Column:
     if isinstance(column, pa.DictionaryArray):
         return column.dictionary_decode()
     if isinstance(column, pa.ListArray) and isinstance(column.values, pa.DictionaryArray):
-        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
-        values = column.values.slice(first, last - first).dictionary_decode()
-        offsets = pc.subtract(column.offsets, pa.scalar(first, pa.int32()))
-        return pa.ListArray.from_arrays(offsets, values, mask=pc.is_null(column))
+        return with_values(column, lambda values: _plain(values, pa.string()))
     return column.cast(kind)
+
+
+def with_values(lists: Lists, made: Callable[[Column], Column]) -> Lists:
+    """The same lists of what is made of their values."""
+    first, last = lists.offsets[0].as_py(), lists.offsets[-1].as_py()
+    offsets = pc.subtract(lists.offsets, pa.scalar(first, pa.int32()))
+    return pa.ListArray.from_arrays(
+        offsets, made(lists.values.slice(first, last - first)), mask=pc.is_null(lists)
+    )

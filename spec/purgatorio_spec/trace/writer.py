@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from purgatorio_spec.trace.coded import with_values
 from purgatorio_spec.trace.columns import (
     EVENT_NAMES,
     TRACE_SCHEMA,
@@ -180,10 +181,7 @@ def _json_texts(column: Column) -> Column:
         texts = pa.array([orjson.dumps(one).decode() for one in objects], pa.string())
         return texts.take(pc.if_else(column.is_valid(), np.cumsum(column.is_valid()) - 1, None))
     if isinstance(column, pa.ListArray):
-        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
-        starts = pc.subtract(column.offsets, pa.scalar(first, pa.int32()))
-        values = _json_texts(column.values.slice(first, last - first))
-        lists = pa.ListArray.from_arrays(starts, values, mask=pc.is_null(column))
+        lists = with_values(column, _json_texts)
         return _joined("", "[", pc.call_function("binary_join", [lists, ","]), "]")
     if pa.types.is_integer(column.type):
         return column.cast(pa.string())
