@@ -89,19 +89,8 @@ class Group:
     `protocol_type`: what kind of members these are, as the first of them said; "" where it did not. `new_member_added`:
     somebody came while the first rebalance was being prepared."""
 
-    __slots__ = (
-        "_generation",
-        "_leader",
-        "_members",
-        "_offsets",
-        "_pending",
-        "_pending_sync",
-        "_state",
-        "id",
-        "lock",
-        "new_member_added",
-        "protocol_type",
-    )
+    __slots__ = ("_generation", "_leader", "_members", "_offsets", "_pending", "_pending_sync", "_state", "id",
+                 "lock", "new_member_added", "protocol_type")  # fmt: skip
 
     def __init__(self, group_id: str, sync: Sync) -> None:
         self.id = group_id

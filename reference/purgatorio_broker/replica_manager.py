@@ -38,23 +38,9 @@ class ReplicaManager:
     """The partitions of one broker: each request is answered by its callback once, at once or later. `min_isr` and
     `segment_bytes` are those of every partition."""
 
-    __slots__ = (
-        "_also_checked",
-        "_delete",
-        "_fetch",
-        "_lock",
-        "_min_isr",
-        "_produce",
-        "_runtime",
-        "_segment_bytes",
-        "_throttled",
-        "actions",
-        "broker_id",
-        "delete_expirations",
-        "fetch_expirations",
-        "produce_expirations",
-        "replicas",
-    )  # fmt: skip
+    __slots__ = ("_also_checked", "_delete", "_fetch", "_lock", "_min_isr", "_produce", "_runtime", "_segment_bytes",
+                 "_throttled", "actions", "broker_id", "delete_expirations", "fetch_expirations",
+                 "produce_expirations", "replicas")  # fmt: skip
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ class VirtualRuntime(Runtime):
     Not promised: an order between tasks of the same millisecond.
     """
 
-    __slots__ = ("_clock", "_executors", "_lock", "_purgatories", "_timers")
+    __slots__ = ("_clock", "_lock", "_purgatories", "_timers")
 
     def __init__(
         self,
@@ -71,8 +71,7 @@ class VirtualRuntime(Runtime):
         self._clock = ManualClock(start_ms)
         self.clock = self._clock
         self._lock: Lock = sync.lock("runtime")
-        self._timers: Cell[list[SystemTimer]] = sync.cell([], "runtime.timers")
-        self._executors: Cell[list[QueuedExecutor]] = sync.cell([], "runtime.executors")
+        self._timers: Cell[list[tuple[SystemTimer, QueuedExecutor]]] = sync.cell([], "runtime.timers")
         self._purgatories: Cell[list[_Purged]] = sync.cell([], "runtime.purgatories")
 
     def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
@@ -90,8 +89,7 @@ class VirtualRuntime(Runtime):
         executor = QueuedExecutor(faults=self.faults, sync=self.sync)
         timer = SystemTimer(name, clock=self.clock, executor=executor, faults=self.faults, sync=self.sync)
         with self._lock:
-            self._timers.mutate().append(timer)
-            self._executors.mutate().append(executor)
+            self._timers.mutate().append((timer, executor))
         return timer
 
     def advance(self, by_ms: int) -> int:
@@ -104,26 +102,24 @@ class VirtualRuntime(Runtime):
         self._clock.advance_to(end_ms)
         return ran + self._run_due()
 
-    def _parts(self) -> tuple[list[SystemTimer], list[QueuedExecutor], list[_Purged]]:
+    def _parts(self) -> tuple[list[tuple[SystemTimer, QueuedExecutor]], list[_Purged]]:
         with self._lock:
-            return list(self._timers.get()), list(self._executors.get()), list(self._purgatories.get())
+            return list(self._timers.get()), list(self._purgatories.get())
 
     def _next_due_ms(self) -> int | None:
-        due_ms = [bucket.expiration_ms() for timer in self._parts()[0] for bucket in timer.queue().items()]
+        due_ms = [bucket.expiration_ms() for timer, _ in self._parts()[0] for bucket in timer.queue().items()]
         return min(due_ms, default=None)
 
     def _run_due(self) -> int:
         """Drain every timer until none has anything, for what runs may add what is due at once."""
-        timers, executors, purgatories = self._parts()
+        timers, purgatories = self._parts()
         ran = 0
-        turn = 1
+        turn = True
         while turn:
-            turn = 0
-            for timer in timers:
-                turn += timer.advance_clock(0)
-            turned = sum(executor.run_all() for executor in executors)
+            drained = [timer.advance_clock(0) for timer, _ in timers]
+            turned = sum(executor.run_all() for _, executor in timers)
             ran += turned
-            turn += turned
+            turn = any(drained) or turned > 0
         for purgatory in purgatories:
             purgatory.purge_if_needed()
         return ran

@@ -57,19 +57,8 @@ class Purgatory(Generic[Op]):
     `registry`: where the gauges are exported. ValueError for fewer than 1 shard or a negative purge interval.
     """
 
-    __slots__ = (
-        "_closed",
-        "_complete_at_shutdown",
-        "_estimated_operations",
-        "_purge_interval",
-        "_reaper",
-        "_registry",
-        "_sync",
-        "_timer",
-        "_timer_enabled",
-        "_watcher_lists",
-        "name",
-    )
+    __slots__ = ("_closed", "_complete_at_shutdown", "_estimated_operations", "_purge_interval", "_reaper",
+                 "_registry", "_sync", "_timer", "_timer_enabled", "_watcher_lists", "name")  # fmt: skip
 
     def __init__(
         self,

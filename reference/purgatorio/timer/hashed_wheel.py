@@ -70,25 +70,9 @@ class HashedWheel(Calls):
     With `own_worker` a thread called `wheel-<name>` drains it from the first `add` on; else the owner does.
     """
 
-    __slots__ = (
-        "_changed",
-        "_clock",
-        "_closed",
-        "_cursor",
-        "_executor",
-        "_faults",
-        "_lock",
-        "_own_worker",
-        "_refused",
-        "_size",
-        "_slots",
-        "_sync",
-        "_worker",
-        "name",
-        "tick_ms",
-        "undriven",
-        "wheel_size",
-    )
+    __slots__ = ("_changed", "_clock", "_closed", "_cursor", "_executor", "_faults", "_lock", "_own_worker",
+                 "_refused", "_size", "_slots", "_sync", "_worker", "name", "tick_ms", "undriven",
+                 "wheel_size")  # fmt: skip
 
     def __init__(
         self,

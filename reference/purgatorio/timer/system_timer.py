@@ -46,19 +46,8 @@ class SystemTimer(Calls):
     `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
     """
 
-    __slots__ = (
-        "_clock",
-        "_executor",
-        "_faults",
-        "_gate",
-        "_queue",
-        "_refused",
-        "_sync",
-        "_task_counter",
-        "_wheel",
-        "name",
-        "undriven",
-    )
+    __slots__ = ("_clock", "_executor", "_faults", "_gate", "_queue", "_refused", "_sync", "_task_counter", "_wheel",
+                 "name", "undriven")  # fmt: skip
 
     def __init__(
         self,

@@ -55,18 +55,8 @@ class TimingWheel:
     (A wheel of one bucket has an interval of one tick: no deadline would ever fit, in no level.)
     """
 
-    __slots__ = (
-        "_buckets",
-        "_clock_ms",
-        "_lock",
-        "_overflow",
-        "_queue",
-        "_sync",
-        "_task_counter",
-        "interval_ms",
-        "tick_ms",
-        "wheel_size",
-    )
+    __slots__ = ("_buckets", "_clock_ms", "_lock", "_overflow", "_queue", "_sync", "_task_counter", "interval_ms",
+                 "tick_ms", "wheel_size")  # fmt: skip
 
     def __init__(
         self,

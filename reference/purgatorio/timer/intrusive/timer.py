@@ -139,22 +139,8 @@ class IntrusiveTimer:
     `executor` runs the tasks, one thread called `executor-<name>` by default. `faults` gets what a task raises.
     """
 
-    __slots__ = (
-        "_alarm",
-        "_closed",
-        "_executor",
-        "_lock",
-        "_now_ms",
-        "_sleepers",
-        "_sync",
-        "_wake_tick",
-        "_wheel",
-        "faults",
-        "integer_handles",
-        "name",
-        "tick_ms",
-        "undriven",
-    )
+    __slots__ = ("_alarm", "_closed", "_executor", "_lock", "_now_ms", "_sleepers", "_sync", "_wake_tick", "_wheel",
+                 "faults", "integer_handles", "name", "tick_ms", "undriven")  # fmt: skip
 
     def __init__(
         self,

@@ -168,19 +168,8 @@ class Wheel:
     `idle_until`: no `take_due` before that tick would give or move anything.
     """
 
-    __slots__ = (
-        "_bits",
-        "_compact_next",
-        "_compact_tick",
-        "_heap",
-        "_last_number",
-        "_levels",
-        "_linked",
-        "_now_tick",
-        "_recent",
-        "idle_until",
-        "wheel_size",
-    )
+    __slots__ = ("_bits", "_compact_next", "_compact_tick", "_heap", "_last_number", "_levels", "_linked",
+                 "_now_tick", "_recent", "idle_until", "wheel_size")  # fmt: skip
 
     def __init__(self, wheel_size: int, levels: int, now_tick: int) -> None:
         self.wheel_size = wheel_size
