@@ -88,7 +88,7 @@ def fields_of(record: Header | Event | End) -> Row:
     if not isinstance(record, Event):
         return with_own(_other_fields(record), record.x)
     fields: Row = {"kind": "event"}
-    for name, value in zip(EVENT_NAMES, record[:-1], strict=True):
+    for name, value in zip(EVENT_NAMES, record[:-1], strict=True):  # `x` is its last field, and no column
         if value is not None:
             fields[name] = value
     if record.state is not None:
