@@ -19,7 +19,7 @@ from purgatorio_pipeline.incremental.cached import CachedResult, cached_of
 from purgatorio_pipeline.incremental.check import Held, Manifest, check_lake
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.lake import Lake
-from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.page import page
 from purgatorio_spec.check import fold_reader
 from purgatorio_spec.trace.reader import TraceReader
 from trace_builder import Trace
@@ -107,9 +107,9 @@ def check(folder: Path, paths: Sequence[Path], checker: str = CHECKER) -> tuple[
     return check_lake(Lake(folder), paths, reader, checker), reader.read
 
 
-def all_of(judged: Judged, lake: Path, page: Path) -> dict[str, object]:
+def all_of(judged: Judged, lake: Path) -> dict[str, object]:
     """All that a check leaves: values, the page, the tables."""
-    write_report(judged.result, judged.examples, judged.lateness, page, judged.gauges)
+    shown = page(judged.result, judged.examples, judged.lateness, judged.gauges)
     gold = gold_of(lake)
     tables = ("runs", "verdicts", "lateness", "violations", "quarantine")
     return {
@@ -118,7 +118,7 @@ def all_of(judged: Judged, lake: Path, page: Path) -> dict[str, object]:
         "examples": judged.examples,
         "lateness": judged.lateness,
         "gauges": judged.gauges,
-        "page": page.read_text(),
+        "page": shown,
         **{
             f"gold/{name}": sorted(map(repr, pq.read_table(gold / name).to_pylist()))
             for name in tables
@@ -139,8 +139,8 @@ def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: 
     fresh = scratch / f"at-once-{number}"
     once, read = check(fresh, paths)
     assert read == [path.name for path in paths]
-    mine = all_of(judged, lake, scratch / "page.html")
-    theirs = all_of(once, fresh, scratch / "page.html")
+    mine = all_of(judged, lake)
+    theirs = all_of(once, fresh)
     for name in theirs.keys() | mine.keys():
         assert mine.get(name) == theirs.get(name), name
 

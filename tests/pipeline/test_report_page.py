@@ -21,14 +21,14 @@ from purgatorio_pipeline.report.control import control_of
 from purgatorio_pipeline.report.gauge_chart import gauge_chart
 from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_pipeline.report.markup import tag
-from purgatorio_pipeline.report.page import page, write_report
-from purgatorio_pipeline.report.provenance import Provenance
+from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_spec.history.lateness import lateness_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import broken_here, delay, duration
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.oversleep import control_params
+from purgatorio_stress.whole_file import write_whole
 from spec.shown_trace import (
     MS,
     HandMade,
@@ -202,9 +202,14 @@ def test_a_page_says_where_it_comes_from() -> None:
     run = made.result().runs[0]
     assert run.header is not None
     seeded = CheckResult((replace(run, header=replace(run.header, params={"seed": 7})),))
-    there = Provenance("2026-11-22 04:00:00 UTC", "1.2", "purgatorio check '<b>'", "a machine")
+    there = {
+        "made": "2026-11-22 04:00:00 UTC",
+        "version": "purgatorio 1.2",
+        "command": "purgatorio check '<b>'",
+        "machine": "a machine",
+    }
     texts = "".join(alone(page(seeded, {}, [], provenance=there)).text)
-    assert all(text in texts for _, text in there.lines())
+    assert all(text in texts for _, text in there.items())
     assert "· seed 7" in texts
     assert "seed" not in "".join(alone(page(made.result(), {}, [])).text)
 
@@ -329,14 +334,14 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
     """A page that cannot be put in place leaves the old one and no litter."""
     made = fired_early()
     target = tmp_path / "report" / "index.html"
-    write_report(made.result(), made.examples(), [], target)
+    write_whole(target, page(made.result(), made.examples(), []))
     assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
-    write_report(CheckResult(()), {}, [], target)
+    write_whole(target, page(CheckResult(()), {}, []))
     assert "op-13" not in target.read_text(encoding="utf-8")
     blocked = tmp_path / "blocked"
     (blocked / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match="directory"):
-        write_report(made.result(), made.examples(), [], blocked)
+        write_whole(blocked, page(made.result(), made.examples(), []))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["blocked", "report"]
     assert [path.name for path in target.parent.iterdir()] == ["index.html"]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from purgatorio_pipeline.command.out_file import file
 from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked
@@ -15,6 +14,7 @@ from purgatorio_pipeline.comparison import Change, Comparison, compare
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.judging import Engine, Judged
 from purgatorio_pipeline.report.comparison_markdown import comparison_markdown, side
+from purgatorio_pipeline.report.terminal import print_line
 from purgatorio_pipeline.sources import NoTraces, find_traces
 from purgatorio_spec.show.event_words import duration
 from purgatorio_spec.show.visible import counted, visible
@@ -98,33 +98,31 @@ def _tell(console: Console, compared: Comparison) -> None:
     before = max([len("before"), *(len(side(one.before)) for _, _, one in rows[:ROWS_SHOWN])])
     named = ""
     if rows:
-        _line(console, f"  {'change':{wide}}  clause  {'before':{before}}  after", "bold")
+        print_line(console, f"  {'change':{wide}}  clause  {'before':{before}}  after", "bold")
     for change, pair, one in rows[:ROWS_SHOWN]:
         # A name may be long: it stands above its rows, once where they follow one another.
         if pair.after.run != named:
             named = pair.after.run
-            _line(console, visible(named))
+            print_line(console, visible(named))
         new = f" new: {', '.join(map(visible, one.new_causes))}" if one.new_causes else ""
         said = f"  {change!s:{wide}}  {one.clause:6}  {side(one.before):{before}}  {side(one.after)}{new}"
-        _line(console, said, _STYLE[change])
+        print_line(console, said, _STYLE[change])
     if len(rows) > ROWS_SHOWN:
-        _line(console, f"... {len(rows) - ROWS_SHOWN:,} more changes: use --json")
+        print_line(console, f"... {len(rows) - ROWS_SHOWN:,} more changes: use --json")
     for pair in compared.pairs[:ROWS_SHOWN]:
         if (was := pair.lateness_before) is not None and (now := pair.lateness_after) is not None:
             moved = [
                 f"{name} {duration(was.figures_ns[name])} -> {duration(now.figures_ns[name])}"
                 for name in _MOVED
             ]
-            _line(console, f"lateness of {visible(pair.after.run)}: {', '.join(moved)}")
+            print_line(console, f"lateness of {visible(pair.after.run)}: {', '.join(moved)}")
     for title, runs in (("only before", compared.only_before), ("only after", compared.only_after)):
         if runs:
             named = ", ".join(visible(run.run) for run in runs[:10])
             more = f" and {len(runs) - 10:,} more" if len(runs) > 10 else ""
-            _line(console, f"{title}: {named}{more}")
+            print_line(console, f"{title}: {named}{more}")
     counts = ((change, sum(1 for _ in compared.changes(change))) for change in Change)
-    _line(console, "clauses by run: " + ", ".join(f"{count:,} {change}" for change, count in counts if count))
-    _line(console, f"{compared.verdict}: {_MEANING[compared.verdict]}")
-
-
-def _line(console: Console, said: str, style: str = "") -> None:
-    console.print(Text(said, style), soft_wrap=True, highlight=False)
+    print_line(
+        console, "clauses by run: " + ", ".join(f"{count:,} {change}" for change, count in counts if count)
+    )
+    print_line(console, f"{compared.verdict}: {_MEANING[compared.verdict]}")

@@ -6,12 +6,11 @@ import sys
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from purgatorio_pipeline.command.showing import CheckOutput, output_options, write_files
 from purgatorio_pipeline.documents import Unreadable, encoded
 from purgatorio_pipeline.gather import Gathered, gather
-from purgatorio_pipeline.report.terminal import print_check
+from purgatorio_pipeline.report.terminal import print_check, print_line
 from purgatorio_pipeline.sources import NoTraces
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import EXIT_STATUS
@@ -67,13 +66,9 @@ def _tell(console: Console, found: Gathered, *, verbose: bool) -> None:
     if found.judged.result.runs:
         print_check(console, found.judged.result, found.judged.examples, verbose=verbose)
     for one in found.findings[:FINDINGS_SHOWN]:
-        _line(console, f"{one.verdict!s:9} {visible(one.what)}: {visible(one.said, TEXT_LIMIT)}")
+        print_line(console, f"{one.verdict!s:9} {visible(one.what)}: {visible(one.said, TEXT_LIMIT)}")
         if one.again:
-            _line(console, f"          {one.again}")
+            print_line(console, f"          {one.again}")
     if len(found.findings) > FINDINGS_SHOWN:
-        _line(console, f"... {len(found.findings) - FINDINGS_SHOWN:,} more, none worse than these")
-    _line(console, f"all in all: {found.verdict}")
-
-
-def _line(console: Console, said: str) -> None:
-    console.print(Text(said), highlight=False)
+        print_line(console, f"... {len(found.findings) - FINDINGS_SHOWN:,} more, none worse than these")
+    print_line(console, f"all in all: {found.verdict}")

@@ -31,7 +31,7 @@ from purgatorio_pipeline.judging import (
 from purgatorio_pipeline.printed import Shortest, check_of
 from purgatorio_pipeline.report.junit import junit
 from purgatorio_pipeline.report.markdown import markdown
-from purgatorio_pipeline.report.page import write_report
+from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.provenance import provenance_here
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_pipeline.report.terminal import print_check
@@ -191,9 +191,8 @@ def write_files(judged: Judged, output: CheckOutput, findings: Sequence[Finding]
     """Write the files that were asked for, with what other commands found."""
     result, examples = judged.result, judged.examples
     if output.report is not None:
-        write_report(
-            result, examples, judged.lateness, output.report, judged.gauges, findings, provenance_here()
-        )
+        whole = page(result, examples, judged.lateness, judged.gauges, findings, provenance_here())
+        write_whole(output.report, whole)
     if output.markdown is not None:
         summary = markdown(result, examples, judged.lateness, findings, provenance_here())
         write_whole(output.markdown, summary)

@@ -7,7 +7,7 @@ left out is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -15,7 +15,6 @@ from typing import Final
 from purgatorio_pipeline.finding import Finding, has_check, verdict_of
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_first
 from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
-from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.show.selection import promise_of, promises
@@ -36,7 +35,7 @@ def markdown(
     examples: ExampleOf,
     lateness: Sequence[Lateness],
     findings: Sequence[Finding] = (),
-    provenance: Provenance | None = None,
+    provenance: Mapping[str, str] | None = None,
 ) -> str:
     """The whole summary."""
     groups = grouped(result, examples)
@@ -152,8 +151,8 @@ def _findings(findings: Sequence[Finding]) -> str:
     return table(head, rows) + left_out(len(findings), FINDINGS_SHOWN, "findings")
 
 
-def _provenance(provenance: Provenance) -> str:
-    return "".join(f"- {name}: {text(said)}\n" for name, said in provenance.lines())
+def _provenance(provenance: Mapping[str, str]) -> str:
+    return "".join(f"- {name}: {text(said)}\n" for name, said in provenance.items())
 
 
 def _problems(result: CheckResult) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 from purgatorio_pipeline.finding import Finding, has_check, verdict_of
@@ -26,7 +25,6 @@ from purgatorio_pipeline.report.gauge_chart import in_words as gauges_in_words
 from purgatorio_pipeline.report.grouped import Group, grouped
 from purgatorio_pipeline.report.histogram import bounds_in_words, histogram, in_words, without_control
 from purgatorio_pipeline.report.markup import Markup, escaped, joined, tag
-from purgatorio_pipeline.report.provenance import Provenance
 from purgatorio_pipeline.report.timeline import timeline
 from purgatorio_pipeline.report.verdict_table import Links, badge, verdict_table
 from purgatorio_spec.history.lateness import Lateness
@@ -37,7 +35,6 @@ from purgatorio_spec.show.selection import CauseKey, promise_of, promises
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.trace.record import Header, TimerConstants
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.whole_file import write_whole
 
 GROUPS_SHOWN: Final = 40
 HISTOGRAMS_SHOWN: Final = 60
@@ -48,26 +45,13 @@ FINDINGS_SHOWN: Final = 200
 RUNS_NAMED: Final = 10
 
 
-def write_report(
-    result: CheckResult,
-    counterexamples: Mapping[CauseKey, Counterexample],
-    lateness: Sequence[Lateness],
-    path: Path,
-    gauges: Sequence[GaugeSeries] = (),
-    findings: Sequence[Finding] = (),
-    provenance: Provenance | None = None,
-) -> None:
-    """Write the page. The file appears whole or not at all; folders are made; an old page is replaced."""
-    write_whole(path, page(result, counterexamples, lateness, gauges, findings, provenance))
-
-
 def page(
     result: CheckResult,
     counterexamples: Mapping[CauseKey, Counterexample],
     lateness: Sequence[Lateness],
     gauges: Sequence[GaugeSeries] = (),
     findings: Sequence[Finding] = (),
-    provenance: Provenance | None = None,
+    provenance: Mapping[str, str] | None = None,
 ) -> str:
     """The page as text. A section without anything to show is not there."""
     verdict, checked = verdict_of(result, findings), has_check(result, findings)
@@ -378,9 +362,9 @@ def _list(items: Iterable[str | Markup], total: int) -> Markup | None:
     )
 
 
-def _footer(provenance: Provenance) -> Markup:
+def _footer(provenance: Mapping[str, str]) -> Markup:
     """Where the page comes from."""
-    rows = (joined(tag("dt", name), tag("dd", text)) for name, text in provenance.lines())
+    rows = (joined(tag("dt", name), tag("dd", text)) for name, text in provenance.items())
     return tag("footer", tag("dl", *rows, class_="said"))
 
 

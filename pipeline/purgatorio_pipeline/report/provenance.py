@@ -6,8 +6,6 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,30 +30,13 @@ def machine() -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Four texts; `made` is in UTC, to the second. The seeds of driven runs stand beside the runs."""
-
-    made: str
-    version: str
-    command: str
-    machine: str
-
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Name and text of each."""
-        yield "made", self.made
-        yield "version", f"purgatorio {self.version}"
-        yield "command", self.command
-        yield "machine", self.machine
-
-
-def provenance_here() -> Provenance:
-    """Of this process, now."""
+def provenance_here() -> dict[str, str]:
+    """Of this process, now, by name; the time to the second. The seeds of driven runs stand beside the runs."""
     program = Path(sys.argv[0]).name.removesuffix(".py")
     here = machine()
-    return Provenance(
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
-        version=tool_version(),
-        command=shlex.join([program, *sys.argv[1:]]),
-        machine=f"{here['system']}, {here['processors']} processors, Python {here['python']}",
-    )
+    return {
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+        "version": f"purgatorio {tool_version()}",
+        "command": shlex.join([program, *sys.argv[1:]]),
+        "machine": f"{here['system']}, {here['processors']} processors, Python {here['python']}",
+    }

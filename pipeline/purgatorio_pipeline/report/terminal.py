@@ -67,7 +67,7 @@ def print_check(console: Console, result: CheckResult, examples: ExampleOf, *, v
 
 def _print_left_out(console: Console, total: int, limit: int, noun: str, verbose: bool) -> None:
     if total > limit and not verbose:
-        _print(console, f"... {total - limit:,} more {noun}: use --verbose, or --json", "dim")
+        print_line(console, f"... {total - limit:,} more {noun}: use --verbose, or --json", "dim")
 
 
 def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
@@ -82,7 +82,7 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
     titles = run_titles(result.runs)
     names = under_headings([visible(titles[run.file, run.run]) for run in runs], room)
     wide = min(max((cell_len(name) for _, name in names), default=0), room)
-    _print(
+    print_line(
         console,
         _GAP.join(("run".ljust(wide), "verdict".ljust(verdict), "events".rjust(events), "clauses")),
         "bold",
@@ -91,10 +91,10 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
     before = ""
     for run, said, (heading, name) in zip(runs, kept, names, strict=True):
         if heading != before and heading:
-            _print(console, heading)
+            print_line(console, heading)
         before = heading
         if cell_len(name) > wide:
-            _print(console, name)
+            print_line(console, name)
             name = ""
         first, *more = [
             one.replace(_HARD, " ")
@@ -107,10 +107,10 @@ def _print_runs(console: Console, result: CheckResult, verbose: bool) -> None:
         line.rstrip()
         console.print(line, soft_wrap=True, highlight=False)
         for one in more:
-            _print(console, " " * left + one, _STYLE[run.verdict])
+            print_line(console, " " * left + one, _STYLE[run.verdict])
         for text, style in _besides(run, verbose):
             for one in textwrap.wrap(text, console.width, initial_indent="    ", subsequent_indent="      "):
-                _print(console, one, style)
+                print_line(console, one, style)
 
 
 def under_headings(names: list[str], room: int) -> list[tuple[str, str]]:
@@ -170,17 +170,17 @@ def _besides(run: RunResult, verbose: bool) -> Iterator[tuple[str, str]]:
 
 
 def _print_group(console: Console, group: Group) -> None:
-    _print(console, "")
-    _print(console, _headline(group), "bold red")
+    print_line(console, "")
+    print_line(console, _headline(group), "bold red")
     if group.example is not None:
         for line in lines(group.example, min(console.width, 120)):
-            _print(console, line.text, _ROLE_STYLE[line.role])
+            print_line(console, line.text, _ROLE_STYLE[line.role])
         return
     violation = group.violation
-    _print(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
-    _print(console, f"    {visible(group.cause)}: first {visible(violation.subject)}", "dim")
-    _print(console, f"allowed  {visible(violation.allowed, TEXT_LIMIT)}", "green")
-    _print(console, f"seen     {visible(violation.seen, TEXT_LIMIT)}", "red")
+    print_line(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
+    print_line(console, f"    {visible(group.cause)}: first {visible(violation.subject)}", "dim")
+    print_line(console, f"allowed  {visible(violation.allowed, TEXT_LIMIT)}", "green")
+    print_line(console, f"seen     {visible(violation.seen, TEXT_LIMIT)}", "red")
 
 
 def _headline(group: Group) -> str:
@@ -192,9 +192,9 @@ def _headline(group: Group) -> str:
 def _print_problems(console: Console, result: CheckResult, verbose: bool) -> None:
     problems = [(run.file, problem) for run in result.runs for problem in run.problems]
     if problems:
-        _print(console, "")
+        print_line(console, "")
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
-        _print(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
+        print_line(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
     told = " ".join(problem for _, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
     # The first of a file stands above, and so does a last line that is cut.
@@ -202,12 +202,12 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
     left = result.quarantined - len(shown)
     if not untold and left <= 0:
         return
-    _print(console, "")
-    _print(console, f"quarantined lines: {result.quarantined:,}", "bold")
+    print_line(console, "")
+    print_line(console, f"quarantined lines: {result.quarantined:,}", "bold")
     for line in untold:
-        _print(console, visible(str(line), TEXT_LIMIT), "yellow")
+        print_line(console, visible(str(line), TEXT_LIMIT), "yellow")
     if left > 0:
-        _print(console, f"... {left:,} more", "dim")
+        print_line(console, f"... {left:,} more", "dim")
 
 
 def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> None:
@@ -221,13 +221,13 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> No
     }
     if skipped:
         said += f"; {counted(len(skipped), 'clause')} SKIPPED ({', '.join(sorted(skipped))})"
-    _print(console, "")
-    _print(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
+    print_line(console, "")
+    print_line(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
     if result.verdict is Verdict.PASS:
         unseen = "; SKIPPED was not looked for (why: --verbose)" if skipped else ""
-        _print(console, f"This PASS is about these runs only{unseen}", "dim")
+        print_line(console, f"This PASS is about these runs only{unseen}", "dim")
 
 
-def _print(console: Console, text: str, style: str = "") -> None:
+def print_line(console: Console, text: str, style: str = "") -> None:
     """One line as it is: no markup, no highlighting; soft-wrapped, so that what is to be pasted stays whole."""
     console.print(Text(text, style), soft_wrap=True, highlight=False)

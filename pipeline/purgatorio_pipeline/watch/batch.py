@@ -20,12 +20,13 @@ from purgatorio_pipeline.incremental.spark_fold import TASKS_A_SLOT
 from purgatorio_pipeline.lake import Lake
 from purgatorio_pipeline.printed import Run, run_of
 from purgatorio_pipeline.watch.follow import Task, carry_place, follow
-from purgatorio_pipeline.watch.metrics import write_metrics
+from purgatorio_pipeline.watch.metrics import metrics_text
 from purgatorio_pipeline.watch.segments import Segment, file_rows, read_segments
 from purgatorio_pipeline.watch.state import OpenRun, WatchState, load_before
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude, no_silent_pass
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.verdict import Violation
+from purgatorio_stress.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Watcher:
         lake.commit(number, state)
         self._forget(lake, state)
         if self.metrics is not None:
-            write_metrics(state, self.metrics)
+            write_whole(self.metrics, metrics_text(state))
         self.tell(news)
 
     def _follow(self, lake: Lake, news: News, touched: Sequence[str]) -> None:

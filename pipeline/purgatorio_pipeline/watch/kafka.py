@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-
-MAX_MESSAGES: Final = 100_000
-"""Messages a batch."""
 
 
 class NoConnector(Exception):
@@ -21,7 +17,7 @@ def kafka_messages(
     servers: str,
     topics: Sequence[str],
     options: Mapping[str, str],
-    messages_per_batch: int = MAX_MESSAGES,
+    messages_per_batch: int,
 ) -> DataFrame:
     """The messages of some topics as a stream, from the first that is kept; `options` as Spark's source has them.
 

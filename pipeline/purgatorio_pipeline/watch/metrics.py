@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from purgatorio_pipeline.watch.state import WatchState
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.whole_file import write_whole
 
 
 def metrics_text(state: WatchState) -> str:
@@ -41,11 +39,6 @@ def metrics_text(state: WatchState) -> str:
         f"purgatorio_batch {state.batch}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def write_metrics(state: WatchState, place: Path) -> None:
-    """Write it, whole or not at all."""
-    write_whole(place, metrics_text(state))
 
 
 def _escaped(text: str) -> str:

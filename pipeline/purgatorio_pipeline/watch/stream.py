@@ -11,9 +11,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from purgatorio_pipeline.watch.batch import Watcher
 from purgatorio_spec.trace.lines import SUFFIXES
 
-MAX_FILES: Final = 64
-"""Files a batch: small enough that a violation is told soon, large enough that the cost of a batch is shared."""
-
 _SCHEMA: Final = "path string, modificationTime timestamp, length long, content binary"
 
 
@@ -23,7 +20,7 @@ def start_watch(
     watcher: Watcher,
     *,
     every_s: float | None = None,
-    files_per_batch: int = MAX_FILES,
+    files_per_batch: int,
 ) -> StreamingQuery:
     """Watch `folder` and the folders in it; the checkpoint lies under `watcher.out`.
 
@@ -45,11 +42,7 @@ def start_watch(
 
 def start_stream(arriving: DataFrame, watcher: Watcher, *, every_s: float | None = None) -> StreamingQuery:
     """The same of a stream of any source whose rows the watcher's `arrived` knows."""
-
-    def each(batch: DataFrame, number: int) -> None:
-        watcher.batch(batch, number)
-
-    writer = arriving.writeStream.foreachBatch(each).option(
+    writer = arriving.writeStream.foreachBatch(watcher.batch).option(
         "checkpointLocation", str(watcher.out / "checkpoint")
     )
     if every_s is None:
