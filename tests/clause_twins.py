@@ -355,6 +355,26 @@ def given_back_twice(broken: bool) -> Trace:
     return made
 
 
+def not_given_back(broken: bool) -> Trace:
+    """Watched when its key was cancelled, and completed by another later; its twin was being evaluated just then, and
+    who came after the call, or whose time was over, was not asked for."""
+    made = Trace()
+    made.register("a", ["k", "l"])
+    made.register("old", ["k", "m"], delay_ns=MS)
+    made.wait(2 * MS)
+    if broken:
+        made.give_back("k")
+    else:
+        with made.call("try_complete", "a", th="e", out=0):
+            made.give_back("k")
+    made.expire("old")
+    made.register("late", ["k"])
+    made.point("ready", "a", th="c", back_ns=500)
+    made.check("l", "a")
+    made.give_back("k", "late")
+    return made
+
+
 def expired_without_its_callback(broken: bool) -> Trace:
     made = Trace()
     made.register("a", delay_ns=10 * MS)
@@ -414,6 +434,7 @@ TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
     ("O2", "completed-under-a-lost-key", completed_under_a_lost_key),
     ("O2", "given-back-by-another-key", given_back_by_another_key),
     ("O2", "given-back-twice", given_back_twice),
+    ("O2", "not-given-back", not_given_back),
     ("O3", "expired-without-its-callback", expired_without_its_callback),
     ("O4", "ready-before-registration", ready_before_registration),
     ("O4", "unclaimed-on-return", unclaimed_on_return),

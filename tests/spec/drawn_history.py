@@ -26,7 +26,14 @@ Steps = Generator[None, None, Any]
 
 
 RACES: Final = frozenset({"gives-up", "no-retry", "no-second-look", "force-without-lock"})
-MANY: Final = RACES | {"no-purge", "lost-key-stays", "given-back-expires", "skips-one", "watches-one-key"}
+MANY: Final = RACES | {
+    "no-purge",
+    "lost-key-stays",
+    "key-gives-up",
+    "given-back-expires",
+    "skips-one",
+    "watches-one-key",
+}
 """Faults that show in a race only, and those that need many operations."""
 
 
@@ -349,7 +356,9 @@ class Player:
         c = self.note(th, "call", "cancel_for_key", keys=(key,))
         yield
         ops = list(dict.fromkeys(self.watched.get(key, [])))
-        if not self.broken("lost-key-stays"):
+        if ops and self.broken("key-gives-up"):
+            ops = []
+        elif not self.broken("lost-key-stays"):
             self.watched.pop(key, None)
         for op in ops:
             if op.id in self.tasks and not self.broken("given-back-expires"):
@@ -551,6 +560,7 @@ FAULTS: Final[Mapping[str, tuple[str, str]]] = {
     "true-twice": ("O1", "locked"), "two-winners": ("O1", "pending-flag"), "no-callback": ("O1", "locked"),
     "loser-runs-callback": ("O1", "locked"), "winner-says-no": ("O1", "pending-flag"),
     "callback-outside": ("O1", "locked"), "true-unready": ("O2", "locked"), "lost-key-stays": ("O2", "pending-flag"),
+    "key-gives-up": ("O2", "locked"),
     "expired-twice": ("O3", "locked"), "expired-for-nothing": ("O3", "locked"), "no-on-expiration": ("O3", "locked"),
     "expires-before": ("O3", "pending-flag"), "no-second-look": ("O4", "locked"), "gives-up": ("O4", "locked"),
     "skips-one": ("O4", "locked"), "no-retry": ("O4", "pending-flag"),

@@ -78,9 +78,9 @@ def test_each_fault_is_convicted_by_its_clause(fault: str) -> None:
     pytest.fail(f"{clause} convicted {fault} in none of {SEEDS_OF_A_FAULT} runs")
 
 
-def test_there_are_forty_faults() -> None:
+def test_there_are_over_forty_faults() -> None:
     """Each in a profile that promises its clause; every clause convicts one."""
-    assert len(FAULTS) == 40
+    assert len(FAULTS) > 40
     assert all(clause in PROFILES[profile].clauses for clause, profile in FAULTS.values())
     assert {clause for clause, _ in FAULTS.values()} == PROFILES["locked"].clauses
 

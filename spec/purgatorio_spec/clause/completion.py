@@ -5,7 +5,7 @@ With *force* for `force_complete`, *done* for `on_complete`, *try* for `try_comp
     O1  |done| <= 1,  |force with out = 1| <= 1,  and a force returns 1 iff it contains the done
     O2  every done lies in a force;  a try returns 1 only at t >= ready, and under a check(k) only if no
         cancel_for_key(k) had given the operation back before that check;  only a key that it was registered under
-        gives it back, and no key twice
+        gives it back, and no key twice;  a key gives back all that waits under it
     O3  |on_expiration| <= 1, one fire contains both the done and, after it, the on_expiration, and a fire that
         contains the winning force contains an on_expiration
     O6  no try of one thread overlaps the done of another
@@ -14,9 +14,13 @@ The state machine of `model.operation_machine` says the same event by event, as 
 its timer; a test holds the two together on every short history.
 """
 
+from bisect import bisect_right
+from operator import attrgetter
+
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
+from purgatorio_spec.clause.lost import may_have_been_given_back
 from purgatorio_spec.history.operation import Call, GivenBack, OperationHistory
-from purgatorio_spec.history.run import Run
+from purgatorio_spec.history.run import KeyCancel, Run
 from purgatorio_spec.verdict import KEPT, NO_OCCASION, WANT_OF_RECORDS
 
 O1 = Clause(
@@ -77,10 +81,11 @@ O2 = Clause(
     "O2",
     "a cause: on_complete only inside a force_complete; try_complete returns true only if the operation "
     "could have been ready, and under a key only if that key had not given the operation back; a key gives back what "
-    "was registered under it, once",
+    "was registered under it, once, and all that waits",
     formula="every done in a force;  try.out = 1 => ready.t_call <= try.ret.t;  "
     "try.out = 1 under check(k) => no cancel_for_key(k) gave it back before check(k).call;  "
-    "cancel_for_key(k) gave it back => k in its keys, and no cancel_for_key(k) did before",
+    "cancel_for_key(k) gave it back => k in its keys, and no cancel_for_key(k) did before;  "
+    "it waited under k throughout a cancel_for_key(k) that returned => one that began before that return gave it back",
     records=("force_complete", "on_complete"),
 )
 
@@ -92,8 +97,13 @@ def caused(run: Run, history: OperationHistory) -> Finding:
 
     What is said of an operation after its key gave it back holds if its registration had returned before that
     `cancel_for_key` began: one that is under way may watch the key again. One call may give it back several times, as
-    it may have been registered under the same key several times.
+    it may have been registered under the same key several times. It waited throughout the call if its registration had
+    returned false before that, nothing was recorded of it up to the return but evaluations that ended before the call,
+    its time-out was not over by then, and the evaluation or expiry that completed it, if one did, began later. Whatever
+    else a key gives back, completed or not, is open. In a run that was cut off nothing is said of that.
     """
+    if (broken := _not_given_back(run, history)) is not None:
+        return broken
     truths = [attempt for attempt in history.tries if attempt.out == 1]
     if not history.completes and not truths and not history.given_back:
         return NO_OCCASION
@@ -160,6 +170,61 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
                 "another call of it gave it back again",
             )
     return None
+
+
+def _not_given_back(run: Run, history: OperationHistory) -> Broken | None:
+    registration = history.registration
+    if not run.whole or not run.records("try_complete") or registration is None or registration.out != 0:
+        return (
+            None  # `cancelled` may be told after the call's return: in what was cut off it may yet have come
+        )
+    for key in dict.fromkeys(registration.keys):
+        calls = run.facts.settled.get(key, ())
+        first = bisect_right(calls, registration.end_i, key=attrgetter("call_i"))
+        for cancel in calls[first : first + 1]:
+            if _waited(run, history, cancel) and not _may_be_given_back(run, history, key, cancel.ret_i):
+                return Broken(
+                    "not-given-back",
+                    [registration.end_i, cancel.call_i, cancel.ret_i],
+                    f"cancel_for_key({key}) gives back every operation that waits under that key",
+                    "it waited throughout the call, and was not given back",
+                )
+    return None
+
+
+def _waited(run: Run, history: OperationHistory, cancel: KeyCancel) -> bool:
+    """Whether the operation was watched, and nobody did anything to it, up to the return of the call."""
+    due_t = _earliest_due_t(history)
+    if due_t is not None and due_t - (run.early_ns or 0) <= cancel.ret_t:
+        return False
+    for call in history.calls():
+        quiet = call.f in ("try_complete_else_watch", "timer_add") or (
+            call.f == "try_complete" and call.out == 0
+        )
+        if call.call_i < cancel.ret_i and not (quiet and call.end_i < cancel.call_i):
+            return False
+    claim = history.claim
+    # A claim that is known only by its callback may have come long before that.
+    return claim is None or any(
+        call.call_i > cancel.ret_i and call.contains(claim) for call in (*history.tries, *history.fires)
+    )
+
+
+def _may_be_given_back(run: Run, history: OperationHistory, key: str, before_i: int) -> bool:
+    """Whether the key gave it back by a call that had begun before that position, or nobody knows, or it was shut
+    down."""
+    calls = {back.point.i: back.call_i for back in history.given_back if back.key == key}
+    return may_have_been_given_back(run, history, [key], before_i) or any(
+        not point.keys or (key in point.keys and calls.get(point.i, -1) < before_i)
+        for point in history.cancelled
+    )
+
+
+def _earliest_due_t(history: OperationHistory) -> int | None:
+    """The earliest moment at which its time-out may be over; None if it has none."""
+    known = [add.deadline_t for add in history.adds if add.deadline_t is not None]
+    delays = [one.call_t + max(one.delay_ns, 0) for one in history.registrations if one.delay_ns is not None]
+    return min([*known, *delays], default=None)
 
 
 def _under_a_lost_key(history: OperationHistory, truths: list[Call]) -> Broken | None:

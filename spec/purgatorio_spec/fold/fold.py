@@ -21,10 +21,10 @@ from purgatorio_spec.fold.rules import Block, marks, summaries
 from purgatorio_spec.fold.texts import Texts
 from purgatorio_spec.fold.thread_checks import Doubtful, ThreadChecks
 from purgatorio_spec.history.run import Run, RunFacts, run_of
-from purgatorio_spec.judge.context import unsettled_cancels
+from purgatorio_spec.judge.context import key_cancels
 from purgatorio_spec.judge.tally import RunTally, Tally, judged_clauses
 from purgatorio_spec.show.selection import Tasks, select, selection
-from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Ints, plain
+from purgatorio_spec.trace.coded import AT, CALL, RET, Coded, Codes, Flags, Ints, plain
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
@@ -36,7 +36,7 @@ BLOCK: Final = 1 << 17
 HELD_BYTES: Final = 512 << 20
 """Events that are held for the second look; of a larger run they are read again."""
 
-_CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "ph", "c", "keys", "err")])
+_CANCELS: Final = pa.schema([EVENT_SCHEMA.field(name) for name in ("i", "t", "ph", "c", "keys", "err")])
 
 Again = Callable[[], Iterable[Coded]]
 """The batches of a run once more, the same as they were fed."""
@@ -69,6 +69,7 @@ class Fold:
         self.open_calls = OpenCalls()
         self.operations = Operations()
         self._joins_keys = "O4" in names
+        self._keeps_keys = self._joins_keys or ("O2" in names and "cancelled" in header.recorded)
         self.first_checks = FirstChecks()
         self.thread_checks = ThreadChecks()
         self._counts_checks = "O7" in names
@@ -100,8 +101,10 @@ class Fold:
         of = self.operations.slots(some.operation, change=True)
         self.operations.add(some, of, call_row)
         self._flag("unpaired", unpaired)
-        if self._joins_keys:
+        if self._keeps_keys:
             self._add_keys(some, of, keys)
+        if self._joins_keys:
+            self._find_checks(some, of, keys)
         if self._counts_checks:
             self.thread_checks.feed(some, len(self.threads))
         self.readings.feed(some)
@@ -138,17 +141,23 @@ class Fold:
     def _add_cancels(self, some: Numbered) -> None:
         rows = some.rows.of("cancel_for_key", CALL, RET)
         if len(rows):
-            told = some.batch.rows.select(["i", "ph", "c", "keys", "err"]).take(rows)
-            self.cancels += plain(told, _CANCELS).to_pylist()
+            told = plain(some.batch.rows.select(_CANCELS.names).take(rows), _CANCELS).to_pylist()
+            self.cancels += [
+                one | {"row": some.first + row} for one, row in zip(told, rows.tolist(), strict=True)
+            ]
 
     def _add_keys(self, some: Numbered, of: Ints, keys: Ints) -> None:
-        """O4: who registered tells its keys; who is ready waits for a check of one of them."""
+        """Who registered tells its keys."""
         ops = self.operations
         calls = some.rows.of("try_complete_else_watch", CALL)
         calls = calls[ops.column("reg_call")[of[calls]] == some.first + calls]
         counts = np.diff(some.batch.key_from)[calls]
         _, at = some.keys(calls)
         ops.put_lists(of[calls], counts.astype(np.int64), keys[at])
+
+    def _find_checks(self, some: Numbered, of: Ints, keys: Ints) -> None:
+        """O4: who is ready waits for a check of one of its keys."""
+        ops = self.operations
         ready = some.rows.of("ready", AT)
         ready = ready[ops.column("ready")[of[ready]] == some.first + ready]
         ready = ready[ops.column("reg_call")[of[ready]] >= 0]
@@ -177,12 +186,14 @@ class Fold:
 
     def run(self, outer: Outer) -> Run:
         """What the clauses know of the run as a whole, after its last batch."""
+        unsettled, settled = key_cancels(self.cancels, "cancelled" in self._header.recorded)
         facts = RunFacts(
             start_t=self.start_t or 0,
             end_t=self.end_t or 0,
             rest_t=self.rest_t,
             threads=max(len(self.threads) - 1, 1),
-            unsettled=unsettled_cancels(self.cancels, "cancelled" in self._header.recorded),
+            unsettled=unsettled,
+            settled=settled,
             backwards=self.clocks.backwards,
             first_back_i=self.clocks.first_i,
         )
@@ -305,9 +316,10 @@ class Fold:
         count = self.operations.count
         chosen, retried = (np.zeros(count, bool) for _ in range(2))
         inside, summed = [], []
+        cancels = self.key_cancels()
         for number, of in self.operations.pages():
             block = self.block(run, of)
-            found = marks(block)
+            found = marks(block, missed=self.missed(np.arange(of.start, of.stop), cancels))
             look = found.marked.copy()
             look[::SAMPLE_ONE_IN] = True
             passed = ~look
@@ -330,6 +342,32 @@ class Fold:
             chosen, retried, Stretches(doubtful.thread, doubtful.c, doubtful.ret_i), frozenset(doubtful.ret_i.tolist()),
             Stretches.joined(inside), everything=run.dropped, follows=self.gave_back,
         )  # fmt: skip
+
+    def key_cancels(self) -> Ints:
+        """The calls of `cancel_for_key`, as numbers that grow with their keys, and then with their rows."""
+        calls = [
+            (key, one["row"]) for one in self.cancels if one["ph"] == "call" for key in one["keys"] or ()
+        ]
+        numbers = self.key_names.numbers(pa.array([key for key, _ in calls], pa.string()))[:-1].astype(
+            np.int64
+        )
+        return np.sort(numbers * self.events + np.array([row for _, row in calls], np.int64))
+
+    def missed(self, of: Ints, cancels: Ints) -> Flags:
+        """O2: of which operations a key was cancelled after they were registered, and before they were completed."""
+        found = np.zeros(len(of), bool)
+        if not len(cancels):
+            return found
+        ops = self.operations
+        place, key = ops.lists(of)
+        registered, claimed = (
+            ops.column(name)[of].astype(np.int64)[place] for name in ("reg_ret", "win_call")
+        )
+        at = np.searchsorted(cancels, key * self.events + registered, side="right")
+        row = cancels[np.minimum(at, len(cancels) - 1)] - key * self.events
+        waited = (at < len(cancels)) & (row < np.where(claimed < 0, self.events, claimed)) & (registered >= 0)
+        found[place[waited]] = True
+        return found
 
     def _inside(self, of: Ints) -> Stretches:
         """Where a check may have been made from within a registration: its call, or all that its operation lived."""

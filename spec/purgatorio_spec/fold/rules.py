@@ -262,11 +262,16 @@ class Marks:
 
 
 def marks(
-    block: Block, rules: Mapping[str, Rule] = RULES, not_plain: Mapping[str, Condition] = NOT_PLAIN
+    block: Block,
+    rules: Mapping[str, Rule] = RULES,
+    not_plain: Mapping[str, Condition] = NOT_PLAIN,
+    *,
+    missed: Flags | None = None,
 ) -> Marks:
-    """The marks of a block. `rules` and `not_plain` are parameters for the tests that leave one out."""
+    """The marks of a block. `rules` and `not_plain` are parameters for the tests that leave one out. `missed`: what a
+    key may have failed to give back, of which O2 speaks once the run is over."""
     b, run = block, block.run
-    broken = b.always(run.dropped)
+    broken = b.always(run.dropped) | (b.always(False) if missed is None else Truth.of(missed))
     for condition in not_plain.values():
         broken |= condition(b)
     occasions: dict[str, Flags] = {}

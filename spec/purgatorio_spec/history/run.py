@@ -1,10 +1,19 @@
 """What the clauses know of the run that a part of a history belongs to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from purgatorio_spec.profile import PROFILES, Profile
 from purgatorio_spec.trace.record import Header
+
+
+class KeyCancel(NamedTuple):
+    """A `cancel_for_key` that returned: positions of its call and its return, and when that was."""
+
+    call_i: int
+    ret_i: int
+    ret_t: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +22,8 @@ class RunFacts:
 
     `start_t`, `end_t`: its first and last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: how many
     recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
-    are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions. `begun`:
+    are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions. `settled`:
+    by key all others, in the order of their calls. `begun`:
     something had been done before the first event (an explored program's set-up), so a task may be there unadded.
     `backwards`: how many events have a time before that of the event before them on their thread; `first_back_i`: the
     first of them.
@@ -24,6 +34,7 @@ class RunFacts:
     rest_t: int | None = None
     threads: int = 1
     unsettled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    settled: Mapping[str, Sequence[KeyCancel]] = field(default_factory=dict)
     begun: bool = False
     backwards: int = 0
     first_back_i: int | None = None

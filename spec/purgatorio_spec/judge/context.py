@@ -26,7 +26,7 @@ from purgatorio_spec.history.operation import (
     operation_history,
 )
 from purgatorio_spec.history.part import CheckCall, RawReading
-from purgatorio_spec.history.run import RunFacts
+from purgatorio_spec.history.run import KeyCancel, RunFacts
 from purgatorio_spec.history.summary import Ints
 from purgatorio_spec.profile import REAPER_PERIOD_NS
 from purgatorio_spec.trace.coded import values_of
@@ -309,12 +309,14 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
     if not table.num_rows:
         return RunFacts()
     back = _times_that_go_back(table)
+    unsettled, settled = key_cancels(_rows(select(table, "cancel_for_key")), "cancelled" in recorded)
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(table.column("t")).as_py(),
         rest_t=pc.max(table.filter(pc.equal(table.column("f"), pa.scalar("quiesce"))).column("t")).as_py(),
         threads=pc.count_distinct(table.column("th")).as_py(),
-        unsettled=unsettled_cancels(_rows(select(table, "cancel_for_key")), "cancelled" in recorded),
+        unsettled=unsettled,
+        settled=settled,
         backwards=len(back),
         first_back_i=min(back, default=None),
     )
@@ -331,19 +333,26 @@ def _times_that_go_back(table: pa.Table) -> list[int]:
     return back
 
 
-def unsettled_cancels(rows: Sequence[Mapping[str, Any]], told: bool) -> dict[str, tuple[int, int]]:
-    """`RunFacts.unsettled` of the `cancel_for_key` events of a run, in order; `told`: `cancelled` is recorded."""
+def key_cancels(
+    rows: Sequence[Mapping[str, Any]], told: bool
+) -> tuple[dict[str, tuple[int, int]], dict[str, list[KeyCancel]]]:
+    """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: `cancelled` is
+    recorded."""
     ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
     unsettled: dict[str, tuple[int, int]] = {}
+    settled: dict[str, list[KeyCancel]] = {}
     for row in rows:
-        end = ended.get(row["i"])
-        if row["ph"] != "call" or (told and end is not None and end["err"] is None):
+        if row["ph"] != "call":
             continue
+        end = ended.get(row["i"])
         last_i = NEVER if end is None else end["i"]
         for key in row["keys"] or ():
-            first_i, until_i = unsettled.get(key, (row["i"], last_i))
-            unsettled[key] = (first_i, max(until_i, last_i))
-    return unsettled
+            if told and end is not None and end["err"] is None:
+                settled.setdefault(key, []).append(KeyCancel(row["i"], last_i, end["t"]))
+            else:
+                first_i, until_i = unsettled.get(key, (row["i"], last_i))
+                unsettled[key] = (first_i, max(until_i, last_i))
+    return unsettled, settled
 
 
 ROW_FIELDS: Final[tuple[str, ...]] = (
