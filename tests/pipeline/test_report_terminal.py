@@ -82,6 +82,23 @@ def test_one_cause_is_printed_once_over_all_its_runs() -> None:
     assert "... 400 more runs" in text
 
 
+def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
+    """Which of the runs came first says nothing about which there is least to read of."""
+    made = fired_early()
+    (run,) = made.result().runs
+    early = made.example("T1")
+    late = replace(
+        early,
+        file="late.jsonl",
+        run="late",
+        violation=replace(early.violation, events=(*early.violation.events, early.breaks_at + 1)),
+    )
+    both = CheckResult((replace(run, run="late", file="late.jsonl"), run))
+    text = printed(both, {late.key: late, early.key: early})
+    assert f"of run {early.run}" in text
+    assert "of run late" not in text
+
+
 def test_problems_and_quarantined_lines_come_with_what_to_do() -> None:
     """A broken trace is the user's next task: which file, which line, why, what to do; the rest is counted."""
     result, _, _ = hostile_check("plain")

@@ -40,7 +40,8 @@ def run_titles(runs: Iterable[RunResult]) -> dict[tuple[str, str], str]:
 @dataclass(slots=True)
 class Group:
     """A cause in the runs of one subject: `counts` by the title of a run, in their order, and where these runs are;
-    `example` is None if no events of it were at hand, then `violation` still says what was allowed and seen."""
+    `example` is that of the run that is broken the earliest, counted in events: there is least to read. None if no
+    events were at hand, then `violation` still says what was allowed and seen."""
 
     subject: str
     clause: str
@@ -75,6 +76,7 @@ def grouped(result: CheckResult, examples: ExampleOf) -> list[Group]:
         title = titles[key.file, key.run]
         group.counts[title] = group.counts.get(title, 0) + count
         group.places.append((key.file, key.run))
-        if group.example is None and (found := examples.get(key)) is not None:
+        found = examples.get(key)
+        if found is not None and (group.example is None or found.breaks_at < group.example.breaks_at):
             group.example = found
     return sorted(groups.values(), key=lambda group: (group.clause, -group.count))

@@ -94,10 +94,14 @@ class Counterexample:
         return self.rows[0].t if self.rows else 0
 
     @property
+    def breaks_at(self) -> int:
+        """The `i` of the event at which the promise is broken."""
+        return max(self.violation.events)
+
+    @property
     def illegal_row(self) -> int | None:
         """The number of the row at which the promise is broken; None if that row was not found."""
-        last_i = max(self.violation.events)
-        return next((at for at, row in enumerate(self.rows) if row.i == last_i), None)
+        return next((at for at, row in enumerate(self.rows) if row.i == self.breaks_at), None)
 
     @property
     def replay(self) -> tuple[str, ...]:
