@@ -262,6 +262,15 @@ def a2(s: Story, bad: bool) -> None:
     s.metadata(40_000, 0 if bad else 3)
 
 
+def a2_left(s: Story, bad: bool) -> None:
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.topic(f"t{number}")
+        gone = {"responses": [{"name": f"t{number}", "error_code": 0}]}
+        asked = {"topic_names": [f"t{number}"], "timeout_ms": 10_000}
+        s.ask(100, "delete_topics", asked, 10_102 if bad else 300, gone)
+
+
 def delete_records(s: Story, t: float, offset: int, low: int, error: int = 0) -> None:
     part = {"partition_index": 0, "offset": offset}
     said = {"partition_index": 0, "low_watermark": low, "error_code": error}
@@ -325,6 +334,18 @@ def d1_below(s: Story, bad: bool) -> None:
 def d1_beyond(s: Story, bad: bool) -> None:
     s.topic()
     delete_records(s, 20, 99, 99 if bad else -1, 0 if bad else 1)
+
+
+def d1_stopped(s: Story, bad: bool) -> None:
+    s.topic(replicas=2)
+    s.produce(10, 20, 0, acks=-1)
+    s.metadata(30, in_sync=2)
+    stopped(s, 100, 4000)
+    part = {"partition_index": 0, "offset": 1}
+    asked = {"topics": [{"name": "t", "partitions": [part]}], "timeout_ms": 1500}
+    said = {"partition_index": 0, "error_code": 0 if bad else 7, "low_watermark": 1 if bad else -1}
+    s.ask(200, "delete_records", asked, 1702, {"topics": [{"name": "t", "partitions": [said]}]})
+    s.metadata(2000, in_sync=2)
 
 
 def listed(s: Story, t: float, which: int, offset: int, error: int = 0) -> None:
@@ -415,6 +436,18 @@ def g4(s: Story, bad: bool) -> None:
     s.join(5000, 5005, "b", 3 if bad else 2, leader="a")
 
 
+def g4_expected(s: Story, bad: bool) -> None:
+    """Somebody is expected, and leaves."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.pair()
+        s.join(2900, 2901, "", error=79, given="x")
+        newcomer(s, 3000, 5990 if bad else 3302)
+        for at, one in enumerate("ab"):
+            s.join(3100 + at, 5990 if bad else 3302, one, 2, leader="a", told="abn" if one == "a" else "")
+        s.leave(3300, "x")
+
+
 def g4_waits(s: Story, bad: bool) -> None:
     s.pair()
     answer = 6000 if bad else 3210
@@ -438,6 +471,30 @@ def g5_share(s: Story, bad: bool) -> None:
     two_syncs(s, 2506, "other" if bad else "sb")
 
 
+def two_unled(s: Story) -> None:
+    """A generation of `a`, who leads, and `b`, whose sync waits."""
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told="ab" if one == "a" else "")
+
+
+def g5_newcomer(s: Story, bad: bool) -> None:
+    for at in range(2):
+        s.scene = f"told#{at}"
+        two_unled(s)
+        s.sync(2020, 5020 if bad else 2302, "b", 1, error=27)
+        newcomer(s, 2300, 5025)
+
+
+def g5_no_leader(s: Story, bad: bool) -> None:
+    for at in range(2):
+        s.scene = f"told#{at}"
+        two_unled(s)
+        for t in range(2100, 12_000, 1000):
+            s.beat(t, "a", 1)
+        s.sync(2020, None if bad else 5020, "b", 1, error=27)
+
+
 def g5_late(s: Story, bad: bool) -> None:
     for at in range(2):
         s.scene = f"told#{at}"
@@ -455,6 +512,15 @@ def without_b(s: Story, answer: float, error: int) -> None:
 
 def g6(s: Story, bad: bool) -> None:
     without_b(s, 4000 if bad else 6010, 25)
+
+
+def g6_longest(s: Story, bad: bool) -> None:
+    """`b` has more time than the others."""
+    s.pair(rebalance=4000)
+    newcomer(s, 3000, 6010 if bad else 7010)
+    s.join(3100, 6010 if bad else 7010, "a", 2, leader="a", told="an")
+    for at in range(3200, 6000, 500):
+        s.beat(at, "b", 1, 27)
 
 
 def g6_not_out(s: Story, bad: bool) -> None:
@@ -492,6 +558,16 @@ def g7_long_join(s: Story, bad: bool) -> None:
             s.beat(at, "a", 1, 27 if not bad and at >= 12_110 else 0)
 
 
+def g7_rebalance(s: Story, bad: bool) -> None:
+    """`b` is silent from the rebalance on, which has much time."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.pair(rebalance=20_000)
+        s.beat(2900, "b", 1)
+        newcomer(s, 3000, 23_010 if bad else 8910)
+        s.join(3100, 23_010 if bad else 8910, "a", 2, leader="a", told="an", rebalance=20_000)
+
+
 def g8(s: Story, bad: bool) -> None:
     for number in range(2):
         s.scene = f"told#{number}"
@@ -506,6 +582,15 @@ def g9(s: Story, bad: bool) -> None:
     s.beat(3000, "a", 101, 0 if bad else 22)
 
 
+def g9_past(s: Story, bad: bool) -> None:
+    s.pair()
+    for one in "ab":
+        s.join(3000, 3002, one, 2, leader="a", told="ab" if one == "a" else "")
+    s.sync(3006, 3009, "b", 2, "sb")
+    s.sync(3007, 3008, "a", 2, "sa", gives={"a": "sa", "b": "sb"})
+    s.beat(3100, "a", 1, 0 if bad else 22)
+
+
 def g9_unknown(s: Story, bad: bool) -> None:
     s.pair()
     s.beat(3000, "nobody", 1, 0 if bad else 25)
@@ -516,6 +601,16 @@ def g10(s: Story, bad: bool) -> None:
     for at in range(3000, 14_000, 2000):
         s.beat(at, "a", 1)
         s.beat(at, "b", 1, 25 if bad and at > 9000 else 0)
+
+
+def g10_rebalance(s: Story, bad: bool) -> None:
+    """`b` is heard of in a rebalance that has much time."""
+    s.pair(rebalance=20_000)
+    newcomer(s, 3000, 12_000)
+    s.join(3100, 12_000, "a", 2, leader="a", told="abn", rebalance=20_000)
+    for at in range(3200, 11_000, 1000):
+        s.beat(at, "b", 1, 25 if bad and at > 9000 else 27)
+    s.join(11_999, 12_000, "b", -1 if bad else 2, error=25 if bad else 0, leader="a", rebalance=20_000)
 
 
 def static_pair(s: Story) -> None:
@@ -543,6 +638,15 @@ def g11_fenced(s: Story, bad: bool) -> None:
     s.beat(3100, "b", 1, 0 if bad else 82, instance="ib")
 
 
+def g11_absent(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 6010, "", 2, leader="a", given="c", instance="ic")
+    s.join(3100, 6010, "a", 2, leader="a", told="abc", instance="ia")
+    for at in range(3200, 6000, 900):
+        s.beat(at, "b", 1, 27, instance="ib")
+    s.beat(6100, "b", 1, 25 if bad else 22, instance="ib")
+
+
 def g11_told(s: Story, bad: bool) -> None:
     static_pair(s)
     s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
@@ -556,6 +660,14 @@ def c1(s: Story, bad: bool) -> None:
         s.close(100, f"cut{at}")
     for t in (200, 300):
         s.ask(t, "api_versions", {}, 4000 if bad else t + 1, {}, conn=f"new{t}")
+
+
+def c1_unread(s: Story, bad: bool) -> None:
+    s.topic()
+    s.event(50, "stimulus", body={"what": "unread", "conn": "slow"})
+    s.fetch(60, None, [("t", 0, 0, [])], wait=0, conn="slow")
+    s.ask(100, "api_versions", {}, 6200 if bad else 101, {}, conn="other")
+    s.close(6150, "slow")
 
 
 def c1_files(s: Story, bad: bool) -> None:
@@ -605,12 +717,16 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
     "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed), "P3": (p3,), "P4": (p4,), "P5": (p5, p5_late),
-    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2,), "A3": (a3, a3_refused, a3_shrunk), "D1": (d1, d1_below, d1_beyond),
+    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2, a2_left), "A3": (a3, a3_refused, a3_shrunk),
+    "D1": (d1, d1_below, d1_beyond, d1_stopped),
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0,),
-    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits),
-    "G5": (g5, g5_share, g5_late), "G6": (g6, g6_not_out, g6_late), "G7": (g7, g7_late, g7_long_join), "G8": (g8,),
-    "G9": (g9, g9_unknown), "G10": (g10,), "G11": (g11, g11_waits, g11_fenced, g11_told), "C1": (c1, c1_files),
+    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits, g4_expected),
+    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader),
+    "G6": (g6, g6_longest, g6_not_out, g6_late),
+    "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8,),
+    "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_rebalance),
+    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent), "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip
 CASES = [

@@ -1,16 +1,40 @@
-"""C1: connections that are cut with requests waiting are let go, and the broker goes on."""
+"""C1: connections that are cut with requests waiting are let go; beside them, and beside one that does not read its
+answers, the broker goes on."""
 
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import Scene, integer
-from purgatorio_spec.wire.row import Row, Rows, kept, timed
+from purgatorio_spec.wire.history import Scene, integer, text
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
 
 LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
 """By how much a plain question would be late at a broker that does not go on."""
+HELD_UP_NS: Final = 3000 * MS
 FILES_LEFT_PART: Final = 10
 """One in so many may stay open: a broker has other connections than ours."""
+
+
+def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
+    """Questions beside a connection whose answers are not read: they are not held up until it is closed. The bound of
+    other rows would not do, as our plain questions are held up too."""
+    for x in scene.stimuli:
+        lane = scene.lanes.get(text(x.body, "conn"))
+        if text(x.body, "what") != "unread" or lane is None or lane.closed is None:
+            continue
+        until = lane.closed.t
+        for one in scene.exchanges:
+            if one.conn == lane.name or not x.t < one.t < until or one.wait_ms:
+                continue
+            late_ns, _ = bounds.machine(one.t, until)
+            if one.answer_t is not None and one.answer_t < until:
+                yield kept("C1", "held-up")
+            elif until - one.t < HELD_UP_NS + late_ns:
+                yield undecided("C1", "asked just before the other was closed", "held-up")
+            else:
+                allowed = f"an answer at once, whatever {lane.name} does not read"
+                seen = f"none in {after(until, one.t)}, until that was closed"
+                yield broken("C1", "held-up", one, allowed, seen, held=Held.LATE, late=(one.t, until))
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:

@@ -103,11 +103,26 @@ class _Group:
 
     def pending(self, one: _Generation, t: int) -> bool:
         """Whether somebody who is not in this generation had been given an id by `t` and had not joined with it."""
-        moved = {_member(x) for x in (*self.joins, *self.leaves) if x.t <= t}
+        moved = {_member(x) for x in self.joins if x.t <= t}.union(
+            *(_leavers(x) for x in self.leaves if x.t <= t)
+        )
         return any(
             join.error == MEMBER_ID_REQUIRED and join.t <= t and not {member} & (moved | set(one.members))
             for member, join in self.issued().items()
         )
+
+    def asks_ms(self, member: str) -> int:
+        """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
+        return min(
+            _rebalance_ms(one)
+            for one in self.joins
+            if one.error == 0 and member in (_member(one), _given(one))
+        )
+
+    def session_over(self, member: str, t: int) -> int:
+        """When its session is over, at the latest, if nothing is heard of it but what was sent by `t`."""
+        heard_t = max(one.answer_t or END_OF_TIME for one in self.contacts(member) if one.t <= t)
+        return heard_t + _session_ms(self, member) * MS
 
     def left(self, member: str, t: int) -> int | None:
         """When the member's leaving was asked for, if it was by `t`."""
@@ -305,7 +320,6 @@ def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
         and x not in before.joins
     ]  # fmt: skip
     start = min(triggers, default=begun)
-    shortest = min(_rebalance_ms(join) for join in (*before.joins, *one.joins))
     longest = max(_rebalance_ms(join) for join in (*before.joins, *one.joins))
     missing = [
         member
@@ -316,7 +330,9 @@ def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
     if missing and any(group.left(member, one.first_t) is None for member in silent):
         return  # the end of a session begins a rebalance too, and nobody is told when
     if missing:
-        yield from _without(group, before, one, missing, start + shortest * MS, longest)
+        # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
+        waits_ms = max(group.asks_ms(member) for member in before.members if member not in silent)
+        yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
         return
     yield from _all_there(group, before, one, longest)
 
@@ -361,19 +377,20 @@ def _is_out(group: _Group, member: str, one: _Generation) -> Rows:
 
 
 def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms: int) -> Rows:
-    """G4: all are answered when the last has rejoined, or has left."""
+    """G4: all are answered when the last has rejoined, or has left; G7: or its session is over."""
+    waited = {*before.members, *group.issued()}
     leaves = [
         leave for leave in group.leaves
         if before.first_t < leave.t <= one.first_t
-        and any(m in before.members and m not in one.members for m in _leavers(leave))
+        and any(m in waited and m not in one.members for m in _leavers(leave))
     ]  # fmt: skip
     last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
     expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
     unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
-    there = (*(Join.JOINED for _ in one.members), *(Join.MISSING for _ in expired))
+    there = tuple(Join.JOINED for _ in one.members)
     if unheard or not JOIN.decide(Joining(there, group.pending(one, last_t), dead=False)).answer:
-        # A member that has its id and has not joined is waited for, and one that is not heard of for its session.
-        return
+        return  # a member that has its id and has not joined is waited for
+    last_t = max([last_t, *(group.session_over(member, one.first_t) for member in expired)])
     if len(one.members) < len(one.joins):
         return  # somebody asked twice and was told the same generation again
     first_t = min(join.t for join in one.joins)
@@ -381,9 +398,11 @@ def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms:
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
             by = group.bounds.by(join.t, last_t, join.answer_t, gap_ns=gap, watched_t=join.watched_t)
-            promise = f"an answer when the last member has rejoined or left, {after(last_t, join.t)} after,"
-            yield timed("G4", "waits-though-complete", join, by, promise, join.t, *_numbers(leaves))
-    if any(join.t < last_t for join in one.joins):
+            clause, cause = ("G7", "waits-for-the-silent") if expired else ("G4", "waits-though-complete")
+            over = "session is over" if expired else "member has rejoined or left"
+            promise = f"an answer when the last {over}, {after(last_t, join.t)} after,"
+            yield timed(clause, cause, join, by, promise, join.t, *_numbers(leaves))
+    if not expired and any(join.t < last_t for join in one.joins):
         yield kept("G4")
 
 
@@ -406,6 +425,8 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
             yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
             continue
         if lead is None or (lead.answer is not None and lead.error):
+            if lead is None or lead.t > (sync.answer_t or END_OF_TIME):
+                yield from _without_leader(group, one, sync)
             continue
         due = max(sync.t, lead.t)
         gap = sync.t + longest * MS - due
@@ -428,6 +449,39 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
         elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(_member(sync), ""):
             row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
         yield row
+
+
+def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
+    """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer, or that which begins when who
+    has not synced by the rebalance time-out is out."""
+    asked = [
+        x for x in (*group.joins, *group.leaves)
+        if x not in one.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) > one.first_t
+        and x.t <= (sync.answer_t or sync.watched_t)
+    ]  # fmt: skip
+    issued = group.issued()
+    begins = min(
+        (
+            x.t
+            for x in asked
+            if x.api == "join_group" and not x.error and _member(x) in {*issued} - {*one.members}
+        ),
+        default=None,
+    )
+    if (asked if begins is None else begins < sync.t) or sync.t - one.first_t >= one.rebalance_ms[
+        0
+    ] * MS // 2:
+        return
+    longest = one.rebalance_ms[1] * MS
+    due = one.last_t + longest if begins is None else begins
+    by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=longest, watched_t=sync.watched_t)
+    why = "the rebalance time-out" if begins is None else "a newcomer's join"
+    cause = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
+    promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
+    row = timed("G5", cause, sync, by, promise, sync.t)
+    if row.held is Held.KEPT and sync.error != REBALANCING:
+        row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
+    yield row
 
 
 def _disturbed(group: _Group, one: _Generation, until: int) -> bool:
@@ -457,7 +511,7 @@ def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
         current = _current(generations, beat)
         if current is None or member not in current.members or not _steady(group, member, current, beat):
             continue
-        if number > current.number and beat.error != REBALANCING:
+        if number != current.number and beat.error != REBALANCING:
             yield _refused(group, beat, ILLEGAL_GENERATION)
         elif number == current.number and beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
@@ -468,6 +522,8 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
     bounds = group.bounds
     declared_ns = bounds.declared.late_ms * MS
     allowed_ns = declared_ns + bounds.added_ns(beat.t - declared_ns, beat.answer_t)
+    began = current.members[member].answer_t or beat.t
+    outlived = beat.t > began + _session_ms(group, member) * MS
     waiting = [
         join for join in group.joins
         if _member(join) and _member(join) != member and join not in current.joins and join.t > current.first_t
@@ -477,6 +533,14 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
     if waiting:
         if beat.error == REBALANCING:
             yield kept("G3")
+            if outlived:
+                yield kept("G10")
+        elif beat.error == UNKNOWN_MEMBER and all(
+            one == member or _alive_at(group, one, beat.t) for one in current.members
+        ):
+            # Nobody's end can have begun the rebalance before the join that is known.
+            seen = f"{named(UNKNOWN_MEMBER)}, though it was heard of in time, before the rebalance time-out"
+            yield broken("G10", "put-out", beat, "it stays a member", seen)
         else:
             allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
             yield broken(
@@ -484,8 +548,7 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
                 held=Held.LATE, late=(waiting[0].t, beat.answer_t),
             )  # fmt: skip
         return
-    began = current.members[member].answer_t or beat.t
-    if beat.t > began + _session_ms(group, member) * MS and not _triggered(group, current, beat.answer_t):
+    if outlived and not _triggered(group, current, beat.answer_t):
         if beat.error == UNKNOWN_MEMBER:
             seen = f"{named(UNKNOWN_MEMBER)}, though it was heard of in time"
             yield broken("G10", "put-out", beat, "it stays a member", seen)

@@ -202,7 +202,9 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
                     found.answer = event
                 else:
                     found.again.append(event)
+    unread = {text(one.body, "conn"): one.t for one in scene.stimuli if text(one.body, "what") == "unread"}
     for lane in lanes.values():
+        read_t = unread.get(lane.name, end_t)
         free_i = free_t = -1
         for one in lane.requests:
             one.behind = free_i > one.i or free_t > one.t
@@ -211,7 +213,7 @@ def scene_of(name: str, events: Sequence[WireEvent], end_t: int) -> Scene:
             if one.answer is not None and one.throttled_ms > 0:
                 free_t = max(free_t, one.answer.t + one.throttled_ms * 1_000_000)
             one.closed = lane.closed
-            one.watched_t = end_t if lane.closed is None else min(lane.closed.t, end_t)
+            one.watched_t = read_t if lane.closed is None else min(lane.closed.t, read_t)
     return scene
 
 

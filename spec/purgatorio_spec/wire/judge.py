@@ -21,7 +21,7 @@ from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.bound import Bounds, Held
-from purgatorio_spec.wire.cut import cut_connections
+from purgatorio_spec.wire.cut import cut_connections, unread_answers
 from purgatorio_spec.wire.exchange import answered_once, decodes, in_order
 from purgatorio_spec.wire.fetch import fetches
 from purgatorio_spec.wire.file import WireTrace, read_trace
@@ -36,6 +36,7 @@ from purgatorio_spec.wire.row import Row
 from purgatorio_spec.wire.static import static_members
 from purgatorio_spec.wire.topic import (
     deletes_records,
+    done_in_time,
     elections,
     offsets_listed,
     topics_come_and_go,
@@ -97,6 +98,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *fetches(bounds, scene, topics),
         *produces(bounds, scene, topics),
         *topics_come_and_go(bounds, scene, topics),
+        *done_in_time(bounds, scene, topics),
         *deletes_records(bounds, scene, topics),
         *topics_grow(bounds, scene, topics),
         *elections(bounds, scene, topics),
@@ -104,6 +106,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *groups(bounds, scene),
         *static_members(bounds, scene),
         *cut_connections(bounds, scene),
+        *unread_answers(bounds, scene),
     ]
 
 

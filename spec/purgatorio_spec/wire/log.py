@@ -265,12 +265,14 @@ def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
     return _asked(one, _FETCHED)
 
 
-def settled_parts(one: Exchange, topics: Topics) -> Iterator[tuple[Part, Body, Body | None]]:
-    """The partitions of a question by `partition_index`, of which everything is known: one replica, no deletion, a log
-    that was settled before. What was asked of each, and its answer."""
+def settled_parts(
+    one: Exchange, topics: Topics, *, replicated: bool = False
+) -> Iterator[tuple[Part, Body, Body | None]]:
+    """The partitions of a question by `partition_index`, of which everything is known: one replica, or several where
+    these are asked for, no deletion, a log that was settled before. What was asked of each, and its answer."""
     for part, asked, said in _asked(one, _OTHERS):
         known = topics.topics.get(part.topic)
-        if known is None or known.delete_t is not None or known.replicas > 1:
+        if known is None or known.delete_t is not None or (known.replicas > 1) is not replicated:
             continue
         if topics.logs[part].settled_t <= one.t:
             yield part, asked, said

@@ -5,13 +5,14 @@ is heard of within its session, and does nothing else: then nothing but the retu
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, text
 from purgatorio_spec.wire.row import Rows, broken, kept, named, timed
 
-FENCED: Final = 82
+ILLEGAL, UNKNOWN, FENCED = 22, 25, 82
 GAP_NS: Final = 3000 * MS
 """By how much a return that begins a rebalance would be late: the usual initial delay."""
 
@@ -27,6 +28,8 @@ def static_members(bounds: Bounds, scene: Scene) -> Rows:
             instance = text(one.body, "group_instance_id")
             if one.api == "join_group" and instance and not text(one.body, "member_id"):
                 yield from _return(bounds, one, instance, held)
+            elif one.api == "heartbeat" and instance and one.answer_t is not None:
+                yield from _absent(one, instance, held)
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -51,6 +54,34 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     yield row
     if row.held is Held.KEPT and one.answer_t is not None:
         yield from _afterwards(held, members, number, before, one.answer_t)
+
+
+def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    """A member that is heard of and has not rejoined, just after a generation has begun without it."""
+    member, number = text(beat.body, "member_id"), integer(beat.body, "generation_id", -1)
+    joins = [
+        x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
+    ]
+    mine = [x for x in joins if text(x.body, "group_instance_id") == instance]
+    above = [x for x in joins if integer(x.got, "generation_id", -1) > number and (x.answer_t or 0) <= beat.t]
+    if not above or not mine or text(mine[-1].got, "member_id") != member or mine[-1] in above:
+        return
+    begun_t = min(x.answer_t or END_OF_TIME for x in above)
+    heard = [
+        x for x in held if x.t <= beat.t and text(x.body, "member_id") == member and x.api != "join_group"
+    ]
+    synced = any(x.api == "sync_group" and x.error == 0 for x in heard)
+    left = any(x.api == "leave_group" and x.t <= beat.t for x in held)
+    # Who does not sync in time is out as well, static or not.
+    soon = (beat.answer_t or END_OF_TIME) < begun_t + integer(mine[-1].body, "rebalance_timeout_ms") * MS // 2
+    times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
+    session_ns = integer(mine[-1].body, "session_timeout_ms") * MS
+    if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
+        yield (
+            broken("G11", "put-out", beat, f"{named(ILLEGAL)}: it stays a member", named(beat.error))
+            if beat.error == UNKNOWN
+            else kept("G11", "put-out")
+        )
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:

@@ -2,19 +2,40 @@
 
 from typing import Final
 
-from purgatorio_spec.wire.bound import MS, Bounds
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
+from purgatorio_spec.wire.fetch import stopped_spans
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, settled_parts
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
-OUT_OF_RANGE, UNKNOWN, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 36, 37, 84
-BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
+OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 7, 36, 37, 84
+BUSY: Final = frozenset({TIMED_OUT, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
 LATEST, EARLIEST = -1, -2
 ENDS: Final = {LATEST: "the end", EARLIEST: "the start"}
+_CHANGES: Final = {
+    "create_topics": ("A1", "topics"), "delete_topics": ("A2", "responses"), "create_partitions": ("A3", "results"),
+}  # fmt: skip
 PATIENCE_TIMES: Final = 5
 """A topic that is not there, or not gone, so many times later than declared is late for certain."""
+
+
+def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
+    """A1 to A3: what is done is said when it is done, and not at the request's time-out. Half of that is a bound that a
+    broker which is busy keeps."""
+    for api, (clause, results) in _CHANGES.items():
+        for one in scene.of(api):
+            if (
+                one.throttled_ms
+                or one.unread
+                or any(integer(said, "error_code") for said in items(one.got, results))
+            ):
+                continue
+            half = one.wait_ms * MS // 2
+            by = bounds.by(one.t, one.t + half, one.answer_t, gap_ns=half, watched_t=one.watched_t)
+            promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
+            yield timed(clause, "left-to-its-time-out", one, by, promise, one.t)
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -139,6 +160,8 @@ def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """D1, of the request itself."""
     for one in scene.of("delete_records"):
+        for part, asked, said in settled_parts(one, topics, replicated=True):
+            yield from _with_stopped(bounds, scene, one, part, integer(asked, "offset"), said, topics)
         if one.answer_t is None:
             continue
         for part, asked, said in settled_parts(one, topics):
@@ -157,6 +180,26 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
                 if alone or error:
                     yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
+
+
+def _with_stopped(
+    bounds: Bounds, scene: Scene, one: Exchange, part: Part, offset: int, said: Body | None, topics: Topics
+) -> Rows:
+    """D1 where a replica is stopped all the time: it cannot have deleted them."""
+    error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.answer_t or one.watched_t
+    if error in EXCUSED or not 0 < offset <= topics.logs[part].least_end(one.t):
+        return
+    for begin, end in stopped_spans(scene.stimuli, scene.end_t):
+        if not begin <= one.t < due < end:
+            continue
+        if topics.in_sync_around(part, begin, min(until, end)) != topics.topics[part.topic].replicas:
+            continue
+        by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
+        row = timed("D1", "replica-stopped", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
+        if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
+            seen = f"{named(error)} after {after(until, one.t)}"
+            row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
+        yield row
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:

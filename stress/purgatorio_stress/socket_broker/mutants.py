@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.delayed.watchers import Watchers
-from purgatorio_broker import group_coordinator
+from purgatorio_broker import delayed_delete_records, group_coordinator
 from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
 from purgatorio_broker.delayed_group import DelayedJoin
@@ -37,6 +37,7 @@ from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log, NewRecord, OffsetMetadata
 from purgatorio_broker.partition import Appended, Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.topics import Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.socket_broker import api, data_requests, server, topic_requests
@@ -507,6 +508,9 @@ _ROUND_MS, _MOST_MS = 500, 8000
 _DELETE_RECORDS: Final = ReplicaManager._delete_before
 _LOOK_UP: Final = data_requests._look_up
 _PRODUCED_ANSWER: Final = _Produced._answer
+_SESSION_EXPIRED: Final = GroupCoordinator._session_expired
+_SYNCS_EXPIRED: Final = GroupCoordinator._syncs_expired
+_ENDED: Final = GroupCoordinator._end_rebalance
 
 
 def _one_in_fifty_wakes_nobody(
@@ -579,6 +583,73 @@ def _replaced_by_rebalance(
 def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> Values:
     first = next(iter(results.values()), None)
     return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
+
+
+def _session_unseen_while_preparing(
+    self: GroupCoordinator, group: Group, member_id: str, pending: bool
+) -> None:
+    with group.lock:
+        member = group.get(member_id)
+        preparing = group.state() is GroupState.PREPARING
+        if preparing and member is not None and not member.has_satisfied_heartbeat():
+            self._remove(group, member)
+            return
+    _SESSION_EXPIRED(self, group, member_id, pending)
+
+
+def _pending_unseen(self: GroupCoordinator, group: Group, member_id: str) -> None:
+    group.remove_pending(member_id)
+
+
+def _heartbeat_vain_while_preparing(
+    self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
+) -> Error:
+    group = self.group(group_id)
+    with group.lock:
+        if group.state() is GroupState.PREPARING and group.get(member_id) is not None:
+            return Error.REBALANCE_IN_PROGRESS
+    return _COORDINATOR_HEARTBEAT(self, group_id, generation, member_id, instance=instance)
+
+
+def _shortest_time_out(self: Group) -> int:
+    return min((member.rebalance_timeout_ms for member in self.members()), default=0)
+
+
+def _leader_never_out(self: GroupCoordinator, group: Group, generation: int) -> None:
+    group.has_synced(group.leader())
+    _SYNCS_EXPIRED(self, group, generation)
+
+
+def _past_generation(
+    group: Group, member: Member | None, generation: int, instance: str, member_id: str
+) -> Error:
+    return _REFUSAL(group, member, max(generation, group.generation()), instance, member_id)
+
+
+def _syncs_left_waiting(self: GroupCoordinator, group: Group, member: Member, error: Error) -> None:
+    """Nothing."""
+
+
+def _absent_static_out(self: GroupCoordinator, group: Group) -> None:
+    for member in group.members():
+        if member.awaiting_join is None:
+            self._remove(group, member)
+    _ENDED(self, group)
+
+
+def _removed_silently(self: Metadata, topic: str) -> None:
+    with self._lock:
+        self._leaders.mutate().pop(topic, None)
+
+
+def _times_out_well(deleted: DeleteResult) -> DeleteResult:
+    return replace(deleted, low_watermark=deleted.requested_offset)
+
+
+def _under_first_topic(
+    self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
+) -> bool:
+    return _WATCH(self, operation, keys[:1] if isinstance(operation, DelayedProduce) else keys)
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -990,6 +1061,74 @@ _MUTANTS: Final = (
         "a static member that comes back starts a rebalance",
         "G11",
         Patch(GroupCoordinator, "_replace", _replaced_by_rebalance),
+    ),
+    _one(
+        "session-unseen-in-rebalance",
+        "a rebalance goes on waiting for a member whose session is over",
+        "G7",
+        Patch(GroupCoordinator, "_session_expired", _session_unseen_while_preparing),
+    ),
+    _one(
+        "expected-unseen",
+        "a rebalance goes on waiting for somebody who was given an id and has left",
+        "G4",
+        Patch(GroupCoordinator, "_drop_pending", _pending_unseen),
+    ),
+    _one(
+        "vain-in-rebalance",
+        "a heartbeat in a rebalance does not keep a member",
+        "G10 G4",
+        Patch(GroupCoordinator, "heartbeat", _heartbeat_vain_while_preparing),
+    ),
+    _one(
+        "shortest-rebalance",
+        "a rebalance lasts as long as the shortest of its members' time-outs",
+        "G6",
+        Patch(Group, "rebalance_timeout_ms", _shortest_time_out),
+    ),
+    _one(
+        "leader-never-out",
+        "a leader that does not sync is waited for, for ever",
+        "G5",
+        Patch(GroupCoordinator, "_syncs_expired", _leader_never_out),
+    ),
+    _one(
+        "past-generation",
+        "a generation that is over is taken",
+        "G9",
+        Patch(group_coordinator, "_refusal", _past_generation),
+    ),
+    _one(
+        "sync-left-in-rebalance",
+        "a sync that waits when a rebalance begins is not answered",
+        "G5",
+        Patch(GroupCoordinator, "_answer_sync_with", _syncs_left_waiting),
+    ),
+    _one(
+        "absent-static-out",
+        "a static member that does not rejoin is out at the rebalance time-out",
+        "G11",
+        Patch(GroupCoordinator, "_end_rebalance", _absent_static_out),
+    ),
+    _one(
+        "deletion-left",
+        "the deletion of a topic is answered at its time-out",
+        "A2",
+        Patch(Metadata, "remove", _removed_silently),
+    ),
+    _one(
+        "deletion-times-out-well",
+        "a deletion of records that timed out is answered without an error",
+        "D1",
+        Patch(delayed_delete_records, "_at_time_out", _times_out_well),
+        brokers=2,
+    ),
+    _one(
+        "first-topic-only",
+        "an append with acks -1 waits for the first of its partitions",
+        "P6",
+        Patch(Purgatory, "try_complete_else_watch", _under_first_topic),
+        brokers=2,
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )

@@ -145,6 +145,11 @@ class Connection(asyncio.Protocol):
         self._transport.write(payload)
         return sent
 
+    def read_no_more(self) -> None:
+        """Take no answers from now on: those that come fill the buffers between."""
+        if self._transport is not None and not self.closed:
+            self._transport.pause_reading()
+
     def close(self) -> None:
         """End it from our side."""
         self._end("us", "")

@@ -224,9 +224,10 @@ class Play:
 
     def produce(
         self, conn: Connection, topic: str, *numbers: int, acks: int = 1, size: int = 20, records: int = 1,
-        timeout_ms: int = 10_000,
+        timeout_ms: int = 10_000, also: str = "",
     ) -> Sent:  # fmt: skip
-        """An append of `records` records of `size` bytes, to each of these partitions; to 0 where none is named."""
+        """An append of `records` records of `size` bytes, to each of these partitions; to 0 where none is named.
+        `also`: to the same of another topic, behind them."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
         data = filler(size, records, int(time.time()) * 1000)
         values = {
@@ -234,9 +235,11 @@ class Play:
             "timeout_ms": timeout_ms,
             "topic_data": [
                 {
-                    "name": topic,
+                    "name": name,
                     "partition_data": [{"index": number, "records": data} for number in numbers or (0,)],
                 }
+                for name in (topic, also)
+                if name
             ],
         }
         return self.send(conn, "produce", values, answered=acks != 0)
@@ -427,6 +430,12 @@ class Play:
     def stimulus(self, what: str, **more: object) -> None:
         """Record what is done beside the connections."""
         self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})
+
+
+async def settle(*sent: Sent, seconds: float) -> bool:
+    """Wait for answers; whether all came."""
+    results = await asyncio.gather(*(one.within(seconds) for one in sent), return_exceptions=True)
+    return not any(isinstance(one, BaseException) for one in results)
 
 
 def codes(body: object) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import LOADING
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import Play, SceneSkipped, codes, number_of
+from purgatorio_stress.wire.play import Play, SceneSkipped, codes, number_of, settle
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -199,26 +199,127 @@ async def rebalance(play: Play) -> None:
 
 
 async def rebalance_timeout(play: Play) -> None:
-    """A member goes on with heartbeats and does not rejoin: at the rebalance time-out the others go on without it."""
+    """A member goes on with heartbeats and does not rejoin: at the rebalance time-out, the longest that one of them
+    asked for, the others go on without it."""
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
-    await stable(pair)
     stays, lags = pair
-    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
-    joining = new.ask_join()
-    await play.pause(200)
-    again = stays.ask_join()
-    answers = asyncio.gather(joining.within(JOIN_SECONDS), again.within(JOIN_SECONDS))
-    while not answers.done():
-        await lags.beat()
-        await asyncio.wait((answers,), timeout=0.3)
-    for one, got in zip((new, stays), await answers, strict=True):
-        one.took(got.body)
+    stays.rebalance_ms = rebalance_ms // 2
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms // 2)
+    await _without(lags, [new, stays])
     await play.pause(250)
     await lags.beat()
     await lags.beat()
     await synced((new, stays))
+
+
+async def _without(lags: Member, joined: Sequence[Member]) -> None:
+    """These join, one after the other; the member that lags goes on with heartbeats until they are answered."""
+    sent = []
+    for one in joined:
+        sent.append(one.ask_join())
+        await one.play.pause(200)
+    answers = asyncio.gather(*(one.within(JOIN_SECONDS) for one in sent))
+    while not answers.done():
+        await lags.beat()
+        await asyncio.wait((answers,), timeout=0.3)
+    for one, got in zip(joined, await answers, strict=True):
+        one.took(got.body)
+
+
+async def slow_rejoin(play: Play) -> None:
+    """A member goes on with heartbeats in a rebalance for longer than its session, and rejoins in time."""
+    group = await play.group()
+    session_ms = play.broker.session_ms
+    quick, slow = pair = await members(play, group, 2, rebalance_ms=session_ms * 5 // 2)
+    await stable(pair)
+    (new,) = await members(play, group, 1, rebalance_ms=session_ms * 5 // 2)
+    sent = [new.ask_join()]
+    await play.pause(300 * play.broker.pace)
+    sent.append(quick.ask_join())
+    for _ in range(8):
+        await slow.beat()
+        await play.pause(session_ms * 0.18)
+    sent.append(slow.ask_join())
+    for one, asked in zip((new, quick, slow), sent, strict=True):
+        one.took((await asked.within(JOIN_SECONDS)).body)
+    await synced((new, quick, slow))
+
+
+async def silent_rebalance(play: Play) -> None:
+    """A member falls silent and a rebalance waits for it: until its session is over, not until the time-out."""
+    group = await play.group()
+    rebalance_ms = play.broker.session_ms * 5 // 2
+    stays, silent = pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await stable(pair)
+    await silent.beat()
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    sent = [new.ask_join()]
+    await play.pause(200)
+    sent.append(stays.ask_join())
+    for one, asked in zip((new, stays), sent, strict=True):
+        one.took((await asked.within(JOIN_SECONDS)).body)
+    await synced((new, stays))
+
+
+async def expected_member(play: Play) -> None:
+    """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves."""
+    if (play.broker.version("join_group") or 0) < 4:
+        raise SceneSkipped("member ids: JoinGroup v4 is not offered")
+    group = await play.group()
+    (stays,) = await members(play, group, 1)
+    await stable([stays])
+    for _ in range(2):
+        ghost, new = await members(play, group, 2)
+        sent = [new.ask_join()]
+        await _is_told(stays)
+        sent.append(stays.ask_join())
+        await play.pause(300)
+        await play.leave(ghost.conn, group, ghost.id).within(8)
+        for one, asked in zip((new, stays), sent, strict=True):
+            one.took((await asked.within(JOIN_SECONDS)).body)
+        await synced((new, stays))
+        await play.leave(new.conn, group, new.id).within(8)
+        await _is_told(stays)
+        await stable([stays])
+
+
+async def leaderless_sync(play: Play) -> None:
+    """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    joined = await members(play, group, 2, rebalance_ms=rebalance_ms)
+    await asyncio.gather(*(one.join() for one in joined))
+    waits = min(joined, key=lambda one: one.leads).sync()
+    (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
+    sent = [new.ask_join()]
+    await settle(waits, seconds=rebalance_ms / 1000 + 2)
+    sent += [one.ask_join() for one in joined]
+    joined = [new, *joined]
+    for one, asked in zip(joined, sent, strict=True):
+        one.took((await asked.within(JOIN_SECONDS)).body)
+    leader = max(joined, key=lambda one: one.leads)
+    over = asyncio.ensure_future(
+        settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
+    )
+    while not over.done():
+        await leader.beat()
+        await asyncio.wait((over,), timeout=0.3)
+
+
+async def order_of_joins(play: Play) -> None:
+    """Requests behind a join that waits: their answers come behind its answer."""
+    group = await play.group()
+    (stays,) = await members(play, group, 1)
+    await stable([stays])
+    (new,) = await members(play, group, 1)
+    sent = [new.ask_join()]
+    sent += [play.send(new.conn, "api_versions", {}) for _ in range(3)]
+    await _is_told(stays)
+    sent.append(stays.ask_join())
+    await settle(*sent, seconds=JOIN_SECONDS)
 
 
 async def session(play: Play) -> None:
@@ -295,16 +396,18 @@ def _knows_static(play: Play) -> bool:
 
 
 async def static_members(play: Play) -> None:
-    """Two members with instance ids; each comes back on a new connection, as a client that was started again."""
+    """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then one
+    does not rejoin."""
     if not _knows_static(play):
         raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
     group = await play.group()
-    pair = [Member(play, await play.open("s"), group, instance=f"i{at}") for at in range(2)]
+    rebalance_ms = play.wait_ms(2500)
+    pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
     await stable(pair)
     for at, former in enumerate(pair):
         other = pair[1 - at]
         await asyncio.gather(former.beat(), other.beat())
-        back = Member(play, await play.open("back"), group, instance=former.instance)
+        back = Member(play, await play.open("back"), group, rebalance_ms, instance=former.instance)
         await back.join()
         await other.beat()
         await former.beat()
@@ -313,13 +416,16 @@ async def static_members(play: Play) -> None:
         pair[at] = back
         await back.sync().within(JOIN_SECONDS)
         await other.beat()
+    await _without(pair[1], [Member(play, await play.open("s"), group, rebalance_ms, instance="i2"), pair[0]])
+    await pair[1].beat()
 
 
 async def refusals(play: Play) -> None:
-    """A generation that is none, and members that are none."""
+    """Generations that are over or never were, and members that are none."""
     group = await play.group()
     (one,) = await members(play, group, 1)
-    await stable([one])
+    for _ in range(2):
+        await stable([one])
     for _ in range(2):
         await _refused(one)
         await one.beat()
@@ -327,6 +433,7 @@ async def refusals(play: Play) -> None:
 
 async def _refused(one: Member) -> None:
     for ask in (one.play.heartbeat, one.play.sync):
-        await ask(one.conn, one.group, one.id, one.generation + 100).within(8)
+        for wrong in (100, -1):
+            await ask(one.conn, one.group, one.id, one.generation + wrong).within(8)
         await ask(one.conn, one.group, "nobody", one.generation).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)

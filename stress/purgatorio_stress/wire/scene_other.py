@@ -10,13 +10,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer
+from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_stress.wire.message import versions_of
-from purgatorio_stress.wire.play import ANSWER_SECONDS, Play, SceneSkipped, Second, codes, first_of, number_of
-from purgatorio_stress.wire.scene_fetch import settle
+from purgatorio_stress.wire.play import (
+    ANSWER_SECONDS,
+    Play,
+    SceneSkipped,
+    Second,
+    codes,
+    first_of,
+    number_of,
+    settle,
+)
 
 CUTS: Final = 100
 COUNTS: Final = 12
+UNREAD: Final = 24
+"""More than the buffers of two machines hold."""
+UNREAD_BYTES: Final = 500_000
 TAKES_TWO: Final = (
     "it takes two brokers and a way to stop one: --second with --second-pid, or with --stop-command and "
     "--continue-command"
@@ -116,9 +127,7 @@ async def delete_records(play: Play) -> None:
         await play.ask_all(play.produce(writer, topic))
 
     async def delete(offset: int) -> None:
-        part = {"partition_index": 0, "offset": offset}
-        asked = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": 5000}
-        await settle(play.send(await play.open("deleter"), "delete_records", asked), seconds=12)
+        await settle(await _delete_at(play, topic, offset, 5000), seconds=12)
 
     for low in (2, 4):
         # Who waits for what is not there yet is not answered by it.
@@ -129,6 +138,13 @@ async def delete_records(play: Play) -> None:
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
     await delete(1000)
+
+
+async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int) -> Sent:
+    """A deletion of partition 0's records below this offset, on a connection of its own."""
+    part = {"partition_index": 0, "offset": offset}
+    asked = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": timeout_ms}
+    return play.send(await play.open("deleter"), "delete_records", asked)
 
 
 async def order(play: Play) -> None:
@@ -171,6 +187,24 @@ async def cut(play: Play) -> None:
     fetch = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait)
     await play.pause(50)
     await settle(play.produce(writer, topic), fetch, seconds=wait / 1000 + 6)
+
+
+async def slow_reader(play: Play) -> None:
+    """A client asks for more than fits between and does not read it; others are answered as before."""
+    topic = await play.topic()
+    writer, asker, slow = await play.open("writer"), await play.open("asker"), await play.open("slow")
+    for _ in range(UNREAD):
+        await play.ask_all(play.produce(writer, topic, size=UNREAD_BYTES))
+    slow.read_no_more()
+    play.stimulus("unread", conn=slow.name)
+    for _ in range(UNREAD):
+        play.fetch(slow, [(topic, 0, 0)], max_wait_ms=0)
+    for _ in range(8):
+        await play.pause(100)
+        fetch = play.fetch(asker, [(topic, 0, UNREAD)], max_wait_ms=0)
+        if not await settle(fetch, play.send(writer, "api_versions", {}), seconds=6):
+            break
+    slow.close()
 
 
 async def open_files(play: Play) -> None:
@@ -216,6 +250,7 @@ async def replica_stopped(play: Play) -> None:
         raise SceneSkipped("the two brokers were not told apart: metadata names neither by its address")
     nodes = (play.broker.node, play.broker.second_node)
     topic = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+    alone = await play.topic()
     writer, reader = await play.open("writer"), await play.open("reader")
     for _ in range(2):
         await until_in_sync(play, topic, 2)
@@ -227,11 +262,13 @@ async def replica_stopped(play: Play) -> None:
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
-            await settle(due, fetch, seconds=8)
+            cuts = await _delete_at(play, topic, base, timeout_ms=1500)
+            await settle(due, fetch, cuts, seconds=8)
             # The replica stays away until the time-out is over, also where the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
-            waits = play.produce(other, topic, acks=-1, timeout_ms=15_000)
+            # The other topic is done at once, and must not be all that it waits for.
+            waits = play.produce(other, alone, acks=-1, timeout_ms=15_000, also=topic)
             await play.pause(300)
             await play.metadata(topic)
         finally:
