@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,11 +110,11 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) in ("UNKNOWN", "VIOLATED"), "never PASS"
 
 
-@pytest.mark.slow
-def test_a_call_that_turns_in_circles_never_returns(tmp_path: Path) -> None:
-    """It runs all the time, and is compared with the calls before it."""
-    failure, _ = record("spin", tmp_path, replace(QUICK, silence_s=6.0))
-    assert failure.kind == "deadlock", failure.why
+def test_who_runs_for_long_may_be_slow(tmp_path: Path) -> None:
+    """A call that takes far longer than any before it, and again on a fresh start, may still return: it is told, and
+    proves nothing. Its twin, in which nothing runs, is among the misbehaviours above."""
+    failure, _ = record("spin", tmp_path)
+    assert failure.kind == "hang", failure.why
     assert "none of its threads runs" not in failure.why
     assert "no answer before took longer than 0.0" in failure.why
 

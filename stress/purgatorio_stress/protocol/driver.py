@@ -288,7 +288,8 @@ class CommandSubject:
     def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
         hangs again in a program started anew, and the calls return where they are made one after the other. Else: it
-        hangs there again, and both times no slowness explains it (`stuck`). The second trace is at `path`."""
+        hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow. The second trace is at
+        `path`."""
         limits = self._limits(plan)
         patient = replace(limits, silence_s=2 * limits.silence_s)
         first = self.account.under_way

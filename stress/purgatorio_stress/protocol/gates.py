@@ -461,7 +461,6 @@ class GatedRun:
         self._session.conversation.fails = False
         self._played += 1
         self._said = 0
-        self._session.conversation.fails = False
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
         return _Play(self, program, self._played, beside=beside, keeps=bool(beside))
 

@@ -15,9 +15,6 @@ from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 _FLUSH_EVERY: Final = 20_000
 """Lines from the subject."""
 
-_SLOWER: Final = 20
-"""A silence so many times longer than the slowest answer of the run is not the machine's."""
-
 
 class Peer(Protocol):
     """What is talked to: a child process, or an adapter in this one."""
@@ -102,11 +99,8 @@ class Session:
         self._child.say(line)
         return number
 
-    def call(
-        self, call: Call, before_sending: Callable[[], None] | None = None, *, further: bool = False
-    ) -> Answer | Description:
-        """Make a call and wait for its answer, hearing what comes before it. `further`: it has more to do than those
-        before, so that its silence is not compared with theirs."""
+    def call(self, call: Call, before_sending: Callable[[], None] | None = None) -> Answer | Description:
+        """Make a call and wait for its answer, hearing what comes before it."""
         asked_s = time.monotonic()
         number = self.ask(call, 0, before_sending)
         try:
@@ -115,8 +109,7 @@ class Session:
                 if isinstance(said, Answer | Description) and said.n == number:
                     break
         except SubjectFailed as failure:
-            if failure.kind == "hang" and not further and _SLOWER * self._slowest_s < self._limits.silence_s:
-                failure.stuck = True
+            if failure.kind == "hang":
                 failure.why += f"; no answer before took longer than {self._slowest_s:.2g} s"
             raise
         if not isinstance(call, Describe | Start):

@@ -50,9 +50,6 @@ _LISTENS: Final = 3
 _LISTENS_S: Final = 0.1
 """So many times, and so long, it is listened where it is not."""
 
-_NEAR_TICKS: Final = 100
-"""To go so far is no work for a timer that goes from tick to tick."""
-
 _CLOSELY: Final = 4_000
 """So many deadlines are looked at from all sides; around later ones the clock stops at ticks only."""
 
@@ -158,7 +155,6 @@ class _VirtualRun:
         self._deadlines: list[int] = []
         self._last_ns = self.start_ns
         self._looks = _LOOKS
-        self._furthest_ns = _NEAR_TICKS * self._tick_ns
         self._listens = _LISTENS
 
     def moment_of(self, due: Due) -> int:
@@ -216,10 +212,7 @@ class _VirtualRun:
             self._advance(until_ns)
 
     def _advance(self, now_ns: int) -> None:
-        far_ns = now_ns - self._clock.now_ns
-        # One that goes further than any before may take as much longer.
-        self._session.call(Advance(now_ns), self._clock.to(now_ns), further=far_ns > self._furthest_ns)
-        self._furthest_ns = max(self._furthest_ns, far_ns)
+        self._session.call(Advance(now_ns), self._clock.to(now_ns))
         if self._looks and self._listens and self._deadlines and self._deadlines[0] <= now_ns:
             self._looks -= 1
             self._listen_for_what_is_due()

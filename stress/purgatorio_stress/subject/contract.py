@@ -42,7 +42,7 @@ class SubjectFailed(Exception):
     """A subject misbehaved, or cannot run here; `trace` is what was recorded of the run until then, if anything.
 
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`: and
-    no slowness explains it. `deadlock`: a hang that comes again and that no slowness explains. `died`: ended before it
+    none of its threads ran. `deadlock`: a hang that comes again and that no slowness explains. `died`: ended before it
     was done. `rubbish`: said something that the protocol does not know. `flood`: said too much.
     `closed-input`, `closed-output`: lives on without listening, or without a voice. `answered-twice`, `wrong-id`:
     answered a call again, or spoke of a call, task or operation that there is not. `wrong-version`: speaks another
