@@ -72,7 +72,7 @@ _STRIPES: Final = tuple(_thread_mutex() for _ in range(64))
 
 
 def _stripe(holder: object) -> Mutex:
-    """Written out where it costs most: in what each operation does once, with the GIL too."""
+    """The lock for this object. Written out, without the call, in what every operation does."""
     return _STRIPES[id(holder) >> 6 & 63]
 
 

@@ -85,7 +85,7 @@ class Dialect(Protocol):
 
 
 def try_again(operation: Op, attempt: Callable[[Op], bool]) -> bool:
-    """The second try of a registration, with its exceptions handled as said above."""
+    """The second try of a registration; its exceptions go to the operation's fault policy, see `Dialect.register`."""
     try:
         return attempt(operation)
     except Exception as error:

@@ -79,7 +79,7 @@ class TimerTaskEntry(_Link):
 
 
 class TimerTaskList:
-    """A bucket; see the module."""
+    """A bucket: a ring of entries with one expiration; adding and removing one take constant time."""
 
     __slots__ = ("_expiration_ms", "_lock", "_root", "_sync", "_task_counter")
 

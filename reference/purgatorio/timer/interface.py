@@ -14,8 +14,8 @@ Within one drain tasks are handed over in the order of floor(d / T) [T6]; nothin
 thread, or about the time between handing over and running. A task runs at most once for each time it is added [T3].
 `size()` counts the tasks that wait [T5]; a task that was handed over is no longer counted.
 
-All of this holds for any number of threads, two drains at once too [T1]; but in the order in which two drains hand over
-there is none.
+All of this holds for any number of threads, and for two drains at once [T1]; but of the order between what the one and
+what the other hands over nothing is said.
 
 An executor that refuses [T3]: a drain that hands over to one that raises loses nothing. What was refused waits again
 and is counted, the exception goes to the caller of the drain, and the next drain offers it anew.

@@ -59,7 +59,7 @@ class TaskNode(Node):
     def remove(self) -> None:
         """Leave the timer; nothing where a drain was here first."""
         timer = self._timer
-        # This is `leave`, without the call: the one way that every task goes.
+        # This is `leave`, without the call: every task that is cancelled comes this way.
         lock = timer._lock
         lock.acquire()
         try:
@@ -217,7 +217,7 @@ class IntrusiveTimer:
                 self._wheel.link(node)
             wake_tick = self._wake_tick
         except TypeError:
-            whole_ms(deadline_ms)  # a float comes as far as into the wheel; there only this is left to pay
+            whole_ms(deadline_ms)  # a float is noticed by the wheel only; this says it in words
             raise
         finally:
             lock.release()
@@ -255,7 +255,7 @@ class IntrusiveTimer:
                 wheel.link(node)
             wake_tick = self._wake_tick
         except TypeError:
-            whole_ms(delay_ms)  # a float comes as far as into the wheel; there only this is left to pay
+            whole_ms(delay_ms)  # a float is noticed by the wheel only; this says it in words
             raise
         finally:
             lock.release()
