@@ -18,17 +18,18 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from purgatorio_pipeline.report.grouped import ExampleOf, run_titles, worst_first
 from purgatorio_pipeline.report.provenance import tool_version
-from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
+from purgatorio_spec.judge.result import CheckResult, RunResult
+from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import line_of
 from purgatorio_spec.show.selection import CauseKey, noun, promises
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
-from purgatorio_spec.verdict import EXIT_STATUS, Verdict, Violation
+from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RESULTS_SHOWN: Final = 1_000
@@ -48,12 +49,14 @@ def sarif(result: CheckResult, examples: ExampleOf) -> str:
     """The document. The same check gives the same text."""
     runs = worst_first(result.runs)
     titles = run_titles(runs)
-    found = [one for run in runs for one in _results(run, titles[run.file, run.run], examples)]
+    found = [one for run in runs for one in _worth_a_look(run)]
     named = promises(run.profile for run in runs)
     numbers = {name: number for number, name in enumerate(named)}
-    shown = [one | {"ruleIndex": numbers[str(one["ruleId"])]} for one in found[:RESULTS_SHOWN]]
-    for one in shown[FLOWS_SHOWN:]:
-        one.pop("codeFlows", None)
+    shown = [
+        _result(one, titles[one.run.file, one.run.run], examples.get(one.key), flow=at < FLOWS_SHOWN)
+        | {"ruleIndex": numbers[one.key.clause]}
+        for at, one in enumerate(found[:RESULTS_SHOWN])
+    ]
     notes = list(_notes(result, runs))
     left = len(notes) - NOTES_SHOWN
     more = [_note("note", f"{left:,} more problems are left out")] if left > 0 else []
@@ -95,29 +98,43 @@ def _driver(named: Mapping[str, str]) -> Json:
     return {"name": "purgatorio", "version": tool_version(), "rules": rules}
 
 
-def _results(run: RunResult, title: str, examples: ExampleOf) -> Iterator[Json]:
+class _Found(NamedTuple):
+    """A cause in a run, or a clause of it that is unknown: then the cause is the reason, and `cause` is None."""
+
+    run: RunResult
+    key: CauseKey
+    cause: Cause | None
+
+
+def _worth_a_look(run: RunResult) -> Iterator[_Found]:
     for clause in run.clauses.values():
         if clause.verdict is Verdict.UNKNOWN:
-            yield _open(run, title, clause)
+            yield _Found(run, CauseKey(run.file, run.run, clause.clause, clause.reason), None)
         for name, cause in clause.causes.items():
             if cause.examples:
-                key = CauseKey(run.file, run.run, clause.clause, name)
-                yield _fail(run, title, key, cause.count, cause.examples[0], examples.get(key))
+                yield _Found(run, CauseKey(run.file, run.run, clause.clause, name), cause)
 
 
-def _open(run: RunResult, title: str, clause: ClauseResult) -> Json:
-    said = f"{clause.clause} is unknown in run {visible(title)}: {visible(clause.reason, TEXT_LIMIT)}"
-    return _result(run, title, clause.clause, clause.reason, said) | {"kind": "open", "level": "none"}
-
-
-def _fail(
-    run: RunResult, title: str, key: CauseKey, count: int, first: Violation, example: Counterexample | None
-) -> Json:
-    violation = first if example is None else example.violation
+def _result(found: _Found, title: str, example: Counterexample | None, *, flow: bool) -> Json:
+    """One result. The fingerprint stays the same from one check to the next: it names clause, cause, subject and run,
+    no line or operation, and a file only where two runs have one name. GitHub's code scanning looks at the second name
+    alone, and would make one from the line, which is another in every recording."""
+    run, key, cause = found
     at = None if example is None or example.illegal_row is None else example.rows[example.illegal_row]
+    print_of = "\n".join((key.clause, key.cause, run.subject, title)).encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(print_of).hexdigest()
+    shape: Json = {
+        "ruleId": key.clause,
+        "locations": [_location(run.file, at)],
+        "partialFingerprints": {"purgatorioCause/v1": digest, "primaryLocationLineHash": f"{digest[:16]}:1"},
+    }
+    if cause is None:
+        said = f"{key.clause} is unknown in run {visible(title)}: {visible(key.cause, TEXT_LIMIT)}"
+        return shape | {"message": {"text": said}, "kind": "open", "level": "none"}
+    violation = cause.examples[0] if example is None else example.violation
     parts = [
         f"{visible(key.cause)}: {visible(violation.subject)} of run {visible(title)}",
-        f"{noun(key.clause, key.cause, count, run.profile)} in all",
+        f"{noun(key.clause, key.cause, cause.count, run.profile)} in all",
         f"allowed: {visible(violation.allowed, TEXT_LIMIT)}",
         f"seen: {visible(violation.seen, TEXT_LIMIT)}",
     ]
@@ -125,27 +142,10 @@ def _fail(
         parts.append(f"row {at.line} of the file")
     if example is not None:
         parts.append(f"replay: {' '.join(example.replay)[:_MOST_URI]}")
-    shape = _result(run, title, key.clause, key.cause, "\n".join(parts), at)
-    shape |= {"kind": "fail", "level": "error", "occurrenceCount": max(count, 1)}
-    if example is not None and example.rows:
-        shape["codeFlows"] = [_flow(run.file, example)]
-    return shape
-
-
-def _result(
-    run: RunResult, title: str, rule: str, cause: str, said: str, at: ShownEvent | None = None
-) -> Json:
-    """What every result has. The fingerprint stays the same from one check to the next: it names clause, cause,
-    subject and run, no line or operation, and a file only where two runs have one name. GitHub's code scanning looks at
-    the second name alone, and would make one from the line, which is another in every recording."""
-    print_of = "\n".join((rule, cause, run.subject, title)).encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(print_of).hexdigest()
-    return {
-        "ruleId": rule,
-        "message": {"text": said},
-        "locations": [_location(run.file, at)],
-        "partialFingerprints": {"purgatorioCause/v1": digest, "primaryLocationLineHash": f"{digest[:16]}:1"},
-    }
+        if flow and example.rows:
+            shape["codeFlows"] = [_flow(run.file, example)]
+    shape |= {"kind": "fail", "level": "error", "occurrenceCount": max(cause.count, 1)}
+    return shape | {"message": {"text": "\n".join(parts)}}
 
 
 def _flow(file: str, example: Counterexample) -> Json:
