@@ -92,8 +92,8 @@ def test_a_full_disk_under_spark_is_said_with_status_2(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("option", ["--junit", "--report", "--sarif", "--markdown"])
 def test_a_full_disk_is_said_with_status_2(option: str) -> None:
     """A file that cannot be written is no violation."""
-    done = alone("check", str(CLEAN), option, "/dev/full")
-    assert done.returncode == 2
+    done = CliRunner().invoke(purgatorio, ["check", str(CLEAN), option, "/dev/full"])
+    assert done.exit_code == 2
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
 
