@@ -59,6 +59,11 @@ def test_a_race_between_two_lines_is_found_and_its_line_is_named(
     assert held[0]["at"].startswith("LineCases$Tasks."), "the line that it stands before"
 
 
+def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """A counter that is read and written in one line; the twin below counts under the lock."""
+    assert "T5" in found(subject(built, "counted"), tmp_path)[0]
+
+
 def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:

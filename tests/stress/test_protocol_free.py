@@ -55,7 +55,7 @@ def test_what_has_one_lane_or_no_purgatory_is_asked_for_less() -> None:
 
 def test_calls_from_inside_are_made_where_code_of_others_runs() -> None:
     """In callbacks. Nobody's code runs where a time-out is handed to the timer; a lock may be held there."""
-    programs = [one for part in CLASSES for one in gate_programs(part, Delays(1, 9, 5, 6, 2, 3))]
+    programs = [one for part in CLASSES for one in gate_programs(part, Delays(1, 9, 5, 6, 2, 3, 4))]
     inside = [one for one in programs if any(isinstance(call, Inside) for call in one.calls())]
     assert inside
     assert not [one.name for one in inside if {"timer_add", "timer_cancel"} & {*one.stops}]

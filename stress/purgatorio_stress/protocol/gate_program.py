@@ -22,6 +22,7 @@ from purgatorio_stress.protocol.message import (
     Description,
     Force,
     Gauge,
+    Quiesce,
     Ready,
     Register,
 )
@@ -197,13 +198,16 @@ _VOLLEYS: Final = 100
 _BEFORE_MOST: Final = 8
 """A program that is played once for each step has no more calls before."""
 _GARBAGE_MOST: Final = 120
+_LOOKS_MORE: Final = 50
+"""More than what a purge may have missed: one operation a thread."""
+_LOOKS_MOST: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
     """Of what expires in a program (`soon_ns`), of what does not (`far_ns`), and two that a wheel keeps in one bucket
     of its second level, with the time (`before_ns`) by which it has moved them to the first. `garbage`: so many
-    completed operations are purged; 0 where that takes too many."""
+    completed operations are purged, and more in one volley (`looks`); 0 where that takes too many."""
 
     soon_ns: int
     far_ns: int
@@ -211,6 +215,7 @@ class Delays:
     later_ns: int
     before_ns: int
     garbage: int
+    looks: int
 
 
 def delays_for(description: Description, far_ns: int) -> Delays:
@@ -218,6 +223,7 @@ def delays_for(description: Description, far_ns: int) -> Delays:
     unit_ns = description.unit_ns
     tick_ns = max(description.tick_ns or MS, unit_ns)
     turn_ns = tick_ns * (description.wheel_size or 20)
+    interval = description.purge_interval or 0
     soon_ns = max(4 * tick_ns, 4 * MS, description.least_delay_ns)
     far_ns = min(far_ns, description.most_delay_ns)
     level_ns, later_ns = min(2 * turn_ns + turn_ns // 4, far_ns), min(2 * turn_ns + turn_ns // 2, far_ns)
@@ -227,7 +233,8 @@ def delays_for(description: Description, far_ns: int) -> Delays:
         level_ns - level_ns % unit_ns,
         later_ns - later_ns % unit_ns,
         tick_ns - tick_ns % -unit_ns,
-        1 + (description.purge_interval or 0) if (description.purge_interval or 0) < _GARBAGE_MOST else 0,
+        1 + interval if interval < _GARBAGE_MOST else 0,
+        _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
     )
 
 
@@ -259,7 +266,11 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (Ready("op"), Check("a"))),
     )  # fmt: skip
     both = (waits("a"), waits("a", "other"))
+    # First: what has expired before widens the bound on garbage.
+    looks = GateProgram("garbage-of-second-looks", _LISTS, ((waits("ab"),), inside("op", Ready("op"))), (_TRY,),
+                        volley=delays.looks)  # fmt: skip
     return (
+        *((looks,) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
@@ -286,7 +297,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("c", "other", soon_ns),), (Ready("op"), Check("b"))),
         GateProgram("slow-expiry", _SLOW, ((Expiry("other"),), event), (_TRY, _DONE, _EXPIRED),
                     (waits("c", "other", soon_ns), waits("a"))),
-        GateProgram("list-empties-and-fills", _LISTS, ((Check("a"),), (waits("a", "next"),)), (_TRY, _DONE),
+        GateProgram("list-empties-and-fills", _LISTS, ((Check("a"),), (waits("ba", "next"),)), (_TRY, _DONE),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
         GateProgram("list-empties-twice-and-fills", _LISTS, ((Check("a"),), (Check("a"), waits("a", "next"))), (_DONE,),
                     (waits("a"), Ready("op")), (Ready("next"), Check("a"))),
@@ -347,8 +358,9 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("fire-add-again-alone", _TIMER, (fires, (soon,)), (_FIRE,), (soon,)),
         GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
-        GateProgram("cancels-beside", _TIMER, ((Cancel("t"),), (Cancel("u"),), (Add("v", delays.far_ns),)), (),
-                    (Add("t", far_ns), Add("u", far_ns)), (Cancel("v"),)),
+        GateProgram("cancels-beside", _TIMER,
+                    ((Cancel("t"),), (Cancel("u"),), (Add("w", delays.level_ns), Add("v", far_ns))), (),
+                    (Add("t", far_ns), Add("u", far_ns)), (Quiesce(), Cancel("v"), Cancel("w"))),
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),

@@ -49,6 +49,7 @@ from purgatorio_stress.protocol.message import (
     Said,
     Start,
 )
+from purgatorio_stress.protocol.reach import REAPER_NS, levels_of
 from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
@@ -62,6 +63,8 @@ _GLANCE_S: Final = 0.001
 _EXPIRY_LATE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 _ORDERS_MOST: Final = 1_000
+_ASLEEP: Final = 1_100
+_BUCKETS_ASLEEP: Final = 30
 _STEPS_MOST: Final = 2_000
 STEPS_S: Final = 900.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
@@ -237,14 +240,46 @@ class GatedRun:
             else:
                 found.append(self._orders(program))
             if why is None and "gauge" in self._description.capabilities:
-                self._play_to_the_end([Gauge()])
+                self._read_sizes()
         self._come_to_rest()
+        if self._clock is not None and only is None:
+            # Last: what has expired widens the bound on garbage.
+            self._sleep(self._clock)
         # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
         others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
         best = self._clock is not None or others
         if steps and best and STEP in self._description.gates:
             found += self._all_steps(programs, only)
         return found
+
+    def _sleep(self, clock: VirtualClock) -> None:
+        """The machine sleeps: when time goes on, what is due at every tick of a second, and at every bucket of the
+        levels above, is overdue at once. Here, where nothing is too late."""
+        self._start(())
+        self._said = -_SAID_MOST * 10
+        levels = levels_of(self._description, self._delays.far_ns * 2)
+        ticks = range(1, _ASLEEP + 1)
+        delays = [levels[0] * number for number in ticks]
+        delays += [wide_ns * number for wide_ns in levels[1:] for number in range(1, _BUCKETS_ASLEEP + 1)]
+        fit = [min(max(one, self._description.least_delay_ns), self._delays.far_ns) for one in delays]
+        add = (
+            (lambda name, delay_ns: Add(name, delay_ns))
+            if self._part == "timer"
+            else (lambda name, delay_ns: Register(name, (name,), delay_ns))
+        )
+        self._play_to_the_end([add(f"asleep-{number}", delay_ns) for number, delay_ns in enumerate(fit)])
+        self._play_to_the_end([Advance(clock.now_ns + self._delays.far_ns + self._late_ns)])
+        self._come_to_rest()
+
+    def _read_sizes(self) -> None:
+        """In virtual time at rest, when a reaper has had two turns."""
+        if self._clock is None:
+            self._play_to_the_end([Gauge()])
+            return
+        for _ in range(2):
+            step_ns = REAPER_NS + -REAPER_NS % self._description.unit_ns
+            self._play_to_the_end([Advance(self._clock.now_ns + step_ns)])
+        self._play_to_the_end([Quiesce()])
 
     def _start(self, gates: tuple[str, ...]) -> None:
         now_ns = None if self._clock is None else self._clock.now_ns
@@ -419,7 +454,12 @@ class GatedRun:
         for place in range(stop.place + 1):
             here = place == stop.place
             while not play.can_call(stop.lane) and self._session.conversation.loose():
-                self._hear_on()
+                if play.kept in self._session.conversation.standing():
+                    # It may be what the lane waits for.
+                    self.go([play.kept])
+                else:
+                    self._hear_on()
+                self.settle(play)
             if not play.can_call(stop.lane) and play.can_call(0):
                 # It speaks of what the first lane makes.
                 play.make(0)

@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -43,6 +43,19 @@ class JvmGone(Exception):
 
 Location = tuple[int, int, int]
 """Class, method, and index of its code: numbers of the JVM's."""
+
+_WIDTHS: Final = (
+    dict.fromkeys((16, 18, *range(21, 26), *range(54, 59), 169, 188), 2)
+    | dict.fromkeys((17, 19, 20, 132, *range(153, 169), *range(178, 185), 187), 3)
+    | dict.fromkeys((189, 192, 193, 198, 199), 3)
+    | {0xAA: 0, 0xAB: 0, 0xB9: 5, 0xBA: 5, 0xC4: 0, 0xC5: 4, 0xC8: 5, 0xC9: 5}
+)
+"""Bytes of an instruction, where it is not one; 0 where that depends on what follows."""
+
+_LOADS: Final = frozenset((0xB2, 0xB4, *range(0x2E, 0x36)))
+_STORES: Final = frozenset((0xB3, 0xB5, *range(0x4F, 0x57)))
+_CALLS: Final = frozenset((0xB6, 0xB8, 0xB9))
+"""Instructions that read a field or an array, write one, and call a method; what is being made is nobody else's yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +241,25 @@ class Jvm:
             self._lines[at] = self._line(*at)
         return self._lines[at]
 
+    def inside(self, at: Location) -> Sequence[Location]:
+        """The places within the line that begins there before which another thread may change what has just been read:
+        before a call behind another call, and before a write behind a call or a read. Not for code that jumps by a
+        table; none where `at` is in the midst of a line."""
+        of, method, index = at
+        with suppress(_Refused):
+            begins = sorted(begins for begins, _ in self._table(of, method))
+            if index in begins:
+                code = _Fields(self._ask_once(6, 3, _long(of) + _long(method))).octets()
+                ends = next((later for later in begins if later > index), len(code))
+                return [(of, method, place) for place in _between(code, index, ends)]
+        return ()
+
+    def _table(self, of: int, method: int) -> list[tuple[int, int]]:
+        """The code's indexes at which lines begin, and their numbers."""
+        table = _Fields(self._ask_once(6, 1, _long(of) + _long(method)))
+        table.number(8), table.number(8)
+        return [(table.number(8), table.number(4)) for _ in range(table.number(4))]
+
     def _line(self, of: int, method: int, index: int) -> Line:
         name, source, line = "?", "", -1
         signature = _Fields(self._ask_once(2, 1, _long(of))).text()
@@ -237,10 +269,7 @@ class Jvm:
                 one, called, _, _ = methods.number(8), methods.text(), methods.text(), methods.number(4)
                 name = called if one == method else name
         with suppress(_Refused):
-            table = _Fields(self._ask_once(6, 1, _long(of) + _long(method)))
-            table.number(8), table.number(8)
-            for _ in range(table.number(4)):
-                begins, numbered = table.number(8), table.number(4)
+            for begins, numbered in self._table(of, method):
                 line = numbered if begins <= index else line
             source = _Fields(self._ask_once(2, 7, _long(of))).text()
         written = f"{source}:{line}" if source and line >= 0 else ""
@@ -342,13 +371,32 @@ class _Fields:
 
     def text(self) -> str:
         """One with its length before it."""
-        return self._bytes(self.number(4)).decode(errors="replace")
+        return self.octets().decode(errors="replace")
+
+    def octets(self) -> bytes:
+        """The same, not decoded."""
+        return self._bytes(self.number(4))
 
     def _bytes(self, size: int) -> bytes:
         begin, self._place = self._place, self._place + size
         if self._place > len(self._packet):
             raise JvmGone("a packet that is too short")
         return self._packet[begin : self._place]
+
+
+def _between(code: bytes, index: int, ends: int) -> Iterator[int]:
+    """See `Jvm.inside`."""
+    has_called = has_read = False
+    while index < ends:
+        instruction = code[index]
+        if (instruction in _CALLS and has_called) or (instruction in _STORES and (has_called or has_read)):
+            yield index
+        has_called |= instruction in _CALLS
+        has_read |= instruction in _LOADS
+        width = _WIDTHS.get(instruction, 1)
+        if not width:
+            return
+        index += width
 
 
 def _long(number: int) -> bytes:

@@ -150,9 +150,10 @@ class Lines:
         with suppress(JvmGone):
             for request, thread in watched.items():
                 times: Counter[Location] = Counter()
-                for at in self._seen.pop(request):
-                    times[at] += 1
-                    self.points.append(Point(thread, jvm.line(at), times[at], at))
+                for come_to in self._seen.pop(request):
+                    times[come_to] += 1
+                    for at in (come_to, *jvm.inside(come_to)):
+                        self.points.append(Point(thread, jvm.line(at), times[come_to], at))
         return range(first, len(self.points))
 
     # What a peer does.

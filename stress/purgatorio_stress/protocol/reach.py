@@ -7,10 +7,12 @@ which they may cascade. Before a level lies an idle gap, and after the last one 
 `advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
 Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which one check completes
-while the others expire together; and operations under keys of the same hash.
+while the others expire together; and operations under keys of the same hash. Then steady traffic: short delays only,
+none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
-several times over, and read at rest in between.
+several times over, and read at rest in between; before that as many that checks take along, of which no purge finds
+anything.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ _ALIKE: Final = ("key-Aa", "key-BB")
 _LEAST_HASH: Final = "polygenelubricants"
 """As Java hashes strings: two of one hash, and one of the least, which has no absolute value in 32 bits."""
 _LIVE_ONE_IN: Final = 4
-_REAPER_NS: Final = 250 * MS
+REAPER_NS: Final = 250 * MS
 _KEYS: Final = 3
 """Of every operation: the bound on garbage counts the most keys that one has."""
 
@@ -131,6 +133,7 @@ class Reach:
         levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
         self._crowd(_CROWD)
         self._run.settle()
+        self._steady(levels[:3])
         passed_s, before_ns = 0.0, levels[0]
 
         def too_slow(by_ns: int, times: int = 1) -> bool:
@@ -204,6 +207,22 @@ class Reach:
         for key in (checked, _LEAST_HASH):
             self._run.call(Ready(f"under-{key}"))
             self._run.call(Check(key))
+
+    def _steady(self, widths: list[int]) -> None:
+        """One short delay after the other, each within a turn of the one before, past the whole second level; then one
+        of that level, and of the third."""
+        if len(widths) < 3 or self._size < 4:
+            return
+        until_ns = self._run.now_ns + widths[2] + 2 * widths[1]
+        while self._run.now_ns < until_ns:
+            now_ns = self._run.now_ns
+            deadline_ns = now_ns + self._rounded(widths[1] - 3 * widths[0])
+            deadline_ns -= widths[0] * (deadline_ns % widths[1] < widths[0])
+            self._begin(deadline_ns - now_ns, widths[:1])
+            self._run.advance_through(deadline_ns + self._rounded(widths[0]))
+        for wide_ns in widths[1:]:
+            self._begin(wide_ns + wide_ns // 2, widths[:1])
+        self._run.settle()
 
     def _idle(self) -> None:
         """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
@@ -320,6 +339,12 @@ class Reach:
         each = max(1, count // readings)
         far_ns = self._fit(3_600_000 * MS)
         for number in range(count):
+            name = f"taken-{number}"
+            for call in (Register(name, (name,), far_ns), Ready(name), Check(name)):
+                self._run.call(call)
+            if number % each == 0:
+                self._at_rest()
+        for number in range(count):
             name = f"left-{number}"
             live = number % _LIVE_ONE_IN == 0
             keys = (f"{name}-0", f"left-{number % 7}-1", f"left-{number % 11}-2")
@@ -335,7 +360,7 @@ class Reach:
 
     def _at_rest(self) -> None:
         for _ in range(2):
-            self._run.leap(self._rounded(_REAPER_NS))
+            self._run.leap(self._rounded(REAPER_NS))
         self._run.call(Quiesce())
 
     def _fit(self, delay_ns: int) -> int:

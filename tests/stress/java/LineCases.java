@@ -1,12 +1,16 @@
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import purgatorio.kit.Factory;
 import purgatorio.kit.Kit;
 import purgatorio.kit.Promises;
 import purgatorio.kit.PurgatoryUnderTest;
 import purgatorio.kit.TimerUnderTest;
 
-/** A timer that knows nothing of steps: {@code -Dcase=} clean, lost (an add beside another), dies. */
+/**
+ * A timer that knows nothing of steps: {@code -Dcase=} clean, lost (an add beside another), counted (a read and a
+ * write of one line), dies.
+ */
 public final class LineCases implements Factory {
   private static final String CASE = System.getProperty("case", "clean");
 
@@ -25,6 +29,7 @@ public final class LineCases implements Factory {
     private volatile List<Task> tasks = new ArrayList<>();
     private volatile boolean adding;
     private volatile long nowNs;
+    private final AtomicInteger count = new AtomicInteger();
 
     Tasks(long nowNs) {
       this.nowNs = nowNs;
@@ -45,6 +50,7 @@ public final class LineCases implements Factory {
         put(task);
         adding = false;
       }
+      count.set(count.get() + 1);
       return task;
     }
 
@@ -64,12 +70,13 @@ public final class LineCases implements Factory {
       List<Task> fewer = new ArrayList<>(tasks);
       boolean there = fewer.remove(task);
       tasks = fewer;
+      count.addAndGet(there ? -1 : 0);
       return there;
     }
 
     @Override
     public Long size() {
-      return (long) tasks.size();
+      return (long) (CASE.equals("counted") ? count.get() : tasks.size());
     }
 
     @Override
@@ -91,6 +98,7 @@ public final class LineCases implements Factory {
         (task.deadlineNs <= nowNs ? due : later).add(task);
       }
       tasks = later;
+      count.addAndGet(-due.size());
       return due;
     }
 
