@@ -96,6 +96,43 @@ def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: 
     assert clause in broken if clause else run.verdict is Verdict.PASS
 
 
+GIVES_UP = """
+import runpy, sys
+from purgatorio.delayed.watchers import WatcherList
+
+def cancel(self, key, takes=WatcherList.cancel):
+    if not self._lock.acquire(blocking=False):
+        return []
+    self._lock.release()
+    return takes(self, key)
+
+WatcherList.cancel = cancel
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+def test_a_key_that_gives_up_at_a_lock_is_found_by_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another registration is stopped where it has the lock of the key's list; without the slip all is given back."""
+    monkeypatch.setattr(
+        gates,
+        "gate_programs",
+        lambda part, delays: tuple(
+            one for one in gate_programs(part, delays) if one.name == "list-is-given-back-and-fills"
+        ),
+    )
+    example = str(EXAMPLES / "reference_purgatory.py")
+    for slip, broken in ((("-c", GIVES_UP, example, "locked"), {"O2"}), ((example, "locked"), set[str]())):
+        subjects = command_subjects((sys.executable, *slip), time="virtual")
+        (record,) = record_runs([one for one in subjects if one.mode == "virtual-gates"], tmp_path)
+        assert record.path is not None, record.failure
+        (run,) = check_files([record.path]).runs
+        assert {name for name, found in run.clauses.items() if found.violations} == broken
+
+
 class TwoLists:
     """A timer with a coarse list and a fine one, to which time moves tasks. A cancel takes the lock of the list that
     had its task; unless it `looks` under it, time may have moved the task to where that lock guards nothing."""
