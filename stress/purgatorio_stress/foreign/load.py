@@ -55,7 +55,6 @@ class Loader:
         self._path = [*path, *sys.path]
         self._adapter = adapter
         self.modules: dict[str, ModuleType] = {}
-        self._trees: dict[str, tuple[ast.Module, str, bytes]] = {}
         self._codes: dict[str, tuple[object, str]] = {}
         self._assigned: frozenset[str] | None = frozenset()
         self._state: list[Callable[[], None]] = []

@@ -57,8 +57,7 @@ def drawn(
 ) -> Settings:
     """The settings of a batch for a scenario of so many tasks; at most `threads` threads, but always one crew.
 
-    `yields`: inject some at the seam. `rounds`: of all crews together, at most
-    BATCH_ROUNDS.
+    `yields`: inject some at the seam. `rounds`: of all crews together, at most BATCH_ROUNDS.
     """
     crews = rng.choice([n for n in (1, 1, 2, 4, 8) if n == 1 or n * tasks <= threads])
     return Settings(

@@ -40,14 +40,12 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """`records`: how many offsets the batch takes. The times are the base and the largest."""
+    """`records`: how many offsets the batch takes. `last_timestamp_ms`: the largest."""
 
     base_offset: int
     size_bytes: int
     epoch: int
-    compressed: bool
     records: int
-    first_timestamp_ms: int
     last_timestamp_ms: int
 
 
@@ -55,7 +53,7 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
     """The header of the batch at the beginning of these bytes. `Corrupt`, `Invalid`."""
     if len(batch) < _HEADER.size:
         raise Corrupt(f"{len(batch)} bytes are no batch")
-    (base, length, epoch, magic, crc, attributes, last_delta, first_ms, last_ms, _, _, _, count) = (
+    (base, length, epoch, magic, crc, attributes, last_delta, _, last_ms, _, _, _, count) = (
         _HEADER.unpack_from(batch)
     )
     size_bytes = _LENGTH_FROM + length
@@ -70,7 +68,7 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
         raise Invalid(f"{count} records, last offset delta {last_delta}, codec {codec}")
     if not codec and count * _SMALLEST_RECORD_BYTES > size_bytes - _HEADER.size:
         raise Invalid(f"{count} records in {size_bytes} bytes")
-    return BatchHeader(base, size_bytes, epoch, codec > 0, count, first_ms, last_ms)
+    return BatchHeader(base, size_bytes, epoch, count, last_ms)
 
 
 def batches_of(records: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
