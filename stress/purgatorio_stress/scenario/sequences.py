@@ -8,7 +8,7 @@ from typing import Final
 from purgatorio import ActionQueue, DirectExecutor, QueuedExecutor, ReaperTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
-from purgatorio_stress.scenario.timing import size_is
+from purgatorio_stress.scenario.timing import completed_by_shutdown, size_is
 from purgatorio_stress.scenario.world import Task, World
 
 
@@ -226,13 +226,7 @@ def _shut_down(world: World) -> Final_:
         purgatory.inner.shutdown()
 
     world.task("caller", body)
-
-    def final() -> Iterator[Broken]:
-        world.cover("completed", operation.is_completed())
-        if not operation.is_completed():
-            yield Broken("O5", "op", "left behind by the shutdown")
-
-    return final
+    return lambda: completed_by_shutdown(world, operation)
 
 
 def _cancel_against_add(world: World) -> Final_:

@@ -10,7 +10,7 @@ from purgatorio.timer.delay_queue import DelayQueue
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario
 from purgatorio_stress.scenario.parts import CheckedTimer
-from purgatorio_stress.scenario.world import FOREVER_MS, Task, World
+from purgatorio_stress.scenario.world import FOREVER_MS, Operation, Task, World
 
 
 def walk(world: World, timer: CheckedTimer, executor: QueuedExecutor, until_ms: int) -> None:
@@ -41,6 +41,13 @@ def size_is(timer: CheckedTimer, size: int) -> Iterator[Broken]:
     """T5: so many tasks wait."""
     if timer.size() != size:
         yield Broken("T5", "timer", f"size() is {timer.size()}, and {size} tasks wait")
+
+
+def completed_by_shutdown(world: World, operation: Operation) -> Iterator[Broken]:
+    """O5: it is not left behind."""
+    world.cover("completed", operation.is_completed())
+    if not operation.is_completed():
+        yield Broken("O5", operation.id, "left behind by the shutdown")
 
 
 def cancel_against_flush(world: World, make: Make = _of_the_world) -> Final_:
@@ -189,13 +196,7 @@ def _shutdown_against_registration(world: World) -> Final_:
     operation = world.operation("op", "k", delay_ms=3)
     world.task("registrar", lambda: purgatory.register(operation))
     world.task("shutdown", purgatory.inner.shutdown)
-
-    def final() -> Iterator[Broken]:
-        world.cover("completed", operation.is_completed())
-        if not operation.is_completed():
-            yield Broken("O5", "op", "left behind by the shutdown")
-
-    return final
+    return lambda: completed_by_shutdown(world, operation)
 
 
 def _add_against_sleep(world: World) -> Final_:

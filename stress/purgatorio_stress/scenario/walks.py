@@ -12,7 +12,7 @@ from purgatorio import HashedWheel, InvariantBroken, QueuedExecutor
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, one_thread
 from purgatorio_stress.scenario.parts import CheckedTimer
-from purgatorio_stress.scenario.timing import size_is
+from purgatorio_stress.scenario.timing import size_is, walk
 from purgatorio_stress.scenario.world import Task, World
 
 
@@ -67,6 +67,12 @@ class _Walk:
             yield Broken(clause, task.id, f"due in the drain at {expected} ms, fired at {fired}")
         if self.broken_structure:
             yield Broken("CHECK", "timer", self.broken_structure)
+
+
+def _all_fired(world: World, walked: list[_Walk]) -> Iterator[Broken]:
+    world.cover("all fired", all(task.fired_at_ms for one in walked for task, _, _ in one.added))
+    for one in walked:
+        yield from one.wrong()
 
 
 def walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExecutor]]) -> Final_:
@@ -141,11 +147,7 @@ def _inclusive(world: World) -> Final_:
 
     world.task("walker", walk)
 
-    def final() -> Iterator[Broken]:
-        world.cover("all fired", all(task.fired_at_ms for task, _, _ in one.added))
-        yield from one.wrong()
-
-    return final
+    return lambda: _all_fired(world, [one])
 
 
 def _overdue_bucket(world: World) -> Final_:
@@ -167,12 +169,7 @@ def _overdue_bucket(world: World) -> Final_:
 
     world.task("walker", walk)
 
-    def final() -> Iterator[Broken]:
-        world.cover("all fired", all(task.fired_at_ms for one in walks for task, _, _ in one.added))
-        for one in walks:
-            yield from one.wrong()
-
-    return final
+    return lambda: _all_fired(world, walks)
 
 
 def _cancelling(world: World) -> Final_:
@@ -192,10 +189,7 @@ def _cancelling(world: World) -> Final_:
     def final() -> Iterator[Broken]:
         yield from size_is(timer, 1)
         timer.check()
-        for _ in range(20):
-            world.virtual.advance(1)
-            timer.advance_clock(0)
-            executor.run_all()
+        walk(world, timer, executor, 20)
         world.cover("one fired", tasks[0].fired_at_ms == [1])
         if sum(len(task.fired_at_ms) for task in tasks) != 1:
             yield Broken("T4", "timer", f"fired: {[task.fired_at_ms for task in tasks]}")
