@@ -239,6 +239,20 @@ def test_ready_and_what_is_given_back_are_points() -> None:
     assert scene.conversation.settled.pending == set()
 
 
+@pytest.mark.parametrize(("returned", "counts"), [(False, False), (True, True)])
+def test_an_error_of_a_cancel_beside_its_own_add_is_not_held_against_a_subject(
+    returned: bool, counts: bool
+) -> None:
+    """Nobody else knows the task yet, and it was we who asked; once its add has returned, an error is one."""
+    scene = Scene()
+    scene.conversation.ask(Add("t", 5))
+    if returned:
+        scene.hear("answer", '"n":0')
+    scene.conversation.ask(Cancel("t"), 1)
+    scene.hear("answer", '"n":1,"err":"NullPointerException"')
+    assert bool(scene.conversation.errors()) is counts
+
+
 def test_an_error_is_an_event_where_the_call_is_one() -> None:
     """A wheel that refuses an add keeps its promises; one that cannot start has no run."""
     scene = Scene()

@@ -91,6 +91,8 @@ class _OpenCall:
     asked_t: int
     stops: int = 0
     """At so many steps more it was asked to stop."""
+    early: bool = False
+    """It speaks of what was not known to be there: its add, or its registration, is under way."""
 
 
 @dataclass(slots=True)
@@ -280,7 +282,8 @@ class Conversation:
                 del self._holds[gone]
         asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
-        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps))
+        early = not self.makes_sense(call)
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), early)
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
@@ -424,7 +427,7 @@ class Conversation:
         call = ended.call
         if type(call) not in _RECORDED_AS or isinstance(call, Advance):
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}")
-        if not self.fails:
+        if not self.fails and not ended.early:
             self._errors += 1
             self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
         if isinstance(call, Gauge):
