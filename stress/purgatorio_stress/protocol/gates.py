@@ -78,9 +78,6 @@ _TIMES_MOST: Final = 3
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
 
-_STOPS_MOST: Final = 500
-"""So often a play is stopped at most; a subject that comes to its gates more often goes in circles."""
-
 
 @dataclass(frozen=True, slots=True)
 class Orders:
@@ -562,22 +559,13 @@ class GatedRun:
             self._drain()
 
     def _drain(self) -> None:
-        stops = 0
         while True:
             if standing := self._session.conversation.standing():
-                stops += 1
-                self._go_in_circles(stops)
                 self.go(standing)
             elif self._session.conversation.loose():
                 self._hear_on()
             else:
                 return
-
-    def _go_in_circles(self, stops: int) -> None:
-        if stops > _STOPS_MOST:
-            raise self._session.failed(
-                "hang", f"came to its gates {stops} times in one play, and goes in circles"
-            )
 
     def _hear(self, within_s: float) -> Said | None:
         """See `Session.hear`."""
@@ -601,8 +589,6 @@ class GatedRun:
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]
             for hold in passing:
-                play.passed += 1
-                self._go_in_circles(play.passed)
                 self.go([hold])
             if passing:
                 # Another may have come to a gate while the subject took note: it is heard of once only.
@@ -697,7 +683,6 @@ class _Play:
     program: GateProgram
     number: int
     over: bool = False
-    passed: int = 0
     before: list[LaneCall] = field(default_factory=list)
     after: list[LaneCall] = field(default_factory=list)
     lanes: list[list[LaneCall]] = field(default_factory=list)
