@@ -275,7 +275,11 @@ class IntrusiveTimer:
 
         A handle means something to its own timer only: to another it may stand for one of that one's functions."""
         if not isinstance(waiting, int):
-            waiting.cancel()  # type: ignore[union-attr]  # a handle that is no number is a node
+            node: object = waiting
+            if isinstance(node, CallNode):
+                node.cancel()  # apart from tasks, since machine code calls this without a look-up
+            else:
+                waiting.cancel()  # type: ignore[union-attr]  # a task
             return
         lock = self._lock
         lock.acquire()
