@@ -494,13 +494,14 @@ def test_a_subject_that_never_returns_is_given_up(
 
 
 def test_a_race_leaves_its_trace(pytester: pytest.Pytester) -> None:
-    """The one play that broke the clause, judged again by the command that the failure names."""
+    """The one play that broke the clause, behind one that warms up and may break it too, judged again by the command
+    that the failure names."""
     lost = STUCK.replace("            self.lock.acquire()", "            return 0")
     pytester.makepyfile(test_lost=lost)
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     result.stdout.fnmatch_lines(["O4  *", "replay   purgatorio check *", "program  > {*start*"])
     (trace,) = (pytester.path / ".pytest_cache" / "d" / "purgatorio").iterdir()
-    assert check_files([trace]).runs[0].clauses["O4"].violations == 1
+    assert check_files([trace]).runs[0].clauses["O4"].violations in (1, 2)
 
 
 def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
