@@ -535,12 +535,16 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
             yield kept("G3")
             if outlived:
                 yield kept("G10")
-        elif beat.error == UNKNOWN_MEMBER and all(
-            one == member or _alive_at(group, one, beat.t) for one in current.members
-        ):
-            # Nobody's end can have begun the rebalance before the join that is known.
-            seen = f"{named(UNKNOWN_MEMBER)}, though it was heard of in time, before the rebalance time-out"
-            yield broken("G10", "put-out", beat, "it stays a member", seen)
+        elif beat.error == UNKNOWN_MEMBER:
+            # Another one that was put out may have begun a rebalance long before the join that waits.
+            synced = {_member(sync) for sync in current.syncs if _answered(sync)}
+            if all(
+                one in synced and (one == member or _alive_at(group, one, beat.t)) for one in current.members
+            ):
+                seen = (
+                    f"{named(UNKNOWN_MEMBER)}, though it was heard of in time, before the rebalance time-out"
+                )
+                yield broken("G10", "put-out", beat, "it stays a member", seen)
         else:
             allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
             yield broken(
