@@ -4,7 +4,7 @@
   is removed, and the rebalance ends with the others. The first rebalance of an empty group cannot know how many members
   are on their way. It waits for the initial delay, and again as long as members keep coming, up to the rebalance
   time-out. Clauses B401 to B407.
-* A generation waits for its members' syncs (KAFKA-13062): one that joined and never syncs would hold it for ever; at
+* A generation waits for its members' syncs (KAFKA-12890): one that joined and never syncs would hold it for ever; at
   the rebalance time-out it is removed. It does nothing on completion: the syncs themselves are answered when the
   leader's comes. Clauses B501 to B504.
 * A member's session waits for a sign of life; its expiry removes the member. The idiom of a heartbeat: set the

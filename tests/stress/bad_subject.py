@@ -38,6 +38,9 @@ def misbehave(how: str, n: int, first: str) -> None:
     elif how == "die":
         sys.stderr.write("\x1b[31mout of cheese\n")
         sys.exit(7)
+    elif how == "fire-early-and-die":
+        say(m="fired", id=first)
+        sys.exit(7)
     elif how == "die-quietly":
         sys.exit(0)
     elif how == "be-killed":

@@ -10,12 +10,14 @@ import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import End
-from purgatorio_stress.protocol.driver import CommandSubject, command_subjects
+from purgatorio_stress.conformance.command import CommandPlayer
+from purgatorio_stress.conformance.program import CallProgram, Pass
+from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, describe_command
 from purgatorio_stress.protocol.message import Add, Advance
 from purgatorio_stress.protocol.shortest import shortest_hang
 from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
-from purgatorio_stress.subject.plan import make_plan
+from purgatorio_stress.subject.plan import MS, make_plan
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 BAD = Path(__file__).with_name("bad_subject.py")
@@ -55,6 +57,18 @@ def test_the_twin_that_behaves_is_recorded_to_its_end(tmp_path: Path) -> None:
     assert run.end == End(len(run.events), 0)
     assert str(check_files([path]).verdict) == "PASS"
     assert not (tmp_path / "run.stderr").exists()
+
+
+@pytest.mark.parametrize(("how", "violations"), [("fire-early-and-die", 1), ("die", 0)])
+def test_in_the_suite_what_was_broken_before_a_program_died_is_told(how: str, violations: int) -> None:
+    """A task that starts a second too early, and then no more; the twin only dies."""
+    player = CommandPlayer(command(how), describe_command(command(how)), "timer")
+    try:
+        judged = player.carry_out(CallProgram("dies", (Add("a", 1000 * MS), Pass(MS))))
+    finally:
+        player.close()
+    assert "ended with exit status 7" in judged.broken_off
+    assert judged.result.clauses["T1"].violations == violations
 
 
 @pytest.mark.parametrize(

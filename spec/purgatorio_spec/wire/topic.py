@@ -187,7 +187,8 @@ def _with_stopped(
 ) -> Rows:
     """D1 where a replica is stopped all the time: it cannot have deleted them."""
     error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.answer_t or one.watched_t
-    if error in EXCUSED or not 0 < offset <= topics.logs[part].least_end(one.t):
+    # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
+    if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
         return
     for begin, end in stopped_spans(scene.stimuli, scene.end_t):
         if not begin <= one.t < due < end:

@@ -90,7 +90,10 @@ class CommandPlayer:
         try:
             if self._player is None:
                 self._player = ScriptPlayer(self._command)
-            return judge(self._player.play(script).recording(program.name))
+            played = self._player.tried(script)
+            if played.failure is not None:
+                self.close()
+            return judge(played.recording(program.name))
         except SubjectFailed as failure:
             self.close()
             header = header_of(

@@ -279,7 +279,7 @@ class IntrusiveTimer:
             if isinstance(node, CallNode):
                 node.cancel()  # apart from tasks, since machine code calls this without a look-up
             else:
-                waiting.cancel()  # type: ignore[union-attr]  # a task
+                waiting.cancel()  # type: ignore[union-attr]  # a task: it is neither kind of handle
             return
         lock = self._lock
         lock.acquire()
