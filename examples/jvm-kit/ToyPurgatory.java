@@ -162,7 +162,11 @@ class ToyPurgatory {
   }
 
   List<Operation> cancelForKey(Object key) {
-    Queue<Operation> there = watched.remove(key);
+    Queue<Operation> there;
+    synchronized (watched) {
+      // Whoever has found the list has put its operation there too: none is put on a list that is gone.
+      there = watched.remove(key);
+    }
     List<Operation> back = new ArrayList<>();
     for (Operation operation = there == null ? null : there.poll(); operation != null; operation = there.poll()) {
       operation.disarm();
