@@ -88,6 +88,8 @@ class SceneSpec:
     clauses: tuple[str, ...]
     play: Callable[[Play], Awaitable[None]]
     seconds: float = 40.0
+    alone: bool = False
+    """Played when the others are over: it stops brokers, or their requests would make good what it must see."""
 
     @property
     def promise(self) -> str:
@@ -116,7 +118,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("leave", "groups", ("G8", "G4"), _GROUP.leave),
         SceneSpec("idle-fetch", "fetch", ("F1", "F2"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3",), _FETCH.woken_fetch),
-        SceneSpec("woken-many", "fetch", ("F3",), _FETCH.woken_many),
+        SceneSpec("woken-many", "fetch", ("F3",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3"), _FETCH.accumulating),
         SceneSpec("ready-fetch", "fetch", ("F4", "P1"), _FETCH.ready_fetch),
         SceneSpec("short-fetch", "fetch", ("F5", "F2"), _FETCH.short_fetch),
@@ -131,15 +133,13 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
         SceneSpec("cut", "connections", ("C1",), _OTHER.cut),
         SceneSpec("slow-reader", "connections", ("C1",), _OTHER.slow_reader),
-        SceneSpec("replica-stopped", "replicas", ("P5", "P6", "F9", "D1"), _OTHER.replica_stopped, 90),
-        SceneSpec("min-insync", "replicas", ("P4",), _OTHER.min_insync, 120),
+        SceneSpec("replica-stopped", "replicas", ("P5", "P6", "F9", "D1"), _OTHER.replica_stopped, 90, alone=True),
+        SceneSpec("min-insync", "replicas", ("P4",), _OTHER.min_insync, 120, alone=True),
     )
 }  # fmt: skip
 """The standard plan, by name."""
 PATIENT: Final = SceneSpec("patient", DRAWN, ("F3",), _FETCH.patient)
 """Played beside the drawn programs."""
-_ALONE: Final = frozenset({"replicas"})
-"""Areas that stop brokers: played when everything else is over."""
 
 
 def chosen(only: Collection[str]) -> list[SceneSpec]:
@@ -301,11 +301,11 @@ class Run:
                     *(
                         self._until_judged(one, groups if one.area == "groups" else rest, control)
                         for one in scenes
-                        if one.area not in _ALONE
+                        if not one.alone
                     )
                 )
                 for one in scenes:
-                    if one.area in _ALONE:
+                    if one.alone:
                         await self._until_judged(one, rest, control)
                 if self.program is not None:
                     await self.play_least(self.program)
