@@ -18,6 +18,8 @@ DESCRIPTION = {
     "early_ns": 0,
     "late_ns": 0,
 }
+if HOW.startswith("real"):
+    DESCRIPTION["capabilities"] = ["timer", "real-time", "cancel", "cancel-barrier"]
 if HOW.startswith("gate"):
     DESCRIPTION |= {"protocol": "purgatorio-subject/1.1", "gates": ["timer_fire"]}
 FAR_AWAY_S = 600
@@ -132,7 +134,7 @@ class Timer:
         if name == "start":
             self.gates = call.get("gates", [])
         if name in ("start", "advance"):
-            self.now_ns = call["now_ns"]
+            self.now_ns = call.get("now_ns", 0)
         if name == "add" and HOW == "refuse-some" and call["delay_ns"] % 3 == 0:
             out["err"] = "IndexError"
         elif name == "add":
@@ -164,6 +166,8 @@ def main() -> None:
         call = json.loads(line)
         if first and call["m"] == "advance":
             misbehave(HOW, call["n"], first)
+        if call["m"] == "add" and len(timer.pending) == {"real-hang": 5, "real-hang-at-once": 0}.get(HOW, -1):
+            time.sleep(FAR_AWAY_S)
         if call["m"] == "describe":
             say(m="description", n=call["n"], **DESCRIPTION)
         else:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from purgatorio_pipeline.command.drive import judge_records
+from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import End
 from purgatorio_stress.conformance.command import CommandPlayer
@@ -18,6 +20,7 @@ from purgatorio_stress.protocol.shortest import shortest_hang
 from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.subject.plan import MS, make_plan
+from purgatorio_stress.subjects import record_runs
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 BAD = Path(__file__).with_name("bad_subject.py")
@@ -131,6 +134,20 @@ def test_who_runs_for_long_may_be_slow(tmp_path: Path) -> None:
     assert failure.kind == "hang", failure.why
     assert "none of its threads runs" not in failure.why
     assert "no answer before took longer than 0.0" in failure.why
+
+
+@pytest.mark.parametrize(("how", "kind"), [("real-hang", "late"), ("real-hang-at-once", "hang")])
+def test_who_hangs_with_tasks_that_are_due_is_late(tmp_path: Path, how: str, kind: FailureKind) -> None:
+    """In real time, for longer than is allowed: whenever they run, it is too late. The twin had taken no task."""
+    (real,) = (
+        one for one in command_subjects(command(how), limits=QUICK, late_slack_ns=MS) if one.mode == "real"
+    )
+    (record,) = record_runs([real], tmp_path, ops=20)
+    assert record.failure is not None
+    assert record.failure.kind == kind, record.failure.why
+    assert ("T2 is broken: " in record.failure.why) is (kind == "late")
+    (run,) = judge_records([record], judge_in_process).result.runs
+    assert str(run.verdict) == ("VIOLATED" if kind == "late" else "UNKNOWN")
 
 
 def test_a_hang_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:

@@ -184,10 +184,12 @@ class Conversation:
         """The calls that a thread makes and that have no answer, by name."""
         return sorted(call_name(one.call) for one in self._open.values() if not isinstance(one.call, Go))
 
-    def overdue(self) -> list[str]:
-        """The tasks and operations whose time is over, and which are not: what a subject that hangs may have lost."""
-        now_t = self._recorder.clock_ns()
-        known = ((one, self._operations.get(one)) for one in self.settled.pending)
+    def overdue(self, by_ns: int = 0) -> list[str]:
+        """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
+        have lost. None that a call is about which has no answer: it may be taken back."""
+        now_t = self._recorder.clock_ns() - by_ns
+        asked = {one.call.id for one in self._open.values() if isinstance(one.call, Add | Cancel | Force)}
+        known = ((one, self._operations.get(one)) for one in self.settled.pending - asked)
         return sorted(
             one
             for one, told in known

@@ -157,8 +157,9 @@ TWICE: Final = "on a fresh start the same call does not return in twice the time
 class Account:
     """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
     was `left_out` of the reaching parts, and what `errors` calls ended with, or nothing. Of a run that failed: the
-    order `under_way`, the `oldest` call without an answer and its number, and the names of all of them. `lost`: why a
-    JVM's threads could not be stopped at lines, or nothing. `only`: the one order that the next run plays."""
+    order `under_way`, the `oldest` call without an answer and its number, the names of all of them, and the tasks that
+    were `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order
+    that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
@@ -167,6 +168,7 @@ class Account:
     under_way: PlayedOrder | None = None
     oldest: tuple[int, Call] | None = None
     unanswered: list[str] = field(default_factory=list)
+    late: Sequence[str] = ()
     lost: str = ""
     only: PlayedOrder | None = None
 
@@ -256,6 +258,10 @@ class CommandSubject:
             if failure.kind == "hang" and (proof := self._deadlock(plan, again, failure.stuck)):
                 why = f"P3 is broken: {failure.why}; {proof}; its trace is {again.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
+            if failure.kind == "hang" and (late := self.account.late):
+                some = f"{', '.join(late[:5])}{', ...' * (len(late) > 5)}"
+                why = f"T2 is broken: {some} did not run in the lateness that is allowed; {failure.why}"
+                raise SubjectFailed(self.name, "late", why, failure.trace) from None
             raise
         if self.account.errors:
             raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
@@ -280,10 +286,18 @@ class CommandSubject:
                     self._drive(session, child, lines, clock, plan, progress)
                 self.account.errors = talked.errors()
             except SubjectFailed:
+                self.account.late = self._late(talked)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.unanswered()
                 raise
             finally:
                 _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
+
+    def _late(self, talked: Conversation) -> Sequence[str]:
+        """The tasks that wait in real time for longer than T2 allows: whenever they run, it is broken. None where we
+        hold threads, or where an error may have ended a cancel."""
+        late_ns = self.description.late_ns
+        judged = self.part == "timer" and self.mode in ("real", "real-free") and not talked.errors()
+        return talked.overdue(late_ns + self.late_slack_ns) if judged and late_ns is not None else ()
 
     def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
         """Why a call of this run that did not return never will, or nothing. With gates: in its order of threads it
