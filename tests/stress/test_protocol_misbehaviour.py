@@ -130,7 +130,7 @@ def test_every_misbehaviour_has_its_kind(how: str, kind: FailureKind, why: str, 
 def test_who_runs_for_long_may_be_slow(tmp_path: Path) -> None:
     """A call that takes far longer than any before it, and again on a fresh start, may still return: it is told, and
     proves nothing. Its twin, in which nothing runs, is among the misbehaviours above."""
-    failure, _ = record("spin", tmp_path)
+    failure, _ = record("spin", tmp_path, QUICK)
     assert failure.kind == "hang", failure.why
     assert "none of its threads runs" not in failure.why
     assert "no answer before took longer than 0.0" in failure.why
