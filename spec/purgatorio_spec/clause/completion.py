@@ -175,9 +175,8 @@ def _given_back_wrongly(history: OperationHistory) -> Broken | None:
 def _not_given_back(run: Run, history: OperationHistory) -> Broken | None:
     registration = history.registration
     if not run.whole or not run.records("try_complete") or registration is None or registration.out != 0:
-        return (
-            None  # `cancelled` may be told after the call's return: in what was cut off it may yet have come
-        )
+        # `cancelled` may be told after the call's return: in what was cut off it may yet have come.
+        return None
     for key in dict.fromkeys(registration.keys):
         calls = run.facts.settled.get(key, ())
         first = bisect_right(calls, registration.end_i, key=attrgetter("call_i"))

@@ -5,6 +5,7 @@ long text is cut. Nothing else changes: escaping for HTML or a shell is the writ
 """
 
 import shlex
+from collections.abc import Sequence
 from typing import Final
 
 NAME_LIMIT: Final = 60
@@ -47,3 +48,8 @@ def _in_dollar_quotes(one: str) -> str:
 def counted(count: int, noun: str) -> str:
     """So many of them: `1 task`, `1,278 tasks`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Five of them at most, and whether there are more: `a, b`, `a, b, c, d, e, ...`."""
+    return ", ".join((*names[:5], *(["..."] if len(names) > 5 else ())))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from purgatorio_spec.show.visible import first_few
 from purgatorio_spec.trace.record import Header
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
@@ -259,8 +260,7 @@ class CommandSubject:
                 why = f"P3 is broken: {failure.why}; {proof}; its trace is {again.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             if failure.kind == "hang" and (late := self.account.late):
-                some = f"{', '.join(late[:5])}{', ...' * (len(late) > 5)}"
-                why = f"T2 is broken: {some} did not run in the lateness that is allowed; {failure.why}"
+                why = f"T2 is broken: {first_few(late)} did not run in the lateness that is allowed; {failure.why}"
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
             raise
         if self.account.errors:

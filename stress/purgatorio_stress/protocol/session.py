@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
 from purgatorio_stress.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
@@ -176,11 +177,7 @@ class Session:
                 first = self.conversation.description is None
                 limit_s = self._limits.start_s if first else self._limits.silence_s
                 late = self.conversation.overdue()
-                lost = (
-                    f"; due by then and not over: {', '.join(late[:5])}{', ...' * (len(late) > 5)}"
-                    if late
-                    else ""
-                )
+                lost = f"; due by then and not over: {first_few(late)}" if late else ""
                 waiting = self.conversation.under_way()
                 raise self._child.silent(limit_s, f", with {waiting} not answered{lost}")
             return None
