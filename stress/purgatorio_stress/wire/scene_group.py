@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,6 +99,12 @@ async def stable(joined: Sequence[Member]) -> None:
     await synced(joined)
 
 
+async def answered(joined: Sequence[Member], sent: Sequence[Sent]) -> None:
+    """Each learns what its join came to."""
+    for one, asked in zip(joined, sent, strict=True):
+        one.took((await asked.within(JOIN_SECONDS)).body)
+
+
 async def synced(joined: Sequence[Member]) -> None:
     """All sync, the leader last."""
     order = sorted(joined, key=lambda one: one.leads)
@@ -151,8 +157,7 @@ async def first_generation(play: Play) -> None:
         first = pair[0].ask_join()
         await play.pause(300)
         second = pair[1].ask_join()
-        for one, sent in zip(pair, (first, second), strict=True):
-            one.took((await sent.within(JOIN_SECONDS)).body)
+        await answered(pair, (first, second))
         await synced(pair)
         for one in pair:
             await one.beat()
@@ -189,8 +194,7 @@ async def rebalance(play: Play) -> None:
         again = [pair[0].ask_join()]
         await play.pause(300)
         again += [one.ask_join() for one in pair[1:]]
-        for one, sent in zip([new, *pair], [joining, *again], strict=True):
-            one.took((await sent.within(JOIN_SECONDS)).body)
+        await answered([new, *pair], [joining, *again])
         pair = [*pair, new]
         await synced(pair)
         await asyncio.gather(*(one.beat() for one in pair))
@@ -221,12 +225,16 @@ async def _without(lags: Member, joined: Sequence[Member]) -> None:
     for one in joined:
         sent.append(one.ask_join())
         await one.play.pause(200)
-    answers = asyncio.gather(*(one.within(JOIN_SECONDS) for one in sent))
-    while not answers.done():
-        await lags.beat()
-        await asyncio.wait((answers,), timeout=0.3)
-    for one, got in zip(joined, await answers, strict=True):
-        one.took(got.body)
+    await _beating(lags, answered(joined, sent))
+
+
+async def _beating(one: Member, wait: Awaitable[object]) -> None:
+    """A member goes on with heartbeats for as long as this takes."""
+    over = asyncio.ensure_future(wait)
+    while not over.done():
+        await one.beat()
+        await asyncio.wait((over,), timeout=0.3)
+    await over
 
 
 async def slow_rejoin(play: Play) -> None:
@@ -243,8 +251,7 @@ async def slow_rejoin(play: Play) -> None:
         await slow.beat()
         await play.pause(session_ms * 0.18)
     sent.append(slow.ask_join())
-    for one, asked in zip((new, quick, slow), sent, strict=True):
-        one.took((await asked.within(JOIN_SECONDS)).body)
+    await answered((new, quick, slow), sent)
     await synced((new, quick, slow))
 
 
@@ -259,8 +266,7 @@ async def silent_rebalance(play: Play) -> None:
     sent = [new.ask_join()]
     await play.pause(200)
     sent.append(stays.ask_join())
-    for one, asked in zip((new, stays), sent, strict=True):
-        one.took((await asked.within(JOIN_SECONDS)).body)
+    await answered((new, stays), sent)
     await synced((new, stays))
 
 
@@ -278,8 +284,7 @@ async def expected_member(play: Play) -> None:
         sent.append(stays.ask_join())
         await play.pause(300)
         await play.leave(ghost.conn, group, ghost.id).within(8)
-        for one, asked in zip((new, stays), sent, strict=True):
-            one.took((await asked.within(JOIN_SECONDS)).body)
+        await answered((new, stays), sent)
         await synced((new, stays))
         await play.leave(new.conn, group, new.id).within(8)
         await _is_told(stays)
@@ -292,21 +297,16 @@ async def leaderless_sync(play: Play) -> None:
     rebalance_ms = play.wait_ms(2500)
     joined = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await asyncio.gather(*(one.join() for one in joined))
-    waits = min(joined, key=lambda one: one.leads).sync()
+    early = min(joined, key=lambda one: one.leads).sync()
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
     sent = [new.ask_join()]
-    await settle(waits, seconds=rebalance_ms / 1000 + 2)
+    await settle(early, seconds=rebalance_ms / 1000 + 2)
     sent += [one.ask_join() for one in joined]
     joined = [new, *joined]
-    for one, asked in zip(joined, sent, strict=True):
-        one.took((await asked.within(JOIN_SECONDS)).body)
+    await answered(joined, sent)
     leader = max(joined, key=lambda one: one.leads)
-    over = asyncio.ensure_future(
-        settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
-    )
-    while not over.done():
-        await leader.beat()
-        await asyncio.wait((over,), timeout=0.3)
+    waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
+    await _beating(leader, waits)
 
 
 async def order_of_joins(play: Play) -> None:
@@ -369,8 +369,7 @@ async def leave(play: Play) -> None:
         sent += [one.ask_join() for one in joined[1:]]
         await play.pause(300)
         await play.leave(gone.conn, group, gone.id).within(8)
-        for one, asked in zip(joined, sent, strict=True):
-            one.took((await asked.within(JOIN_SECONDS)).body)
+        await answered(joined, sent)
         await synced(joined)
     for _ in range(2):
         follower = min(joined, key=lambda one: one.leads)
