@@ -20,6 +20,9 @@ DESCRIPTION = {
 }
 if HOW.startswith("real"):
     DESCRIPTION["capabilities"] = ["timer", "real-time", "cancel", "cancel-barrier"]
+if "purgatory" in HOW:
+    DESCRIPTION |= {"capabilities": ["purgatory", "real-time"], "profile": "locked"}
+    DESCRIPTION["reports"] = ["on_complete", "force_complete"]
 if HOW.startswith("gate"):
     DESCRIPTION |= {"protocol": "purgatorio-subject/1.1", "gates": ["timer_fire"]}
 FAR_AWAY_S = 600
@@ -139,6 +142,10 @@ class Timer:
             out["err"] = "IndexError"
         elif name == "add":
             self.pending[call["id"]] = self.now_ns + call["delay_ns"]
+        elif name == "register":
+            self.pending[call["id"]], out["out"] = 1 << 62, 0
+        elif name == "check":
+            out["out"] = 0
         elif name == "cancel":
             out["out"] = int(self.pending.pop(call["id"], None) is not None)
         due = [task for task, due_ns in self.pending.items() if due_ns <= self.now_ns]
@@ -166,7 +173,8 @@ def main() -> None:
         call = json.loads(line)
         if first and call["m"] == "advance":
             misbehave(HOW, call["n"], first)
-        if call["m"] == "add" and len(timer.pending) == {"real-hang": 5, "real-hang-at-once": 0}.get(HOW, -1):
+        last = HOW.startswith("real-") and len(timer.pending) == (0 if HOW.endswith("at-once") else 5)
+        if last and call["m"] in ("add", "register"):
             time.sleep(FAR_AWAY_S)
         if call["m"] == "describe":
             say(m="description", n=call["n"], **DESCRIPTION)

@@ -365,3 +365,38 @@ def test_what_was_due_and_is_not_over_is_named() -> None:
     scene.conversation.ask(Advance(61))
     scene.hear("fired", f'"id":"fired","during":{number}')
     assert scene.conversation.overdue() == ["a", "b"]
+
+
+def test_what_is_due_counts_from_when_it_was_begun() -> None:
+    """As in T2: an add that takes long to answer is not late by that. Nor is a task that a call without an answer may
+    take back, or that is in a function of the subject's."""
+    scene = Scene(Start("timer", "real"), virtual=False)
+    number = scene.conversation.calls
+    scene.conversation.ask(Add("slow", 50))
+    scene.now = 1_000
+    scene.hear("answer", f'"n":{number}')
+    assert scene.conversation.overdue(100) == []
+    scene.now = 1_149
+    assert scene.conversation.overdue(100) == []
+    scene.now = 1_150
+    assert scene.conversation.overdue(100) == ["slow"]
+    scene.hear("enter", '"f":"timer_cancel","id":"slow"')
+    assert scene.conversation.overdue(100) == []
+    scene.hear("leave", '"f":"timer_cancel","id":"slow"')
+    assert scene.conversation.overdue(100) == ["slow"]
+    scene.conversation.ask(Cancel("slow"))
+    assert scene.conversation.overdue(100) == []
+
+
+@pytest.mark.parametrize(("key", "found"), [("k", []), ("other", ["op"])])
+def test_what_a_key_may_give_back_is_not_due(key: str, found: list[str]) -> None:
+    """Nor an operation before its time-out, counted from when it was put into the timer."""
+    scene = Scene(*PURGATORY, virtual=False)
+    scene.now = 40
+    scene.hear("armed", '"id":"op","th":"late"')
+    scene.now = 89
+    assert scene.conversation.overdue() == []
+    scene.now = 90
+    assert scene.conversation.overdue() == ["op"]
+    scene.conversation.ask(CancelKey(key))
+    assert scene.conversation.overdue() == found

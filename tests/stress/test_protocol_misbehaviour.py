@@ -136,16 +136,26 @@ def test_who_runs_for_long_may_be_slow(tmp_path: Path) -> None:
     assert "no answer before took longer than 0.0" in failure.why
 
 
-@pytest.mark.parametrize(("how", "kind"), [("real-hang", "late"), ("real-hang-at-once", "hang")])
-def test_who_hangs_with_tasks_that_are_due_is_late(tmp_path: Path, how: str, kind: FailureKind) -> None:
-    """In real time, for longer than is allowed: whenever they run, it is too late. The twin had taken no task."""
+@pytest.mark.parametrize(
+    ("how", "kind", "clause"),
+    [
+        ("real-hang", "late", "T2"),
+        ("real-hang-at-once", "hang", "T2"),
+        ("real-purgatory-hang", "late", "O5"),
+        ("real-purgatory-hang-at-once", "hang", "O5"),
+    ],
+)
+def test_who_hangs_with_tasks_that_are_due_is_late(
+    tmp_path: Path, how: str, kind: FailureKind, clause: str
+) -> None:
+    """In real time, for longer than is allowed: whenever they are over, it is too late. The twins had taken nothing."""
     (real,) = (
         one for one in command_subjects(command(how), limits=QUICK, late_slack_ns=MS) if one.mode == "real"
     )
     (record,) = record_runs([real], tmp_path, ops=20)
     assert record.failure is not None
     assert record.failure.kind == kind, record.failure.why
-    assert ("T2 is broken: " in record.failure.why) is (kind == "late")
+    assert (f"{clause} is broken: " in record.failure.why) is (kind == "late")
     (run,) = judge_records([record], judge_in_process).result.runs
     assert str(run.verdict) == ("VIOLATED" if kind == "late" else "UNKNOWN")
 

@@ -120,10 +120,12 @@ class Hold:
 
 @dataclass(slots=True)
 class _Operation:
-    """What the driver knows of a task or operation."""
+    """What the driver knows of a task or operation. `begun_t`: when it was told last that it is in the timer."""
 
     asked_t: int = 0
     delay_ns: int | None = None
+    keys: tuple[str, ...] = ()
+    begun_t: int = 0
 
 
 @dataclass(slots=True)
@@ -186,16 +188,20 @@ class Conversation:
 
     def overdue(self, by_ns: int = 0) -> list[str]:
         """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
-        have lost. None that a call is about which has no answer: it may be taken back."""
+        have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is
+        about, which may take it back, and none in whose functions a thread is."""
         now_t = self._recorder.clock_ns() - by_ns
-        asked = {one.call.id for one in self._open.values() if isinstance(one.call, Add | Cancel | Force)}
-        known = ((one, self._operations.get(one)) for one in self.settled.pending - asked)
+        calls = [one.call for one in self._open.values()]
+        unsettled = {call.id for call in calls if isinstance(call, Add | Cancel | Force)}
+        unsettled.update(entered.id for stack in self._stacks.values() for entered in stack)
+        given_back = {call.key for call in calls if isinstance(call, CancelKey)}
+        known = ((one, self._operations[one]) for one in self.settled.pending - unsettled)
         return sorted(
             one
             for one, told in known
-            if told is not None
-            and told.delay_ns is not None
-            and _deadline(told.asked_t, told.delay_ns) <= now_t
+            if told.delay_ns is not None
+            and _deadline(told.begun_t, told.delay_ns) <= now_t
+            and given_back.isdisjoint(told.keys)
         )
 
     def last_deadline_t(self, below_ns: int) -> int:
@@ -313,11 +319,11 @@ class Conversation:
         if f is None:
             return -1
         if isinstance(call, (Add, Register)):
-            keys = call.keys if isinstance(call, Register) else None
-            self._operations[call.id] = _Operation(asked_t, call.delay_ns)
+            keys = call.keys if isinstance(call, Register) else ()
+            self._operations[call.id] = _Operation(asked_t, call.delay_ns, keys)
             # One that is added again is not over any more.
             self.settled.known.discard(call.id)
-            return log.call(f, call.id, keys=keys, delay_ns=call.delay_ns)
+            return log.call(f, call.id, keys=keys or None, delay_ns=call.delay_ns)
         if isinstance(call, (Cancel, Force)):
             return log.call(f, call.id)
         if isinstance(call, (Check, CancelKey)):
@@ -447,6 +453,7 @@ class Conversation:
         )
 
     def _begun(self, operation: str) -> None:
+        self._operations[operation].begun_t = self._recorder.clock_ns()
         # It may be over already: a task that is due at once fires before its add is answered.
         if operation not in self.settled.known:
             self.settled.pending.add(operation)
@@ -486,6 +493,8 @@ class Conversation:
             log.ret(f, ticket, said.id, deadline_t=self._armed_until(f, said.id))
         if f in ("timer_fire", "on_complete"):
             self._over(said.id)
+        elif f == "timer_add":
+            self._operations[said.id].begun_t = self._recorder.clock_ns()
 
     def _thread(self, said: Happening | Held) -> tuple[str, ThreadLog]:
         """The thread of the trace on which an event is recorded: it must not stand at a gate."""

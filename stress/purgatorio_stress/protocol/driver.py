@@ -158,8 +158,8 @@ TWICE: Final = "on a fresh start the same call does not return in twice the time
 class Account:
     """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
     was `left_out` of the reaching parts, and what `errors` calls ended with, or nothing. Of a run that failed: the
-    order `under_way`, the `oldest` call without an answer and its number, the names of all of them, and the tasks that
-    were `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order
+    order `under_way`, the `oldest` call without an answer and its number, the names of all of them, and what was
+    `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order
     that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
@@ -260,7 +260,9 @@ class CommandSubject:
                 why = f"P3 is broken: {failure.why}; {proof}; its trace is {again.name}"
                 raise SubjectFailed(self.name, "deadlock", why, failure.trace) from None
             if failure.kind == "hang" and (late := self.account.late):
-                why = f"T2 is broken: {first_few(late)} did not run in the lateness that is allowed; {failure.why}"
+                lost = ("T2", "run") if self.part == "timer" else ("O5", "end")
+                why = f"{lost[0]} is broken: {first_few(late)} did not {lost[1]} in the lateness that is allowed"
+                why += f"; {failure.why}"
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
             raise
         if self.account.errors:
@@ -293,10 +295,10 @@ class CommandSubject:
                 _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
 
     def _late(self, talked: Conversation) -> Sequence[str]:
-        """The tasks that wait in real time for longer than T2 allows: whenever they run, it is broken. None where we
-        hold threads, or where an error may have ended a cancel."""
+        """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
+        are over, it is broken. None where we hold threads, or where an error may have taken one back."""
         late_ns = self.description.late_ns
-        judged = self.part == "timer" and self.mode in ("real", "real-free") and not talked.errors()
+        judged = self.mode in ("real", "real-free") and not talked.errors()
         return talked.overdue(late_ns + self.late_slack_ns) if judged and late_ns is not None else ()
 
     def _deadlock(self, plan: Plan, path: Path, stuck: bool) -> str:
