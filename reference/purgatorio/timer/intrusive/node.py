@@ -20,7 +20,7 @@ Callback = Callable[[], object]
 """A function without arguments; its result is dropped."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
+@mypyc_attr(acyclic=True)
 class Link:
     """A place in a ring; a new one is a ring by itself."""
 
@@ -35,7 +35,7 @@ NOWHERE: Final = Link()
 """The neighbour of whatever is in no ring."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
+@mypyc_attr(acyclic=True)
 class Node(Link):
     """What waits for the start of `tick`. A new one is in no ring."""
 

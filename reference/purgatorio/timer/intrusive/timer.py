@@ -59,7 +59,6 @@ class TaskNode(Node):
     def remove(self) -> None:
         """Leave the timer; nothing where a drain was here first."""
         timer = self._timer
-        # This is `leave`, without the call: every task that is cancelled comes this way.
         lock = timer._lock
         lock.acquire()
         try:
@@ -104,8 +103,15 @@ class CallNode(Node):
 
     def cancel(self) -> None:
         """The function does not run; nothing where a drain was here first."""
+        timer = self._timer
+        lock = timer._lock
+        lock.acquire()
+        try:
+            was_linked = timer._wheel.unlink(self)
+        finally:
+            lock.release()
         # What was handed over runs: its function is the drain's by now. And not under the lock: a finalizer may run.
-        if self._timer.leave(self):
+        if was_linked:
             self._callback = None
 
     def is_wanted(self) -> bool:
@@ -269,7 +275,7 @@ class IntrusiveTimer:
         self.add(task)
         return task
 
-    def cancel(self, waiting: TimerTask | Handle) -> None:
+    def cancel(self, waiting: Handle | TimerTask) -> None:
         """Of a task the same as `task.cancel()`. Of a handle: the function does not run, unless a drain has taken it
         out; nothing happens where one has, or where it was cancelled before.
 
@@ -296,15 +302,6 @@ class IntrusiveTimer:
         # let go. Machine code drops a local after its last use: this is one.
         if callback is None:
             return
-
-    def leave(self, node: Node) -> bool:
-        """For nodes: out of the wheel; False where it is out already."""
-        lock = self._lock
-        lock.acquire()
-        try:
-            return self._wheel.unlink(node)
-        finally:
-            lock.release()
 
     def advance_clock(self, timeout_ms: int) -> bool:
         """See `Timer.advance_clock`; a bucket in which all was cancelled counts as something due. What the executor

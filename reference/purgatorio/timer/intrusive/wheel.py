@@ -295,7 +295,8 @@ class Wheel:
             for node in nodes:
                 node.previous = NOWHERE
                 node.next = NOWHERE
-            dropped.append((tick, nodes, calls))
+            if nodes or calls:
+                dropped.append((tick, nodes, calls))
         self._heap.clear()
         self._linked = 0
         self._levels = ()
