@@ -4,6 +4,7 @@ shortest session that shows a violation."""
 from __future__ import annotations
 
 import shlex
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ import click
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.printed import Shortest
 from purgatorio_spec.check import check_files
-from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
+from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
+from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, command_subjects
@@ -76,13 +78,26 @@ def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
     return replace(judged, result=replace(judged.result, runs=tuple(runs)))
 
 
-def conviction(record: RunRecord) -> str:
-    """A line for a run that is VIOLATED, judged by itself in this process; nothing for any other."""
+def bad_end(record: RunRecord) -> str:
+    """What is wrong with a run that is VIOLATED, or whose program misbehaved, judged by itself in this process: the
+    run in one line, then what is promised and what was seen instead. Nothing for any other."""
     (run,) = judge_records([record], lambda paths: Judged(check_files(paths), {}, [])).result.runs
-    if run.verdict is not Verdict.VIOLATED:
+    broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
+    if record.failure is None and not broken:
         return ""
-    broken = [name for name, clause in run.clauses.items() if clause.verdict is Verdict.VIOLATED]
-    return f"{run.run}: VIOLATED: {', '.join(broken) or run.failure}"
+    told = [f"{one.clause}  {promise_of(one.clause, run.profile)}; {_seen(one)}" for one in broken]
+    told += run.problems[:1] if record.failure is not None else ()
+    named = ", ".join(one.clause for one in broken) or run.failure
+    lines = (
+        textwrap.fill(visible(one, TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")
+        for one in told
+    )
+    return "\n".join((f"{run.run}: {run.verdict}: {named}", *lines))
+
+
+def _seen(clause: ClauseResult) -> str:
+    first = next(iter(clause.causes.values())).examples[0]
+    return f"seen of {first.subject}: {first.seen}"
 
 
 def _trace(record: RunRecord) -> Path | None:

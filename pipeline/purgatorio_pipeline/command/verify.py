@@ -14,7 +14,7 @@ import click
 
 from purgatorio_pipeline.command.drive import (
     Shown,
-    conviction,
+    bad_end,
     judge_records,
     shortest_sessions,
     subjects_of_commands,
@@ -132,10 +132,10 @@ def command(
 def _recorded(
     chosen: Sequence[Subject], folder: Path, seed: int, operations: int, going: Progress, *, convicts: bool
 ) -> list[RunRecord]:
-    """Record a run of each. `convicts`: a run that is VIOLATED is named as soon as it has ended."""
+    """Record a run of each. `convicts`: one that is VIOLATED, or misbehaves, is told of as soon as it has ended."""
 
     def ended(record: RunRecord) -> None:
-        if said := conviction(record):
+        if said := bad_end(record):
             going.say(said)
 
     return record_runs(
@@ -156,5 +156,5 @@ def _show(
         for one in shown:
             one.print()
         for line in silent:
-            click.echo(textwrap.fill(visible(line, TEXT_LIMIT), 80, subsequent_indent="  "))
+            click.echo(textwrap.fill(visible(line, 4 * TEXT_LIMIT), 80, subsequent_indent="  "))
     return status
