@@ -63,6 +63,8 @@ class Judged:
     table: pa.Table
     narrowed: Callable[[str], tuple[Judged, Narrow]] | None = None
     """For a clause that was violated: the part of the run that shows it."""
+    hung: Narrow | None = None
+    """The part of the run that is a deadlock."""
     unfinished: str = ""
     """What was not done for want of time: nothing that was kept is a PASS."""
 

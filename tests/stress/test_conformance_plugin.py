@@ -440,20 +440,24 @@ def test_conformance(purgatorio_case):
 def test_a_thread_that_never_comes_back_fails_its_race_in_time(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this process it cannot be ended; the test is, and says what was not answered."""
+    """In this process it cannot be ended; the test is, and says what was not answered, and where it stands."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     pytester.makepyfile(test_stuck=STUCK)
     result = pytester.runpytest_inprocess("-q", "-k", "O4 and gates")
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(
-        ["*cannot be judged: subject: hang: silent for 0.3 s, with call*check*answered"]
+        [
+            "*cannot be judged: subject: hang: silent for 0.3 s, with call*check*answered; "
+            "lane-1 is at test_stuck.py:* in check"
+        ]
     )
 
 
 def test_threads_that_wait_for_each_other_break_p3(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two locks in two orders: each call returns by itself, and hangs again in the order that made it hang."""
+    """Two locks in two orders: each call returns by itself, and hangs again in the order that made it hang. What is
+    shown is where each stands, and that order."""
     monkeypatch.setattr(gated, "_LIMITS", ChildLimits(silence_s=0.3))
     crossed = STUCK.replace(
         "        for key in probe.keys:\n",
@@ -470,7 +474,12 @@ def test_threads_that_wait_for_each_other_break_p3(
     result = pytester.runpytest_inprocess("-q", "-k", "O1 and gates")
     assert result.parseoutcomes()["failed"] == 1
     result.stdout.fnmatch_lines(
-        ["*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*"]
+        [
+            "*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*; "
+            "lane-0 is at test_crossed.py:* in register; lane-1 is at test_crossed.py:*",
+            'program  > {*"register"*"p*-op"*',
+            '*> {*"check"*"lane":1*',
+        ]
     )
 
 

@@ -196,7 +196,7 @@ class Case:
         for program, judged in runs:
             if judged.broken_off:
                 text = self._not_judged(judged.broken_off)
-                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, program)
+                return Outcome(Verdict.INVALID_TRACE, occasions, text, judged, judged.hung or program)
         unfinished = [judged.unfinished for _, judged in runs if judged.unfinished]
         if unfinished and Verdict.SKIPPED not in reasons:
             return Outcome(Verdict.UNKNOWN, occasions, unfinished[0])

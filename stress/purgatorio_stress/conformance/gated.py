@@ -6,6 +6,7 @@ made it, played again to a fresh subject, as a session.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
 _SHOWN: Final = 60
 """Lines of a session."""
+_OF_PLAY: Final = re.compile(r'"p(\d+)-')
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +112,40 @@ def play(program: GatedProgram, under: Under) -> Judged:
         played = _played(program, under, path)
         result = check_files([path]).runs[0]
         why = "" if played.failure is None else str(played.failure)
-        if played.stuck is not None and _is_deadlock(program, under, path, *played.stuck):
+        session = None if played.stuck is None else _deadlock(program, under, path, *played.stuck)
+        if session is not None:
             why = f"P3 is broken: deadlock: {why}; {AGAIN}"
         # All but the verdicts would be megabytes; what is shown of a violation is a play of its own.
         whole = Judged(why, _kept_nowhere, result, EVENT_SCHEMA.empty_table())
     return replace(
         whole,
         narrowed=partial(_narrowed, program, under, whole, played.plays),
+        hung=session,
         unfinished=played.left_out,
     )
 
 
-def _is_deadlock(
+def _deadlock(
     program: GatedProgram, under: Under, path: Path, order: PlayedOrder, calls: list[str]
-) -> bool:
-    """Of a subject made anew for each look; its threads that hang stay."""
+) -> PlayedSession | None:
+    """What was asked of a subject made anew, of which the same calls hang, if that is a deadlock. Its threads that hang
+    stay."""
+    sessions: list[list[str]] = []
 
     def alone(order: PlayedOrder) -> list[str] | None:
-        again = _played(program, under, path, order, limits=replace(_LIMITS, silence_s=2 * _LIMITS.silence_s))
+        sessions.append([])
+        limits = replace(_LIMITS, silence_s=2 * _LIMITS.silence_s)
+        again = _played(program, under, path, order, noted(sessions[-1]), limits)
         if again.failure is None:
             return []
         return None if again.stuck is None else again.stuck[1]
 
-    return is_deadlock(order, calls, alone)
+    if not is_deadlock(order, calls, alone):
+        return None
+    asked = [line for line in sessions[0] if line.startswith(">")]
+    last = max(number for line in asked for number in map(int, _OF_PLAY.findall(line)))
+    begins = next(at for at, line in enumerate(asked) if f'"p{last}-' in line)
+    return PlayedSession(order.program, tuple(asked[begins:]))
 
 
 def _played(

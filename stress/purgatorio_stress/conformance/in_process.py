@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -100,6 +100,7 @@ class InProcess:
         self._stage = Stage(self._answer)
         self._run: Driven | None = None
         self._lanes: dict[int, queue.SimpleQueue[Call | None]] = {}
+        self._threads: list[threading.Thread] = []
         self._error = ""
 
     def say(self, line: bytes) -> None:
@@ -122,7 +123,9 @@ class InProcess:
             if lane not in self._lanes:
                 calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
                 self._lanes[lane] = calls
-                threading.Thread(target=self._work, args=(calls,), name=f"lane-{lane}", daemon=True).start()
+                thread = threading.Thread(target=self._work, args=(calls,), name=f"lane-{lane}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
             self._lanes[lane].put(call)
 
     def _work(self, calls: queue.SimpleQueue[Call | None]) -> None:
@@ -177,8 +180,18 @@ class InProcess:
         return SubjectFailed(self._name, kind, f"{why}{raised}")
 
     def silent(self, seconds: float, why: str = "") -> SubjectFailed:
-        """The failure of a subject that was silent for so long."""
-        return self.failed("hang", f"silent for {seconds:g} s{why}")
+        """The failure of a subject that was silent for so long; with the line at which each lane is in its code."""
+        return self.failed("hang", f"silent for {seconds:g} s{why}{''.join(self._standing())}")
+
+    def _standing(self) -> Iterator[str]:
+        frames = sys._current_frames()
+        for thread in self._threads:
+            inwards = traceback.walk_stack(frames[thread.ident]) if thread.ident in frames else ()
+            for frame, line in inwards:
+                code = frame.f_code
+                if _is_subjects(code.co_filename):
+                    yield f"; {thread.name} is at {Path(code.co_filename).name}:{line} in {code.co_name}"
+                    break
 
     def check_exit(self, why: str = "") -> None:
         """It is in this process, and does not exit."""
