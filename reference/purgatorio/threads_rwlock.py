@@ -5,7 +5,6 @@ writer waits queues behind it, unless it reads already, for then it would wait f
 """
 
 import threading
-from types import TracebackType
 
 from purgatorio.sync import Lock
 
@@ -33,13 +32,7 @@ class _Side:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

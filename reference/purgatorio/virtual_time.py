@@ -16,34 +16,35 @@ from purgatorio.timer.system_timer import SystemTimer
 
 
 class VirtualTime:
-    """Makes the parts and moves the time. `timer` is for `Purgatory(name, timer, reaper=False)`."""
+    """Makes the parts and moves the time, that of `clock` where one is given. `timer` is for
+    `Purgatory(name, timer, reaper=False)`."""
 
     __slots__ = ("clock", "executor", "timer")
 
     def __init__(
         self,
-        start_ms: int = 0,
+        clock: ManualClock | None = None,
         *,
+        name: str = "virtual",
         tick_ms: int = 1,
         wheel_size: int = 20,
         faults: FaultPolicy = CONTAIN,
         sync: Sync = THREADS,
     ) -> None:
-        self.clock = ManualClock(start_ms)
+        self.clock = clock or ManualClock()
         self.executor = QueuedExecutor(faults=faults, sync=sync)
         self.timer = SystemTimer(
-            "virtual",
-            tick_ms=tick_ms,
-            wheel_size=wheel_size,
-            clock=self.clock,
-            executor=self.executor,
-            faults=faults,
-            sync=sync,
-        )
+            name, tick_ms=tick_ms, wheel_size=wheel_size, clock=self.clock, executor=self.executor,
+            faults=faults, sync=sync,
+        )  # fmt: skip
 
     def advance(self, by_ms: int) -> int:
-        """Let `by_ms` pass, run all that is due, and what that makes due; returns how many tasks ran."""
+        """Let `by_ms` pass, then as `run_due`."""
         self.clock.advance(by_ms)
+        return self.run_due()
+
+    def run_due(self) -> int:
+        """Run all that is due, and what that makes due; returns how many tasks ran."""
         ran = 0
         while True:
             while self.timer.advance_clock(0):

@@ -32,6 +32,7 @@ Clauses B921 to B949.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.sync import AtomicRef
@@ -96,7 +97,7 @@ class DelayedShareFetch(DelayedOperation):
         )
         self._member = member
         self._params = params
-        self._shares = tuple(shares)
+        self._shares = MappingProxyType({share.partition: share for share in shares})
         self._callback = callback
         self._surroundings = surroundings
         self._held: AtomicRef[Held | None] = runtime.sync.atomic_ref(None, "share-fetch.held")
@@ -143,8 +144,7 @@ class DelayedShareFetch(DelayedOperation):
         locked = self._lock_all()
         if not locked:
             return False
-        shares = self._by_partition()
-        unread = {p: shares[p].next_offset() for p in locked if shares[p].place() is None}
+        unread = {p: self._shares[p].next_offset() for p in locked if self._shares[p].place() is None}
         if not unread:
             return self._complete_if_enough(locked, {})
         try:
@@ -165,10 +165,9 @@ class DelayedShareFetch(DelayedOperation):
         if read.value is None:
             self._unlock(locked)
             return self.force_complete()
-        shares = self._by_partition()
         for partition, one in read.value.items():
             if one.result.data.start is not None:
-                shares[partition].note_place(one.result.data.start)
+                self._shares[partition].note_place(one.result.data.start)
         remote = tuple(partition for partition, one in read.value.items() if one.remote)
         if remote:
             self._unlock(partition for partition in locked if partition not in remote)
@@ -190,12 +189,11 @@ class DelayedShareFetch(DelayedOperation):
         return False
 
     def _go_remote(self, partitions: tuple[TopicPartition, ...]) -> bool:
-        shares, each_bytes = self._by_partition(), self._each_bytes(partitions)
-        log = self._surroundings.log
+        each_bytes, log = self._each_bytes(partitions), self._surroundings.log
         reads: list[tuple[TopicPartition, Deferred[ReadRecords]]] = []
         try:
             for partition in partitions:
-                read = log.read_remotely(partition, shares[partition].next_offset(), each_bytes)
+                read = log.read_remotely(partition, self._shares[partition].next_offset(), each_bytes)
                 reads.append((partition, read))
         except Exception as error:
             for _, begun in reads:
@@ -294,7 +292,7 @@ class DelayedShareFetch(DelayedOperation):
             self._surroundings.gave_data(gave)
 
     def _read_now(self, partition: TopicPartition, each_bytes: int) -> FetchResult:
-        share, log = self._by_partition()[partition], self._surroundings.log
+        share, log = self._shares[partition], self._surroundings.log
         try:
             read = log.read_now(partition, share.next_offset(), each_bytes, self._params.isolation)
         except Exception as error:
@@ -310,17 +308,17 @@ class DelayedShareFetch(DelayedOperation):
         if result.error is not Error.NONE:
             return ShareResult(result.error)
         found = {record.offset: record for record in result.data.records}
-        taken = self._by_partition()[partition].acquire(self._member, sorted(found))
+        taken = self._shares[partition].acquire(self._member, sorted(found))
         offsets = sorted(taken)
         return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
 
-    def _bytes_available(self, locked: Iterable[TopicPartition]) -> int:
+    def _bytes_available(self, locked: Sequence[TopicPartition]) -> int:
         """By arithmetic, from the places that are known. A log that was truncated, or goes on in another segment, has
         enough: to read is the only way to tell."""
-        shares, each_bytes = self._by_partition(), self._each_bytes(tuple(locked))
+        each_bytes = self._each_bytes(locked)
         total_bytes = 0
         for partition in locked:
-            start = shares[partition].place()
+            start = self._shares[partition].place()
             end = self._surroundings.log.end(partition, self._params.isolation)
             if start is None:
                 continue
@@ -336,17 +334,13 @@ class DelayedShareFetch(DelayedOperation):
             return None, refused.error
 
     def _lock_all(self, *, but: Sequence[TopicPartition] = ()) -> tuple[TopicPartition, ...]:
-        wanted = [share for share in self._shares if share.partition not in but]
+        wanted = [share for partition, share in self._shares.items() if partition not in but]
         return tuple(share.partition for share in wanted if share.lock_for_fetch())
 
     def _unlock(self, locked: Iterable[TopicPartition]) -> None:
-        shares = self._by_partition()
         for partition in locked:
-            shares[partition].unlock()
+            self._shares[partition].unlock()
 
     def _each_bytes(self, locked: Sequence[TopicPartition]) -> int:
         """Every partition gets the same share of the bytes (Kafka's uniform strategy)."""
         return self._params.max_bytes // max(len(locked), 1)
-
-    def _by_partition(self) -> dict[TopicPartition, SharePartition]:
-        return {share.partition: share for share in self._shares}

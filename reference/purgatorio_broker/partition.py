@@ -149,11 +149,6 @@ class Partition:
             first = self._log.append(new, role.epoch, producer, marker)
             return Appended(first, self._log.end(), self._raise_high_watermark())
 
-    def roll(self) -> None:
-        """Begin a new segment."""
-        with self._lock:
-            self._log.roll()
-
     def enough_replicas(self, required_offset: int) -> EnoughReplicas:
         """Whether the high watermark has reached `required_offset`, and with enough replicas in sync."""
         with self._lock:
@@ -263,9 +258,8 @@ class Partition:
 
     def stored_bytes(self) -> int:
         """How many bytes there are to be read."""
-        return sum(
-            record.size_bytes for record in self.records(self.ends(None, leader_only=False).log_end.offset)
-        )
+        with self._lock:
+            return sum(record.size_bytes for record in self._log.all_below(self._log.end()))
 
     def isr(self) -> frozenset[int]:
         """The replicas in sync, the leader among them."""

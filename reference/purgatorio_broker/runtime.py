@@ -11,13 +11,13 @@ from purgatorio.delayed.dialect import Dialect
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.pending_flag import PENDING_FLAG
 from purgatorio.delayed.purgatory import DEFAULT_PURGE_INTERVAL, Purgatory
-from purgatorio.executors import QueuedExecutor
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.reaper import ReaperTimer
 from purgatorio.sync import Cell, Lock, Sync
 from purgatorio.threads import THREADS
 from purgatorio.timer.interface import Timer
 from purgatorio.timer.system_timer import SystemTimer
+from purgatorio.virtual_time import VirtualTime
 
 Op = TypeVar("Op", bound=DelayedOperation)
 
@@ -57,7 +57,7 @@ class VirtualRuntime(Runtime):
     Not promised: an order between tasks of the same millisecond.
     """
 
-    __slots__ = ("_clock", "_lock", "_purgatories", "_timers")
+    __slots__ = ("_clock", "_lock", "_purgatories", "_times")
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class VirtualRuntime(Runtime):
         self._clock = ManualClock(start_ms)
         self.clock = self._clock
         self._lock: Lock = sync.lock("runtime")
-        self._timers: Cell[list[tuple[SystemTimer, QueuedExecutor]]] = sync.cell([], "runtime.timers")
+        self._times: Cell[list[VirtualTime]] = sync.cell([], "runtime.times")
         self._purgatories: Cell[list[_Purged]] = sync.cell([], "runtime.purgatories")
 
     def purgatory(self, name: str, purge_interval: int = DEFAULT_PURGE_INTERVAL) -> Purgatory[Op]:
@@ -86,11 +86,10 @@ class VirtualRuntime(Runtime):
 
     def timer(self, name: str) -> SystemTimer:
         """A timer that `advance` drives."""
-        executor = QueuedExecutor(faults=self.faults, sync=self.sync)
-        timer = SystemTimer(name, clock=self.clock, executor=executor, faults=self.faults, sync=self.sync)
+        made = VirtualTime(self._clock, name=name, faults=self.faults, sync=self.sync)
         with self._lock:
-            self._timers.mutate().append((timer, executor))
-        return timer
+            self._times.mutate().append(made)
+        return made.timer
 
     def advance(self, by_ms: int) -> int:
         """Let `by_ms` pass, stopping at each moment at which something is due; returns how many tasks ran."""
@@ -102,24 +101,22 @@ class VirtualRuntime(Runtime):
         self._clock.advance_to(end_ms)
         return ran + self._run_due()
 
-    def _parts(self) -> tuple[list[tuple[SystemTimer, QueuedExecutor]], list[_Purged]]:
+    def _parts(self) -> tuple[list[VirtualTime], list[_Purged]]:
         with self._lock:
-            return list(self._timers.get()), list(self._purgatories.get())
+            return list(self._times.get()), list(self._purgatories.get())
 
     def _next_due_ms(self) -> int | None:
-        due_ms = [bucket.expiration_ms() for timer, _ in self._parts()[0] for bucket in timer.queue().items()]
+        due_ms = [
+            bucket.expiration_ms() for time in self._parts()[0] for bucket in time.timer.queue().items()
+        ]
         return min(due_ms, default=None)
 
     def _run_due(self) -> int:
-        """Drain every timer until none has anything, for what runs may add what is due at once."""
-        timers, purgatories = self._parts()
+        """Drain every timer until none has anything, for what runs in one may add to another what is due at once."""
+        times, purgatories = self._parts()
         ran = 0
-        turn = True
-        while turn:
-            drained = [timer.advance_clock(0) for timer, _ in timers]
-            turned = sum(executor.run_all() for _, executor in timers)
-            ran += turned
-            turn = any(drained) or turned > 0
+        while turn := sum(time.run_due() for time in times):
+            ran += turn
         for purgatory in purgatories:
             purgatory.purge_if_needed()
         return ran

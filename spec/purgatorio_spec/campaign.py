@@ -1,9 +1,5 @@
-"""The claims of the models and the proofs, run: each result handed over as it comes; and which known bugs they kill."""
+"""The claims of the models and the proofs, each judged with its twins; and which known bugs they kill."""
 
-import multiprocessing
-import os
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
 
@@ -74,27 +70,6 @@ def _judge_twin(twin: Twin) -> TwinResult:
     return TwinResult(twin.name, twin.number, twin.property, verdict, shown, answer.states, answer.seconds)
 
 
-def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
-    """Results in the order they end; the last claims are the largest, so they start first."""
-    if processes <= 1:
-        yield from (judge_claim(name) for name in names)
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(names)), mp_context=spawn) as pool:
-        pending = [pool.submit(judge_claim, name) for name in reversed(names)]
-        try:
-            for done in as_completed(pending):
-                yield done.result()
-        finally:
-            for left in pending:
-                left.cancel()
-
-
-def usual_processes() -> int:
-    """Two, or one on a machine with one core: the searches share memory bandwidth, more gains little."""
-    return min(2, os.cpu_count() or 1)
-
-
 def judge_lemma(lemma: Lemma) -> ClaimResult:
     """Prove the lemma, show that its hypotheses can hold at all, and refute its twin."""
     question, mistaken = lemma.question(False), lemma.question(True)
@@ -133,15 +108,3 @@ def judge_contract(contract: Contract, budget_s: float) -> ClaimResult:
         (twin,),
         found.counterexample,
     )
-
-
-def prove_all(budget_s: float, workers: int) -> Iterator[ClaimResult]:
-    """The lemmas first, one after the other, then the contracts, each in a process of its own."""
-    yield from (judge_lemma(lemma) for lemma in LEMMAS)
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(lambda contract: judge_contract(contract, budget_s), CONTRACTS)
-
-
-def count_all() -> int:
-    """How many results `prove_all` yields."""
-    return len(LEMMAS) + len(CONTRACTS)

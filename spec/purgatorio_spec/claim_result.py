@@ -44,30 +44,6 @@ class ClaimResult:
             return Verdict.UNKNOWN
         return self.verdict
 
-    def as_json(self) -> dict[str, object]:
-        """The object that `--json` prints for it."""
-        return {
-            "id": self.id,
-            "statement": self.statement,
-            "verdict": self.judged.value,
-            "bound": self.bound,
-            "states": self.states,
-            "seconds": round(self.seconds, 3),
-            "states_per_second": round(self.states / self.seconds) if self.states and self.seconds else 0,
-            "twin": self.twin.value,
-            "twins": [
-                {
-                    "name": twin.name,
-                    "number": twin.number,
-                    "property": twin.property,
-                    "verdict": twin.verdict.value,
-                    "states": twin.states,
-                    "seconds": round(twin.seconds, 3),
-                }
-                for twin in self.twins
-            ],
-        }
-
 
 def overall(results: list[ClaimResult]) -> Verdict:
     """The verdict of the whole; UNKNOWN if nothing was judged."""

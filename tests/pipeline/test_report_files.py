@@ -24,6 +24,7 @@ from purgatorio_pipeline.report.markdown import markdown
 from purgatorio_pipeline.report.sarif import sarif
 from purgatorio_spec.judge.result import CheckResult, RunResult, broken_off
 from purgatorio_spec.show.event_words import broken_here
+from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.verdict import Verdict
@@ -159,7 +160,7 @@ def test_sarif_says_where_and_how() -> None:
         "region": {"startLine": example.rows[example.illegal_row].line},
     }
     flows = result["codeFlows"][0]["threadFlows"]
-    assert [flow["id"] for flow in flows] == list(example.threads)
+    assert [flow["id"] for flow in flows] == list(dict.fromkeys(row.th for row in example.rows))
     orders = sorted(step["executionOrder"] for flow in flows for step in flow["locations"])
     assert orders == list(range(1, len(example.rows) + 1))
     assert {one["ruleId"] for one in run["results"] if one["kind"] == "open"} == {"O5"}
@@ -286,7 +287,8 @@ def test_many_runs_and_violations_make_bounded_files() -> None:
     good = replace(run, run="good", verdict=Verdict.PASS, clauses={})
     result = CheckResult((good, *runs), 10_000)
     (example,) = made.examples().values()
-    examples = {replace(example, file=one.file, run=one.run).key: example for one in runs}
+    broken = example.violation
+    examples = {CauseKey(one.file, one.run, broken.clause, broken.cause): example for one in runs}
     xml, document, summary = junit(result, examples), sarif(result, examples), markdown(result, examples, [])
     assert len(xml) < 5_000_000
     assert len(document) < 8_000_000

@@ -94,7 +94,8 @@ def test_the_counterexample_is_of_the_run_that_is_broken_the_earliest() -> None:
         violation=replace(early.violation, events=(*early.violation.events, early.breaks_at + 1)),
     )
     both = CheckResult((replace(run, run="late", file="late.jsonl"), run))
-    text = printed(both, {late.key: late, early.key: early})
+    examples = {CauseKey(one.file, one.run, "T1", one.violation.cause): one for one in (late, early)}
+    text = printed(both, examples)
     assert f"of run {early.run}" in text
     assert "of run late" not in text
 

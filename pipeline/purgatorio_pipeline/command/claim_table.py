@@ -40,12 +40,37 @@ def finish(results: list[ClaimResult], total: int, as_json: bool, stories: bool,
     if verdict is Verdict.PASS and len(results) < total:
         verdict = Verdict.UNKNOWN
     if as_json:
-        claims = [result.as_json() for result in results]
+        claims = [_document(result) for result in results]
         shape = {"kind": "claims", "verdict": verdict, "seconds": round(seconds, 1), "claims": claims}
         click.echo(encoded(shape))
     else:
         _show(results, verdict, stories, seconds, _console())
     sys.exit(EXIT_STATUS[verdict])
+
+
+def _document(result: ClaimResult) -> dict[str, object]:
+    """The object that `--json` prints for a claim."""
+    return {
+        "id": result.id,
+        "statement": result.statement,
+        "verdict": result.judged.value,
+        "bound": result.bound,
+        "states": result.states,
+        "seconds": round(result.seconds, 3),
+        "states_per_second": round(result.states / result.seconds) if result.states and result.seconds else 0,
+        "twin": result.twin.value,
+        "twins": [
+            {
+                "name": twin.name,
+                "number": twin.number,
+                "property": twin.property,
+                "verdict": twin.verdict.value,
+                "states": twin.states,
+                "seconds": round(twin.seconds, 3),
+            }
+            for twin in result.twins
+        ],
+    }
 
 
 def _console() -> Console:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 import click
 
 from purgatorio_pipeline.command.claim_table import collect, finish
-from purgatorio_spec.campaign import chosen, judge_claims, usual_processes
+from purgatorio_spec.campaign import chosen, judge_claim
+from purgatorio_spec.claim_result import ClaimResult
+
+USUAL_PROCESSES = min(2, os.cpu_count() or 1)
+"""The searches share memory bandwidth: more than two gain little."""
 
 
 @click.command("model", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...")
 @click.option("--deep", is_flag=True, help="Larger bounds as well (several minutes more).")
 @click.option("--stories", is_flag=True, help="Print the shortest path of every mistake, a column a thread.")
-@click.option("--processes", type=click.IntRange(1, 64), default=usual_processes, help="Searches at once.")
+@click.option("--processes", type=click.IntRange(1, 64), default=USUAL_PROCESSES, help="Searches at once.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, as_json: bool) -> None:
     """Search the models of the completion protocol and of the wheel completely, within the bounds shown.
@@ -37,3 +45,19 @@ def command(claims: tuple[str, ...], deep: bool, stories: bool, processes: int, 
     results = collect(judge_claims(names, processes), len(names), "searching", quiet=as_json)
     results.sort(key=lambda result: names.index(result.id))
     finish(results, len(names), as_json, stories, time.perf_counter() - start)
+
+
+def judge_claims(names: list[str], processes: int) -> Iterator[ClaimResult]:
+    """Results in the order they end; the last claims are the largest, so they start first."""
+    if processes <= 1:
+        yield from (judge_claim(name) for name in names)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(names)), mp_context=spawn) as pool:
+        pending = [pool.submit(judge_claim, name) for name in reversed(names)]
+        try:
+            for done in as_completed(pending):
+                yield done.result()
+        finally:
+            for left in pending:
+                left.cancel()

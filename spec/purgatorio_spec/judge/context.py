@@ -276,12 +276,8 @@ def raw_readings(table: pa.Table) -> list[PlacedReading]:
             quiet=bool(open_calls[at] == 0)
             and (last_t[at] == lowest or t[at] - last_t[at] >= REAPER_PERIOD_NS),
         )
-        for at, row in zip(places, _rows(table.take(pa.array(places, pa.int64()))), strict=True)
+        for at, row in zip(places, table.take(pa.array(places, pa.int64())).to_pylist(), strict=True)
     ]
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    return table.to_pylist()
 
 
 def raw_reading(row: Mapping[str, Any], *, before_i: int, quiet: bool) -> PlacedReading:
@@ -309,7 +305,7 @@ def run_facts(table: pa.Table, recorded: Collection[str]) -> RunFacts:
     if not table.num_rows:
         return RunFacts()
     back = _times_that_go_back(table)
-    unsettled, settled = key_cancels(_rows(select(table, "cancel_for_key")), "cancelled" in recorded)
+    unsettled, settled = key_cancels(select(table, "cancel_for_key").to_pylist(), "cancelled" in recorded)
     return RunFacts(
         start_t=pc.min(table.column("t")).as_py(),
         end_t=pc.max(table.column("t")).as_py(),

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from purgatorio_spec.show.selection import CauseKey, kind_of, promise_of, select, selection, tasks_of
+from purgatorio_spec.show.selection import kind_of, promise_of, select, selection, tasks_of
 from purgatorio_spec.show.visible import shell_word
 from purgatorio_spec.verdict import Violation
 
@@ -74,19 +74,9 @@ class Counterexample:
     """Of a wrong size: the tasks that were added, and not cancelled and not fired."""
 
     @property
-    def key(self) -> CauseKey:
-        """Its place in a check's result."""
-        return CauseKey(self.file, self.run, self.violation.clause, self.violation.cause)
-
-    @property
     def promise(self) -> str:
         """The sentence of the broken clause."""
         return promise_of(self.violation.clause, self.profile)
-
-    @property
-    def threads(self) -> tuple[str, ...]:
-        """Its lanes: threads in the order in which they appear."""
-        return tuple(dict.fromkeys(row.th for row in self.rows))
 
     @property
     def start_t(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import numpy as np
 import orjson
@@ -44,16 +44,6 @@ _DELTA: Final = dict.fromkeys(("i", "t", "c", "deadline_t", "t_call"), "DELTA_BI
 _DICTIONARY: Final = ["kind", "th", "ph", "f", "id", "keys.list.element", "err"]
 
 
-class _Sink(Protocol):
-    """Where encoded records go."""
-
-    def records(self, rows: list[Header | Event | End]) -> None: ...
-
-    def batch(self, events: pa.RecordBatch) -> None: ...
-
-    def close(self, complete: bool) -> None: ...
-
-
 class TraceWriter(AbstractContextManager["TraceWriter"]):
     """Writes one run: the header at once, events as they come, the end record on `close`.
 
@@ -66,7 +56,9 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.events = 0
         self.dropped = 0
         self._held: list[Header | Event | End] = [header]
-        self._sink: _Sink = _ParquetSink(path) if path.suffix == ".parquet" else LineSink(path)
+        self._sink: LineSink | _ParquetSink = (
+            _ParquetSink(path) if path.suffix == ".parquet" else LineSink(path)
+        )
         self.flush()
 
     def write(self, event: Event) -> None:
