@@ -477,7 +477,9 @@ def test_threads_that_wait_for_each_other_break_p3(
         [
             "*cannot be judged: P3 is broken: deadlock: subject: hang: silent for 0.3 s*; "
             "lane-0 is at test_crossed.py:* in register; lane-1 is at test_crossed.py:*",
-            'program  > {*"register"*"p*-op"*',
+            "program  > {*start*",
+            '*> {*"register"*"p*-op"*',
+            "*< {*held*",
             '*> {*"check"*"lane":1*',
         ]
     )

@@ -29,7 +29,15 @@ from purgatorio_stress.conformance.program import CallProgram, GatedProgram, Sce
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
 from purgatorio_stress.protocol.gate_program import GateProgram, Inside
-from purgatorio_stress.protocol.gates import AGAIN, GatedRun, PlayedOrder, is_deadlock, play_of, unfinished
+from purgatorio_stress.protocol.gates import (
+    AGAIN,
+    GatedRun,
+    PlayedOrder,
+    from_its_start,
+    is_deadlock,
+    play_of,
+    unfinished,
+)
 from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.script import play as play_script
 from purgatorio_stress.protocol.session import Listener, Session, noted
@@ -42,9 +50,7 @@ from purgatorio_stress.trace_file import StreamedRecording
 
 _LIMITS: Final = ChildLimits(silence_s=10.0, lines=200_000)
 
-_SHOWN: Final = 60
-"""Lines of a session."""
-_OF_PLAY: Final = re.compile(r'"p(\d+)-')
+_OF_PLAY: Final = re.compile(r'"(p\d+-[^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +148,16 @@ def _deadlock(
 
     if not is_deadlock(order, calls, alone):
         return None
-    asked = [line for line in sessions[0] if line.startswith(">")]
-    last = max(number for line in asked for number in map(int, _OF_PLAY.findall(line)))
-    begins = next(at for at, line in enumerate(asked) if f'"p{last}-' in line)
-    return PlayedSession(order.program, tuple(asked[begins:]))
+    last = _OF_PLAY.findall(" ".join(sessions[0]))[-1]
+    return _moves(order, sessions[0], last)
+
+
+def _moves(order: PlayedOrder, session: list[str], operation: str) -> PlayedSession:
+    """What was asked in the play of this operation, and where threads stopped."""
+    play = from_its_start(session, operation)
+    return PlayedSession(
+        order.program, tuple(line for line in play if line.startswith(">") or '"m":"held"' in line)
+    )
 
 
 def _played(
@@ -211,7 +223,8 @@ def _narrowed(
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:
-            return again, PlayedSession(plays[number - 1].program, tuple(session[:_SHOWN]))
+            shown = next(iter(again.result.clauses[clause].causes.values())).examples[0].subject
+            return again, _moves(plays[number - 1], session, shown)
     return whole, program
 
 

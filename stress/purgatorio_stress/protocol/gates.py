@@ -151,6 +151,17 @@ def play_of(operation: str) -> int | None:
     return int(number) if operation.startswith("p") and number.isdigit() else None
 
 
+def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
+    """The play of this operation, after the `start` before it: a call may have been watched before it is stopped."""
+    first = next((at for at, line in enumerate(session) if f'"p{play_of(operation)}-' in line), 0)
+    starts = [at for at, line in enumerate(session[: first + 1]) if '"m":"start"' in line]
+    return (
+        (*session[starts[-1] : starts[-1] + 2], *session[max(first, starts[-1] + 2) :])
+        if starts
+        else tuple(session)
+    )
+
+
 @dataclass(slots=True)
 class _Choice:
     """One of the things that could be done next; `taken` of `among`."""

@@ -25,7 +25,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import Account, CommandSubject
-from purgatorio_stress.protocol.gates import play_of
+from purgatorio_stress.protocol.gates import from_its_start, play_of
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -201,19 +201,8 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
             judged = check_files([path]).runs[0].clauses[clause]
             if judged.verdict is Verdict.VIOLATED:
-                return _from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
+                return from_its_start(session, next(iter(judged.causes.values())).examples[0].subject)
     return ()
-
-
-def _from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
-    """The play of this operation, after the `start` before it: a call may have been watched before it is stopped."""
-    first = next((at for at, line in enumerate(session) if f'"p{play_of(operation)}-' in line), 0)
-    starts = [at for at, line in enumerate(session[: first + 1]) if '"m":"start"' in line]
-    return (
-        (*session[starts[-1] : starts[-1] + 2], *session[max(first, starts[-1] + 2) :])
-        if starts
-        else tuple(session)
-    )
 
 
 def script_of(path: Path, part: Part) -> Script:
