@@ -2,11 +2,13 @@
 
 import os
 import select
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
@@ -87,6 +89,32 @@ def test_dead_child_is_told_with_its_status_and_last_words() -> None:
     assert "exit status 7" in found.why
     assert found.why.endswith("out of cheese")
     assert len(found.why) < 4_500, "a flood on standard error is bounded too"
+
+
+_LOOKED_AT = """
+import fcntl, os, pwd, sys
+place = f"/tmp/hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}"
+os.makedirs(place, mode=0o755, exist_ok=True)
+file = os.open(f"{place}/{os.getpid()}", os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(file, fcntl.LOCK_EX)
+os.set_inheritable(file, True)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""What another JVM does to the file of one that starts, for a moment."""
+
+
+def test_a_jvm_that_starts_beside_another_says_nothing_among_its_messages() -> None:
+    """Four are started at once, so that it happens by itself, rarely."""
+    try:
+        command = [sys.executable, "-c", _LOOKED_AT, str(find_java().java), "-version"]
+    except JavaNotFound as missing:
+        pytest.skip(str(missing))
+    alone = subprocess.run(command, capture_output=True, check=True)
+    if b"[warning][perf" not in alone.stdout:
+        pytest.skip("this JVM does not look whether its file is its own")
+    with LineChild("fake", command, QUICK) as child:
+        assert list(child.lines()) == []
+        assert (b"version" in child.errors(), b"Picked up" in child.errors()) == (True, False)
 
 
 def test_killed_child_is_told_with_its_signal() -> None:

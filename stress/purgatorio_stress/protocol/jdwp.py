@@ -20,6 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from purgatorio_stress.subject.child import JVM_OPTIONS
+
 AGENT: Final = "-agentlib:jdwp"
 """The JVM's option for the other end."""
 
@@ -29,7 +31,6 @@ _ANSWER_S: Final = 10.0
 _PACKET_BYTES: Final = 4 << 20
 _THREADS_MOST: Final = 4_096
 _READS_MOST: Final = 64
-_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
 
 _STEP, _BREAKPOINT = 1, 2
 _OF_NOBODY, _OF_EVENT_THREAD = 0, 1
@@ -102,7 +103,7 @@ class Listening:
         """The environment of this process, with an option for any JVM that is started in it."""
         port: int = self._socket.getsockname()[1]
         option = f"{AGENT}=transport=dt_socket,server=n,suspend=n,address=127.0.0.1:{port}"
-        return {**os.environ, _OPTIONS: f"{os.environ.get(_OPTIONS, '')} {option}".strip()}
+        return {**os.environ, JVM_OPTIONS: f"{os.environ.get(JVM_OPTIONS, '')} {option}".strip()}
 
     def jvms(self) -> list[Jvm]:
         """Those that have called, each once."""

@@ -28,7 +28,14 @@ from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 STDERR_KEPT_BYTES: Final = 64 * 1024
 """Of a child's standard error so much is kept: its end."""
 
-_OPTION_TOLD: Final = re.compile(rb"^Picked up JAVA_TOOL_OPTIONS: .*-agentlib:jdwp=.*\r?\n?", re.MULTILINE)
+JVM_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
+"""Where a JVM finds options besides those of its command; it says on standard error that it did."""
+
+_NO_FIGURES: Final = "-XX:-UsePerfData"
+"""Without this a JVM writes a file of figures for others, and where one that starts beside it looks at that file just
+then, it warns of it on standard output, among the messages."""
+
+_OPTION_TOLD: Final = re.compile(rb"^Picked up JAVA_TOOL_OPTIONS: .*-XX:-UsePerfData\r?\n?", re.MULTILINE)
 _STDERR_SHOWN_BYTES: Final = 4096
 """And so much of that is shown."""
 _READ_BYTES: Final = 64 * 1024
@@ -102,13 +109,15 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._mark = secrets.token_hex(16)
         self._writers: list[threading.Thread] = []
         self.renew()
+        environ = os.environ if environ is None else environ
+        options = f"{environ.get(JVM_OPTIONS, '')} {_NO_FIGURES}".strip()
         try:
             self._process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**(os.environ if environ is None else environ), _MARK: self._mark},
+                env={**environ, JVM_OPTIONS: options, _MARK: self._mark},
                 bufsize=0,
                 # A group of its own, so that the whole family can be ended; Ctrl-C is ours to pass on.
                 start_new_session=True,
