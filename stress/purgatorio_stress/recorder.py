@@ -26,6 +26,7 @@ import itertools
 import sys
 import threading
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, Protocol, TypedDict, TypeVar, Unpack
@@ -54,8 +55,10 @@ Said = tuple[
     State | None,
 ]
 """An event without its place and its thread."""
-Row = tuple[int, *Said]
-"""An event as it lies in a buffer: `i`, and without its thread, which is the buffer's."""
+LogRow = tuple[str, *Said]
+"""An event with its thread, without its `i`."""
+Row = tuple[int, *LogRow]
+"""An event as it lies in a buffer: `i`, and then what an `Event` says."""
 
 
 class CallFields(TypedDict, total=False):
@@ -144,7 +147,7 @@ class ThreadLog:
             return DROPPED
         t = self._clock_ns()
         i = self._ticket()
-        buffer.append((i, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
+        buffer.append((i, self.name, t, "call", f, id, None, keys, delay_ns, None, None, None, None, None))
         return i
 
     def ret(
@@ -165,7 +168,8 @@ class ThreadLog:
             return
         i = self._ticket()
         out = None if out is None else int(out)
-        buffer.append((i, self._clock_ns(), "ret", f, id, c, None, None, deadline_t, None, out, err, state))
+        t = self._clock_ns()
+        buffer.append((i, self.name, t, "ret", f, id, c, None, None, deadline_t, None, out, err, state))
 
     def at(
         self,
@@ -184,7 +188,8 @@ class ThreadLog:
             return
         t = self._clock_ns()
         out = None if out is None else int(out)
-        buffer.append((self._ticket(), t, "at", f, id, None, keys, None, None, t_call, out, None, state))
+        i = self._ticket()
+        buffer.append((i, self.name, t, "at", f, id, None, keys, None, None, t_call, out, None, state))
 
     def buffered(self) -> Collection[Row]:
         """A copy of what is buffered now, oldest first; any thread may call this."""
@@ -194,8 +199,7 @@ class ThreadLog:
         """Remove and give what is buffered now, oldest first; any one other thread may call this."""
         buffer = self._buffer
         for _ in range(len(buffer)):
-            row = buffer.popleft()
-            yield Event(row[0], self.name, *row[1:])
+            yield Event(*buffer.popleft())
 
 
 class ByThread:
@@ -242,7 +246,7 @@ class Recorder(ByThread):
         self._names: dict[str, int] = {}
         self._logs_lock = threading.Lock()
         self._drain_lock = threading.Lock()
-        self._waiting: dict[int, Event] = {}
+        self._waiting: list[Event] = []
         self._next = 0
 
     def log(self) -> ThreadLog:
@@ -302,17 +306,16 @@ class Recorder(ByThread):
         with self._drain_lock:
             with self._logs_lock:
                 logs = list(self._logs)
+            waiting = self._waiting
             for log in logs:
-                for event in log.take():
-                    self._waiting[event.i] = event
-            if last:
-                rest = sorted(self._waiting.values(), key=lambda event: event.i)
-                self._waiting.clear()
-                return rest
-            ready: list[Event] = []
-            while self._next in self._waiting:
-                ready.append(self._waiting.pop(self._next))
-                self._next += 1
+                waiting.extend(log.take())
+            # By `i`, which no two share.
+            waiting.sort()
+            # Without gaps each is as far from its place as the first.
+            whole = bisect_right(range(len(waiting)), self._next, key=lambda place: waiting[place].i - place)
+            count = len(waiting) if last else whole
+            ready, self._waiting = waiting[:count], waiting[count:]
+            self._next += count
             return ready
 
 

@@ -65,6 +65,7 @@ EVENT_SCHEMA: Final[pa.Schema] = pa.schema([*EVENT_FIELDS, pa.field("line", pa.i
 Row = dict[str, object]
 
 EVENT_NAMES: Final = names_of(Event)
+_KIND_AND_NAMES: Final = ("kind", *EVENT_NAMES)
 
 
 def row_of(record: Header | End) -> Row:
@@ -87,10 +88,9 @@ def fields_of(record: Header | Event | End) -> Row:
     """The JSON object of a record: the fields that are present, `kind` first."""
     if not isinstance(record, Event):
         return with_own(_other_fields(record), record.x)
-    fields: Row = {"kind": "event"}
-    for name, value in zip(EVENT_NAMES, record[:-1], strict=True):  # `x` is its last field, and no column
-        if value is not None:
-            fields[name] = value
+    # `x` is its last field, and has no name here.
+    named = zip(_KIND_AND_NAMES, ("event", *record), strict=False)
+    fields: Row = {name: value for name, value in named if value is not None}
     if record.state is not None:
         fields["state"] = present(_readings(record.state) or {})
     return fields if record.x is None else with_own(fields, record.x)

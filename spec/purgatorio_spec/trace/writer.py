@@ -11,6 +11,7 @@ import gzip
 import io
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal
@@ -70,8 +71,11 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
 
     def write_all(self, events: Iterable[Event]) -> None:
         """Add events in order."""
-        for event in events:
-            self.write(event)
+        rest = iter(events)
+        while some := list(islice(rest, FLUSH_EVENTS)):
+            self._held += some
+            self.events += len(some)
+            self.flush()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add a batch with the columns of `EVENT_SCHEMA` without making objects of its rows where the sink can."""

@@ -1,4 +1,4 @@
-"""The recorder of explored runs: the same events as a trace has, as plain rows, in the one order that the run has."""
+"""The recorder of explored runs: the same events as a trace has, as plain rows, whose places are their `i`."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,7 @@ from purgatorio_spec.trace.record import Event, State
 from purgatorio_stress.explorer.naming import learn
 from purgatorio_stress.explorer.run import Run
 from purgatorio_stress.recorded import NS_PER_MS
-from purgatorio_stress.recorder import Said
-
-LogRow = tuple[str, *Said]
-"""An event with its thread, without its `i`, which is its place."""
+from purgatorio_stress.recorder import LogRow
 
 
 class HistoryLog:

@@ -11,9 +11,8 @@ from typing import Final
 
 from purgatorio.sync import Sync
 from purgatorio_spec.trace.record import Event
-from purgatorio_stress.explorer.history_log import LogRow
 from purgatorio_stress.recorded import NS_PER_MS
-from purgatorio_stress.recorder import ByThread, Row, ThreadLog, monotonic_ticket
+from purgatorio_stress.recorder import ByThread, LogRow, Row, ThreadLog, monotonic_ticket
 from purgatorio_stress.scenario.world import StageLog
 
 _CAPACITY: Final = 20_000
@@ -120,20 +119,14 @@ class RoundLog(ByThread):
     @property
     def rows(self) -> list[LogRow]:
         """Tickets are dense, so the place of an event is its `i`."""
-        return [(name, *row[1:]) for name, row in self._in_order()]
+        return [row[1:] for row in self._in_order()]
 
     def events(self) -> Iterator[Event]:
         """The rows as events; also of a round that was given up, whose threads may still be recording."""
-        return (Event(row[0], name, *row[1:]) for name, row in self._in_order())
+        return (Event(*row) for row in self._in_order())
 
-    def _in_order(self) -> list[tuple[str, Row]]:
-        found = [(log.name, row) for log in self._logs.copy().values() for row in log.buffered()]
-        found.sort(key=_ticket_of)
-        return found
-
-
-def _ticket_of(named: tuple[str, Row]) -> int:
-    return named[1][0]
+    def _in_order(self) -> list[Row]:
+        return sorted(row for log in self._logs.copy().values() for row in log.buffered())
 
 
 class ThreadStage:

@@ -253,7 +253,7 @@ class Conversation:
         """Whether what a cancel, a force or a go speaks of is known to be there; true of any other call."""
         if isinstance(call, Go):
             return all(hold in self._holds and self._holds[hold].making is None for hold in call.holds)
-        return not isinstance(call, Cancel | Force) or call.id in self.settled.known
+        return not isinstance(call, (Cancel, Force)) or call.id in self.settled.known
 
     def ask(
         self,
@@ -269,7 +269,7 @@ class Conversation:
         `hold`: the held thread that makes it, instead of a lane. `go` is made by neither. `steps`: where it stops.
         """
         number, self._next = self._next, self._next + 1
-        of_lane = None if hold is not None or isinstance(call, Go) else lane
+        of_lane: int | None = None
         if hold is not None:
             standing = self._holds[hold]
             assert self._innermost(standing.thread) is standing, "it stands at a gate further in"
@@ -278,16 +278,14 @@ class Conversation:
             log = self._log(standing.thread)
         else:
             log = self._log(f"caller-{lane}")
-        if of_lane is not None:
-            assert self.free(of_lane), "a lane makes one call after the other"
-            self._busy[of_lane] = number
+            if isinstance(call, Go):
+                self._let_go(call)
+            else:
+                assert self.free(lane), "a lane makes one call after the other"
+                self._busy[lane] = number
+                of_lane = lane
         if isinstance(call, Start):
             self._gates = frozenset(call.gates)
-        if isinstance(call, Go):
-            self.fails = self.fails or bool(call.fail)
-            for gone in call.holds:
-                assert self._holds[gone].making is None, "it has a call under way"
-                del self._holds[gone]
         asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
         early = not self.makes_sense(call)
@@ -295,6 +293,12 @@ class Conversation:
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
+
+    def _let_go(self, call: Go) -> None:
+        self.fails = self.fails or bool(call.fail)
+        for gone in call.holds:
+            assert self._holds[gone].making is None, "it has a call under way"
+            del self._holds[gone]
 
     def _earliest_t(self) -> int:
         """The earliest that the subject can take for now: under an `advance` without an answer the time before it."""
@@ -336,10 +340,10 @@ class Conversation:
             said = parse_said(line)
         except Refusal as refusal:
             raise Misbehaved("rubbish", str(refusal)) from None
-        if isinstance(said, Description):
-            self._described(said)
-        elif isinstance(said, Answer):
+        if isinstance(said, Answer):
             self._answered(said)
+        elif isinstance(said, Description):
+            self._described(said)
         elif isinstance(said, Held):
             self._stopped(said)
         else:
@@ -404,31 +408,29 @@ class Conversation:
             self._refused(said.n, ended, said.err)
             return
         _check_answer(call, said)
-        if isinstance(call, Describe):
-            raise Misbehaved("rubbish", "an answer to describe that is no description")
-        if isinstance(call, Start):
+        if isinstance(call, Add):
+            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
+            self._begun(call.id)
+        elif isinstance(call, CancelKey):
+            self._given_back(call, said, ended)
+        elif isinstance(call, Gauge):
+            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed))
+        elif type(call) in _RECORDED_AS:
+            self._end(ended, out=said.out)
+            if isinstance(call, Register) and said.out == 0:
+                self._begun(call.id)
+            elif isinstance(call, Cancel) and said.out != 0:
+                self.settled.pending.discard(call.id)
+        elif isinstance(call, Ready):
+            log.at("ready", call.id, t_call=ended.asked_t)
+        elif isinstance(call, Quiesce):
+            log.at("quiesce", state=State(said.watched, said.delayed))
+        elif isinstance(call, Start):
             # One of the subject's own threads may have come to a gate, or into a callback, when nobody looked any more.
             self._holds.clear()
             self._stacks.clear()
-        elif isinstance(call, Ready):
-            log.at("ready", call.id, t_call=ended.asked_t)
-        elif isinstance(call, Gauge):
-            log.ret("gauge", ended.ticket, state=State(said.watched, said.delayed))
-        elif isinstance(call, Quiesce):
-            log.at("quiesce", state=State(said.watched, said.delayed))
-        elif isinstance(call, CancelKey):
-            self._given_back(call, said, ended)
-        elif isinstance(call, Add):
-            self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
-            self._begun(call.id)
-        elif isinstance(call, Register):
-            self._end(ended, out=said.out)
-            if said.out == 0:
-                self._begun(call.id)
-        elif type(call) in _RECORDED_AS:
-            self._end(ended, out=said.out)
-            if isinstance(call, Cancel) and said.out != 0:
-                self.settled.pending.discard(call.id)
+        elif isinstance(call, Describe):
+            raise Misbehaved("rubbish", "an answer to describe that is no description")
 
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
         """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
@@ -472,7 +474,7 @@ class Conversation:
         ended.log.ret("cancel_for_key", ended.ticket, out=len(said.ids))
 
     def _happened(self, said: Happening) -> None:
-        f = said.f if isinstance(said, Enter | Leave) else _FUNCTION_OF[type(said)]
+        f = said.f if isinstance(said, (Enter, Leave)) else _FUNCTION_OF[type(said)]
         if f not in self._reports:
             raise Misbehaved(
                 "rubbish", f"it reports {f}, which its description does not declare for this part"

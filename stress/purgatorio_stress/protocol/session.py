@@ -13,7 +13,7 @@ from purgatorio_stress.protocol.message import Answer, Call, Describe, Descripti
 from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-_FLUSH_EVERY: Final = 20_000
+_FLUSH_EVERY: Final = 5_000
 """Lines from the subject."""
 
 
@@ -104,16 +104,16 @@ class Session:
         """Make a call and wait for its answer, hearing what comes before it."""
         asked_s = time.monotonic()
         number = self.ask(call, 0, before_sending)
+        said: Said | None = None
         try:
-            while True:
+            while self.conversation.is_open(number):
                 said = self._hear(self._patience_s())
-                if isinstance(said, Answer | Description) and said.n == number:
-                    break
         except SubjectFailed as failure:
             if failure.kind == "hang":
                 failure.why += f"; no answer before took longer than {self._slowest_s:.2g} s"
             raise
-        if not isinstance(call, Describe | Start):
+        assert isinstance(said, (Answer, Description)), "nothing else closes it"
+        if not isinstance(call, (Describe, Start)):
             self._slowest_s = max(self._slowest_s, time.monotonic() - asked_s)
         return said
 

@@ -175,7 +175,7 @@ class _VirtualRun:
         if not self._session.conversation.makes_sense(call):
             return
         self._session.call(call)
-        if isinstance(call, Add | Register) and (call.delay_ns < HUGE_NS or through):
+        if isinstance(call, (Add, Register)) and (call.delay_ns < HUGE_NS or through):
             self._expect(self._clock.now_ns + max(0, call.delay_ns), through)
             if call.delay_ns <= 0:
                 # It is due now, and a subject that fires in `advance` only has not been asked to yet.

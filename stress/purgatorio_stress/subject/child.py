@@ -274,7 +274,7 @@ class LineChild(AbstractContextManager["LineChild"]):
             self._close_output(place)
             return False
         *lines, self._rest = (self._rest + said).split(b"\n")
-        self._lines_said.extend(line.rstrip(b"\r") for line in lines)
+        self._lines_said.extend([line.rstrip(b"\r") for line in lines])
         if len(self._rest) > self._limits.line_bytes + 1:
             # One byte more than allowed is enough to know, and all that is ever held of one line.
             self._lines_said.append(self._rest)
