@@ -367,7 +367,7 @@ def parse_said(line: bytes) -> Said:
     except orjson.JSONDecodeError as bad:
         raise Refusal(
             "$",
-            f"not JSON ({bad.msg}): {shown(line[:80].decode(errors='replace'))}",
+            f"not JSON ({bad.msg})",
             "write one JSON object a line; say everything else on standard error",
         ) from None
     if not isinstance(fields, dict):
