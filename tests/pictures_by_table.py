@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_pipeline.pictures import POINTS_SHOWN, GaugeSeries, Raw, pending_at, series
-from purgatorio_spec.history.lateness import Lateness, lateness_of
 from purgatorio_spec.history.operation import NEVER
+from purgatorio_stress.lateness import Lateness, lateness_of
 
 Ints = npt.NDArray[np.int64]
 

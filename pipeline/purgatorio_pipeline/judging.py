@@ -12,7 +12,6 @@ from typing import Final
 
 from purgatorio_pipeline.pictures import GaugeSeries, pictures
 from purgatorio_spec.check import fold_reader
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
@@ -23,6 +22,7 @@ from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_spec.wire.file import is_wire_trace, read_trace
 from purgatorio_spec.wire.judge import judge_file
 from purgatorio_spec.wire.record import PROFILE
+from purgatorio_stress.lateness import Lateness
 
 QUICK_BYTES = 256 << 20
 """Inputs below this are checked on a JVM that starts fast rather than one that becomes fast."""

@@ -20,9 +20,9 @@ import numpy as np
 from purgatorio_spec.check import Folded
 from purgatorio_spec.fold.operations import Operations
 from purgatorio_spec.fold.readings import Readings
-from purgatorio_spec.history.lateness import Lateness, lateness_of
 from purgatorio_spec.history.operation import NEVER
 from purgatorio_spec.trace.coded import Flags, Ints
+from purgatorio_stress.lateness import Lateness, lateness_of
 
 POINTS_SHOWN: Final = 240
 """Readings of one run that are kept: of more, evenly many, and those where a gauge was highest."""
@@ -123,7 +123,7 @@ def _late(operations: Operations, of: slice) -> Ints:
 
 
 def pictures(folded: Folded) -> tuple[Lateness | None, GaugeSeries | None]:
-    """How late the tasks of a run fired, see `purgatorio_spec.history.lateness` (None if none counts), and its gauges
+    """How late the tasks of a run fired, see `purgatorio_stress.lateness` (None if none counts), and its gauges
     over time (None of fewer than two readings): both from one look at all operations."""
     if folded.fold is None:
         return None, None

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_pipeline.printed import run_of
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
+from purgatorio_stress.lateness import Lateness
 from purgatorio_stress.subject.contract import Progress, Subject, silent
 from purgatorio_stress.subjects import RunRecord, record_runs
 

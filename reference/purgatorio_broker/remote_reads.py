@@ -124,7 +124,7 @@ class ListedOffset:
 @dataclass(frozen=True, slots=True)
 class OffsetLookup:
     """A partition of the request: `answer` where it is decided, else `future`, whose value is None where nothing
-    was found. `held_back`: see the module."""
+    was found. `held_back`: the error of a blank answer."""
 
     partition: TopicPartition
     answer: ListedOffset | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.trace.block import BrokenLine
+from purgatorio_stress.lateness import Lateness
 from spec.shown_trace import MS, HandMade
 
 HOSTILE = (

@@ -23,10 +23,10 @@ from purgatorio_pipeline.report.grouped import ExampleOf
 from purgatorio_pipeline.report.markup import tag
 from purgatorio_pipeline.report.page import page
 from purgatorio_pipeline.report.timeline import timeline
-from purgatorio_spec.history.lateness import lateness_of
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.event_words import broken_here, delay, duration
 from purgatorio_spec.show.visible import visible
+from purgatorio_stress.lateness import lateness_of
 from purgatorio_stress.subject.oversleep import control_params
 from purgatorio_stress.whole_file import write_whole
 from spec.shown_trace import (

@@ -14,13 +14,13 @@ from docs.makers.subject_page import promise_lines, subject_page
 from golden import Golden
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.survey import Counts, Surveyed, counts_of, survey
-from purgatorio_spec.history.lateness import Lateness
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.show.counterexample import Counterexample
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict, Violation
+from purgatorio_stress.lateness import Lateness
 from purgatorio_stress.subject.contract import Progress, SubjectFailed
 from purgatorio_stress.subject.plan import Plan
 from purgatorio_stress.subjects import FOREIGN, subjects_named

@@ -29,7 +29,7 @@ class _MockEntry:
         task.set_entry(self)
 
     def remove(self) -> None:
-        """Stays inside: see the module."""
+        """Nothing: it stays inside until it would run."""
 
     def cancelled(self) -> bool:
         return self.task.entry() is not self

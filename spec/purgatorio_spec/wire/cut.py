@@ -38,7 +38,7 @@ def unread_answers(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
-    """Questions on new connections behind the cut, and the open files of the broker where they were counted."""
+    """Questions on new connections after the cut, and the open files of the broker where they were counted."""
     cut = [
         (lane.closed, one)
         for lane in scene.lanes.values()
@@ -73,6 +73,6 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
         if files <= most:
             yield kept("C1")
         else:
-            allowed = f"at most {most} connections beside ours behind max_wait ({max(before)} before, {len(cut)} cut)"
+            allowed = f"at most {most} connections beside ours after max_wait ({max(before)} before, {len(cut)} cut)"
             seen = f"{files} beside ours"
             yield Row("C1", Held.BROKEN, "files-stay-open", "open files", (event.i,), allowed, seen)

@@ -68,7 +68,7 @@ def in_order(scene: Scene) -> Rows:
             if not waiting:
                 continue
             passed = [other for other in waiting if other.answer is None or other.answer.i > answer_i]
-            # An earlier one that is never answered is X1's, unless something behind it was.
+            # An earlier one that is never answered is X1's, unless something after it was.
             if passed:
                 first = passed[0]
                 yield broken(
@@ -89,7 +89,7 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             elif err:
                 yield broken("X3", "undecodable", one, f"an answer of version {one.version}", err)
             elif one.answer.left:
-                seen = f"{one.answer.left} bytes behind the answer"
+                seen = f"{one.answer.left} bytes after the answer"
                 yield broken("X3", "bytes-left", one, f"an answer of version {one.version}", seen)
             else:
                 yield kept("X3")

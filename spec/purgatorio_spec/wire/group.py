@@ -27,7 +27,7 @@ class _Generation:
     number: int
     joins: list[Exchange] = field(default_factory=list)
     again: list[Exchange] = field(default_factory=list)
-    """Joins that were asked behind its beginning: who is in it and asks again is told the same once more."""
+    """Joins that were asked after its beginning: who is in it and asks again is told the same once more."""
     syncs: list[Exchange] = field(default_factory=list)
 
     @property
@@ -459,18 +459,11 @@ def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
         if x not in one.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) > one.first_t
         and x.t <= (sync.answer_t or sync.watched_t)
     ]  # fmt: skip
-    issued = group.issued()
-    begins = min(
-        (
-            x.t
-            for x in asked
-            if x.api == "join_group" and not x.error and _member(x) in {*issued} - {*one.members}
-        ),
-        default=None,
-    )
-    if (asked if begins is None else begins < sync.t) or sync.t - one.first_t >= one.rebalance_ms[
-        0
-    ] * MS // 2:
+    newcomers = {*group.issued()} - {*one.members}
+    joins = [x.t for x in asked if x.api == "join_group" and not x.error and _member(x) in newcomers]
+    begins = min(joins, default=None)
+    begun_before = bool(asked) if begins is None else begins < sync.t
+    if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
         return
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins

@@ -100,7 +100,7 @@ class Exchange:
 
     @property
     def throttled_ms(self) -> int:
-        """How long a quota holds the connection up behind the answer."""
+        """How long a quota holds the connection up after the answer."""
         return integer(self.got, "throttle_time_ms")
 
     @property

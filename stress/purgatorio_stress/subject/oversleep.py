@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from purgatorio_spec.history.lateness import lateness_of
+from purgatorio_stress.lateness import lateness_of
 
 NAP_S: Final = 0.005
 """How long the control sleeps at a time."""

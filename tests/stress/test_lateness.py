@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pictures_by_table import lateness, lateness_ns
-from purgatorio_spec.history.lateness import EDGES_NS, lateness_of
+from purgatorio_stress.lateness import EDGES_NS, lateness_of
 from spec.shown_trace import MS, HandMade, complete, fired_after_completion, fired_early
 
 
