@@ -73,12 +73,13 @@ class Story:
     def fetch(
         self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
         *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1,
+        room: int = 1 << 20,
     ) -> int:  # fmt: skip
         """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
         topics = [
             {"topic": name, "partitions": [
                 {"partition": number, "fetch_offset": offset, "current_leader_epoch": epoch,
-                 "partition_max_bytes": 1 << 20}]}
+                 "partition_max_bytes": room}]}
             for name, number, offset, _ in parts
         ]  # fmt: skip
         responses = [
@@ -130,11 +131,14 @@ class Story:
 
     def sync(
         self, t: float, answer: float | None, member: str, generation: int, share: str = "", *, error: int = 0,
-        gives: Mapping[str, str] | None = None,
+        gives: Mapping[str, str] | None = None, instance: str = "",
     ) -> int:  # fmt: skip
         """A sync, with what the leader gives, and the share that came back."""
         assignments = [{"member_id": one, "assignment": given} for one, given in (gives or {}).items()]
-        body = {"group_id": "g", "member_id": member, "generation_id": generation, "assignments": assignments}
+        body = {
+            "group_id": "g", "member_id": member, "generation_id": generation, "assignments": assignments,
+            "group_instance_id": instance or None,
+        }  # fmt: skip
         return self.ask(t, "sync_group", body, answer, {"error_code": error, "assignment": share})
 
     def beat(
@@ -146,6 +150,12 @@ class Story:
             "group_id": "g", "member_id": member, "generation_id": generation, "group_instance_id": instance or None,
         }  # fmt: skip
         return self.ask(t, "heartbeat", body, t + 1 if answer is None else answer, {"error_code": error})
+
+    def commit(self, t: float, member: str, generation: int, error: int = 0) -> int:
+        """A commit, answered after a millisecond."""
+        body = {"group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation}
+        said = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
+        return self.ask(t, "offset_commit", body, t + 1, {"topics": [said]})
 
     def leave(self, t: float, member: str) -> int:
         """A member leaves."""

@@ -76,6 +76,13 @@ def f1_too_little(s: Story, bad: bool) -> None:
     s.fetch(10, 106 if bad else 511, [("t", 0, 0, [0])], least=2 * SIZE)
 
 
+def f1_no_room(s: Story, bad: bool) -> None:
+    s.topic()
+    for offset in range(3):
+        s.produce(100 + offset, 100.5 + offset, offset)
+    s.fetch(10, 110 if bad else 511, [("t", 0, 0, [0, 1])], least=3 * SIZE, room=2 * SIZE)
+
+
 def f2(s: Story, bad: bool) -> None:
     s.topic()
     for at in (10, 3000):
@@ -99,6 +106,13 @@ def f3_without(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(100, 105, 0)
     s.fetch(10, 110, [("t", 0, 0, [] if bad else [0])])
+
+
+def f3_replicated(s: Story, bad: bool) -> None:
+    s.topic(replicas=2)
+    s.produce(4, 5, 0, acks=-1)
+    s.produce(100, 105, 1, acks=-1)
+    s.fetch(10, 3011 if bad else 110, [("t", 0, 1, [1])], wait=3000)
 
 
 def f4(s: Story, bad: bool) -> None:
@@ -171,6 +185,12 @@ def stopped(s: Story, begin: float, end: float) -> None:
         s.metadata(at, in_sync=2)
 
 
+def f8_append(s: Story, bad: bool) -> None:
+    stopped(s, 100, 50_000)
+    s.produce(200, 20_201 if bad else 400, -1, acks=-1, error=7 if bad else 3, timeout=20_000)
+    deleted(s, 300)
+
+
 def f9(s: Story, bad: bool) -> None:
     stopped(s, 100, 5000)
     s.produce(200, 202, 1)
@@ -208,6 +228,11 @@ def p2(s: Story, bad: bool) -> None:
 def p2_closed(s: Story, bad: bool) -> None:
     s.produce(10, None, 0, acks=0, conn="c")
     s.ask(20, "api_versions", {}, None if bad else 21, {}, conn="c")
+    s.close(30, "c", "peer")
+
+
+def p2_refused(s: Story, bad: bool) -> None:
+    s.produce(10, 11 if bad else None, 0, number=99, acks=0, conn="c")
     s.close(30, "c", "peer")
 
 
@@ -254,6 +279,12 @@ def a1_second(s: Story, bad: bool) -> None:
     s.ask(
         10, "create_topics", {"topics": [{"name": "t"}]}, 11, {"topics": [{"name": "t", "error_code": error}]}
     )
+
+
+def a1_early(s: Story, bad: bool) -> None:
+    told = [{"name": name, "error_code": 7 if bad and name == "u" else 0} for name in "tu"]
+    asked = {"topics": [{"name": name} for name in "tu"], "timeout_ms": 5000}
+    s.ask(10, "create_topics", asked, 20, {"topics": told})
 
 
 def a2(s: Story, bad: bool) -> None:
@@ -346,6 +377,28 @@ def d1_stopped(s: Story, bad: bool) -> None:
     said = {"partition_index": 0, "error_code": 0 if bad else 7, "low_watermark": 1 if bad else -1}
     s.ask(200, "delete_records", asked, 1702, {"topics": [{"name": "t", "partitions": [said]}]})
     s.metadata(2000, in_sync=2)
+
+
+def _deletes(s: Story, t: float, answer: float) -> None:
+    part = {"partition_index": 0, "offset": 1}
+    asked = {"topics": [{"name": "t", "partitions": [part]}], "timeout_ms": 8000}
+    said = {"partition_index": 0, "error_code": 0, "low_watermark": 1}
+    s.ask(t, "delete_records", asked, answer, {"topics": [{"name": "t", "partitions": [said]}]})
+
+
+def d1_replicated(s: Story, bad: bool) -> None:
+    s.topic(replicas=2)
+    s.produce(10, 20, 0, acks=-1)
+    s.metadata(30, in_sync=2)
+    _deletes(s, 100, 8101 if bad else 700)
+    s.event(8200, "stimulus", body={"what": "stops"})
+    s.metadata(9000, in_sync=2)
+
+
+def d1_goes_on(s: Story, bad: bool) -> None:
+    stopped(s, 100, 2000)
+    s.event(2010, "stimulus", body={"what": "continued"})
+    _deletes(s, 200, 8201 if bad else 2600)
 
 
 def listed(s: Story, t: float, which: int, offset: int, error: int = 0) -> None:
@@ -613,6 +666,38 @@ def g10_rebalance(s: Story, bad: bool) -> None:
     s.join(11_999, 12_000, "b", -1 if bad else 2, error=25 if bad else 0, leader="a", rebalance=20_000)
 
 
+def g10_soon(s: Story, bad: bool) -> None:
+    g10(s, False)
+    s.beat(14_000, "a", 1, 25 if bad else 0)
+
+
+def g10_commits(s: Story, bad: bool) -> None:
+    """`b` is heard of by its commits."""
+    s.pair()
+    for at in range(3000, 14_000, 2000):
+        s.beat(at, "a", 1)
+        s.commit(at, "b", 1)
+    s.beat(14_500, "b", 1, 25 if bad else 0)
+
+
+def g10_joins(s: Story, bad: bool) -> None:
+    """`a` waits in its join for longer than its session."""
+    s.pair(rebalance=20_000)
+    newcomer(s, 3000, 12_000)
+    s.join(
+        3100,
+        9200 if bad else 12_000,
+        "a",
+        -1 if bad else 2,
+        error=25 if bad else 0,
+        leader="b",
+        rebalance=20_000,
+    )
+    for at in range(3200, 12_000, 1000):
+        s.beat(at, "b", 1, 27)
+    s.join(11_999, 12_000, "b", 2, leader="b", told="abn", rebalance=20_000)
+
+
 def static_pair(s: Story) -> None:
     for one in "ab":
         s.join(10, 2010, "", 1, leader="a", told="ab" if one == "a" else "", given=one, instance=f"i{one}")
@@ -645,6 +730,17 @@ def g11_absent(s: Story, bad: bool) -> None:
     for at in range(3200, 6000, 900):
         s.beat(at, "b", 1, 27, instance="ib")
     s.beat(6100, "b", 1, 25 if bad else 22, instance="ib")
+
+
+def g11_share(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
+    s.sync(3010, 3011, "b2", 1, "" if bad else "sb", instance="ib")
+
+
+def g11_newest(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.beat(2500, "b", 1, 82 if bad else 0, instance="ib")
 
 
 def g11_told(s: Story, bad: bool) -> None:
@@ -713,20 +809,21 @@ def t2(story: Story, wrong: bool) -> None:
 
 TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
-    "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped),
-    "F2": (f2, f2_never), "F3": (f3, f3_without), "F4": (f4, f4_empty),
-    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits), "F9": (f9,),
-    "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed), "P3": (p3,), "P4": (p4,), "P5": (p5, p5_late),
-    "P6": (p6,), "A1": (a1, a1_second), "A2": (a2, a2_left), "A3": (a3, a3_refused, a3_shrunk),
-    "D1": (d1, d1_below, d1_beyond, d1_stopped),
+    "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
+    "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty),
+    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits, f8_append), "F9": (f9,),
+    "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused), "P3": (p3,), "P4": (p4,),
+    "P5": (p5, p5_late), "P6": (p6,), "A1": (a1, a1_second, a1_early), "A2": (a2, a2_left),
+    "A3": (a3, a3_refused, a3_shrunk),
+    "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on),
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0,),
     "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits, g4_expected),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8,),
-    "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_rebalance),
-    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent), "C1": (c1, c1_files, c1_unread),
+    "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_rebalance, g10_soon, g10_commits, g10_joins),
+    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest), "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip
 CASES = [

@@ -53,11 +53,15 @@ class _Asked:
     def batches(self) -> Sequence[Body]:
         return () if self.answer is None else tuple(items(self.answer, "records"))
 
+    @property
+    def room(self) -> int:
+        return integer(self.what, "partition_max_bytes", 1 << 31)
+
     def adds(self, t: int, surely: bool) -> int | None:
         """What the table of waiting fetches says of it at `t`: the bytes that it surely adds, or can add."""
         here = self.log.least(t, self.offset) if surely else self.log.most(t, self.offset)
         # Of what is too large for its room the first batch comes whole.
-        room = integer(self.what, "partition_max_bytes", 1 << 31) if surely else here
+        room = self.room if surely else max(self.room, self.log.largest(self.offset))
         distance = Distance.SAME_SEGMENT if here else Distance.AT_END
         epoch = Epoch.NOT_SAID if self.epoch < 0 else Epoch.CURRENT
         situation = Fetched(
@@ -83,6 +87,12 @@ def stopped_spans(stimuli: Iterable[WireEvent], end_t: int) -> list[tuple[int, i
             spans.append((begun, event.t))
             begun = None
     return [*spans, (begun, end_t)] if begun is not None else spans
+
+
+def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
+    """When a replica that was stopped until `end` surely goes on: what lets it may be a command that takes its time."""
+    said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
+    return min(said, default=end)
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -361,7 +371,7 @@ class Fetching:
             yield kept(clause)
 
     def _rooms(self) -> list[int]:
-        return [integer(a.what, "partition_max_bytes", 1 << 31) for a in self.asked]
+        return [a.room for a in self.asked]
 
     def _placed(self) -> Rows:
         """P1: an acknowledged record is where its acknowledgement said."""
@@ -377,6 +387,7 @@ class Fetching:
         """F9, of a fetch inside a span in which a replica that is in sync was stopped; and F1 where it asks
         for what came after, so that nothing can answer it before max_wait."""
         one = self.one
+        yield from self._woken_by_replicas()
         if one.answer_t is None:
             return
         for begin, end in spans:
@@ -402,6 +413,19 @@ class Fetching:
                     and a.offset >= a.log.most_end(begin)
                 ):
                     yield self._not_before(END_OF_TIME)
+
+    def _woken_by_replicas(self) -> Rows:
+        """F3 where the high watermark waits for replicas: an append with acks -1 that is acknowledged is below it."""
+        one = self.one
+        if len(self.asked) > 1 or integer(one.body, "min_bytes") > 1 or any(a.error for a in self.asked):
+            return
+        (a,) = self.asked
+        replicated = [x for x in a.log.surely(END_OF_TIME) if x.acks == -1]
+        if a.offset > max((x.base + x.count for x in replicated if (x.ack_t or 0) <= one.t), default=0):
+            return  # above the high watermark, perhaps: Kafka takes it for one of a log that was cut
+        ready_by = min((x.ack_t or 0 for x in replicated if x.base >= a.offset), default=END_OF_TIME)
+        if one.t < ready_by < self.deadline:
+            yield from self._woken(ready_by)
 
     def _appends(self, t: int) -> list[int]:
         """The events of the last appends that were acknowledged by `t`."""

@@ -68,6 +68,7 @@ class _Group:
     joins: list[Exchange]
     syncs: list[Exchange]
     heartbeats: list[Exchange]
+    commits: list[Exchange]
     leaves: list[Exchange]
     end_t: int
 
@@ -89,7 +90,7 @@ class _Group:
 
     def contacts(self, member: str) -> list[Exchange]:
         """What the coordinator heard of a member, in order of sending."""
-        heard = [*self.joins, *self.syncs, *self.heartbeats]
+        heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
         mine = (one for one in heard if _member(one) == member or (_answered(one) and _given(one) == member))
         return sorted(mine, key=lambda one: one.t)
 
@@ -143,11 +144,11 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
         def of(api: str, heard: list[Exchange] = heard) -> list[Exchange]:
             return [one for one in heard if one.api == api]
 
-        yield from _of_group(
-            _Group(
-                bounds, of("join_group"), of("sync_group"), of("heartbeat"), of("leave_group"), scene.end_t
-            )
-        )
+        group = _Group(
+            bounds, of("join_group"), of("sync_group"), of("heartbeat"), of("offset_commit"), of("leave_group"),
+            scene.end_t,
+        )  # fmt: skip
+        yield from _of_group(group)
 
 
 def _of_group(group: _Group) -> Rows:
@@ -492,8 +493,10 @@ def _disturbed(group: _Group, one: _Generation, until: int) -> bool:
 def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
     """G3 (a rebalance is told), G9 (refusals) and G10 (who is heard of stays)."""
     issued = group.issued()
-    for beat in (*group.heartbeats, *group.syncs):
-        member, number = _member(beat), integer(beat.body, "generation_id", -1)
+    joins = [one for one in group.joins if _member(one) in issued]
+    for beat in (*group.heartbeats, *group.syncs, *group.commits, *joins):
+        member = _member(beat)
+        number = integer(beat.body, "generation_id", integer(beat.body, "generation_id_or_member_epoch", -1))
         if member not in issued:
             # Kafka answers heartbeats blindly while a group is loading, so it must have been seen loaded.
             if any(join.answer_t is not None and join.answer_t <= beat.t for join in group.joins):
@@ -504,10 +507,23 @@ def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
         current = _current(generations, beat)
         if current is None or member not in current.members or not _steady(group, member, current, beat):
             continue
-        if number != current.number and beat.error != REBALANCING:
-            yield _refused(group, beat, ILLEGAL_GENERATION)
-        elif number == current.number and beat.api == "heartbeat":
+        if beat.api != "join_group" and number != current.number:
+            if beat.error != REBALANCING:
+                yield _refused(group, beat, ILLEGAL_GENERATION)
+        elif beat.error == UNKNOWN_MEMBER:
+            if _others_hold(group, current, member, beat):
+                seen = (
+                    f"{named(UNKNOWN_MEMBER)}, though it was heard of in time, before the rebalance time-out"
+                )
+                yield broken("G10", "put-out", beat, "it stays a member", seen)
+        elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
+
+
+def _others_hold(group: _Group, current: _Generation, member: str, one: Exchange) -> bool:
+    """Whether all have synced and nobody else was put out: that would begin a rebalance which nobody is told of."""
+    synced = {_member(sync) for sync in current.syncs if _answered(sync)}
+    return all(x in synced and (x == member or _alive_at(group, x, one.t)) for x in current.members)
 
 
 def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> Rows:
@@ -528,16 +544,6 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
             yield kept("G3")
             if outlived:
                 yield kept("G10")
-        elif beat.error == UNKNOWN_MEMBER:
-            # Another one that was put out may have begun a rebalance long before the join that waits.
-            synced = {_member(sync) for sync in current.syncs if _answered(sync)}
-            if all(
-                one in synced and (one == member or _alive_at(group, one, beat.t)) for one in current.members
-            ):
-                seen = (
-                    f"{named(UNKNOWN_MEMBER)}, though it was heard of in time, before the rebalance time-out"
-                )
-                yield broken("G10", "put-out", beat, "it stays a member", seen)
         else:
             allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
             yield broken(
@@ -545,21 +551,17 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
                 held=Held.LATE, late=(waiting[0].t, beat.answer_t),
             )  # fmt: skip
         return
-    if outlived and not _triggered(group, current, beat.answer_t):
-        if beat.error == UNKNOWN_MEMBER:
-            seen = f"{named(UNKNOWN_MEMBER)}, though it was heard of in time"
-            yield broken("G10", "put-out", beat, "it stays a member", seen)
-        else:
-            yield kept("G10")
+    if outlived and not _triggers(group, current, beat.answer_t):
+        yield kept("G10")
 
 
-def _triggered(group: _Group, current: _Generation, until: int) -> bool:
-    """Whether anybody did what begins a rebalance, since the generation began."""
-    return any(
-        x not in current.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) >= current.first_t
-        for x in (*group.joins, *group.leaves)
-        if x.t <= until
-    )
+def _triggers(group: _Group, current: _Generation, until: int) -> list[int]:
+    """When anybody asked for what begins a rebalance, since the generation began."""
+    return [
+        x.t for x in (*group.joins, *group.leaves)
+        if x not in current.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) >= current.first_t
+        and x.t <= until
+    ]  # fmt: skip
 
 
 def _current(generations: list[_Generation], one: Exchange) -> _Generation | None:
@@ -590,11 +592,7 @@ def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) ->
         return False
     # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
     synced = any(one.api == "sync_group" and _answered(one) and one.t >= current.first_t for one in heard)
-    rebalances = [
-        x for x in (*group.joins, *group.leaves)
-        if x not in current.joins and _member_of_any(x) and current.first_t <= x.t <= until
-    ]  # fmt: skip
-    longest_wait = until - min((x.t for x in rebalances), default=until)
+    longest_wait = until - min(_triggers(group, current, until), default=until)
     return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
 
 

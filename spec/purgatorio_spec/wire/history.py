@@ -105,8 +105,11 @@ class Exchange:
 
     @property
     def error(self) -> int:
-        """The error code of the whole answer; 0 where there is none."""
-        return integer(self.got, "error_code")
+        """The error code of the whole answer, or of a commit's first partition; 0 where there is none."""
+        got = self.got
+        if self.api == "offset_commit":
+            got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
+        return integer(got, "error_code")
 
     @property
     def events(self) -> tuple[int, ...]:
@@ -158,7 +161,7 @@ class Scene:
     def by_group(self) -> dict[str, list[Exchange]]:
         """The exchanges of each consumer group. Nothing has the empty name, and asking for it is refused for that."""
         found: dict[str, list[Exchange]] = defaultdict(list)
-        for one in self.of("join_group", "sync_group", "heartbeat", "leave_group"):
+        for one in self.of("join_group", "sync_group", "heartbeat", "leave_group", "offset_commit"):
             if name := text(one.body, "group_id"):
                 found[name].append(one)
         return found

@@ -64,6 +64,10 @@ class Log:
             if one.t <= t and one.error in MAY_BE_THERE and (one.base < 0 or one.base >= offset)
         )
 
+    def largest(self, offset: int) -> int:
+        """The most bytes that an append at or above `offset` had."""
+        return max((one.bytes for one in self.appends if one.base < 0 or one.base >= offset), default=0)
+
     def surely(self, t: int) -> Iterator[Append]:
         """The appends that were acknowledged by `t`."""
         return (

@@ -3,9 +3,9 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import stopped_spans
+from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer
-from purgatorio_spec.wire.log import Part, Topics, produced
+from purgatorio_spec.wire.log import Part, Topic, Topics, produced
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
@@ -18,15 +18,16 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     for one in scene.of("produce"):
         acks = integer(one.body, "acks")
         if acks == 0:
-            yield from _unanswered(scene, one)
+            yield from _unanswered(scene, one, topics)
             continue
         if one.unread:
             continue
         for part, count, _, answer in produced(one):
             topic = topics.topics.get(part.topic)
-            if topic is None or topic.delete_t is not None or not count:
+            if topic is None or not count or topics.logs[part].settled_t > one.t:
                 continue
-            if topics.logs[part].settled_t > one.t:
+            if topic.delete_t is not None:
+                yield from _deleted(bounds, scene, one, topic, integer(answer, "error_code"))
                 continue
             if acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
@@ -36,15 +37,17 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 yield from _stopped(bounds, one, part, answer, topics, scene)
 
 
-def _unanswered(scene: Scene, one: Exchange) -> Rows:
-    """P2. An occasion is an acks 0 produce behind which the connection was asked for something."""
+def _unanswered(scene: Scene, one: Exchange, topics: Topics) -> Rows:
+    """P2. An occasion is an acks 0 produce behind which the connection was asked for something, or which names what is
+    not there: its error is told by the end of the connection, if at all."""
     if one.answer is not None or one.again:
         extra = [*one.again, *([one.answer] if one.answer is not None else [])]
         seen = f"answered after {after(extra[0].t, one.t)}"
         yield broken("P2", "acks-0-answered", one, "no answer", seen, *(event.i for event in extra))
         return
     behind = [x for x in scene.lanes[one.conn].requests if x.i > one.i and x.owed]
-    if any(x.answer is not None for x in behind):
+    may_close = not behind and any(topics.logs[part].settled_t > one.t for part, *_ in produced(one))
+    if may_close or any(x.answer is not None for x in behind):
         yield kept("P2")
     elif behind and one.closed is not None and one.closed.by == "peer":
         seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
@@ -129,11 +132,32 @@ def _stopped(
             if due < end:
                 yield from _times_out(bounds, one, error, due)
             else:
-                # What lets it go on may be a command that takes its time.
-                goes_on = [
-                    x.t for x in scene.stimuli if x.t >= end and (x.body or {}).get("what") == "continued"
-                ]
-                yield _goes_on(bounds, one, error, end, min(goes_on, default=end), due)
+                yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
+
+
+def _deleted(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: int) -> Rows:
+    """F8, of an append that waited for a stopped replica when its only topic was deleted."""
+    due, deleted_t = one.t + one.wait_ms * MS, topic.deleted_t
+    if (
+        integer(one.body, "acks") != -1
+        or deleted_t is None
+        or not one.t < (topic.delete_t or 0) < deleted_t < due
+    ):
+        return
+    if one.answer_t is not None and one.answer_t < (topic.delete_t or 0):
+        return
+    if not any(
+        begin <= one.t and deleted_t <= end for begin, end in stopped_spans(scene.stimuli, scene.end_t)
+    ):
+        return
+    by = bounds.by(
+        one.t, deleted_t, one.answer_t, gap_ns=due - deleted_t, watched_t=one.watched_t,
+        late_ms=bounds.declared.late_topics_ms,
+    )  # fmt: skip
+    row = timed("F8", "append-waits-for-deleted", one, by, "an error, as its topic is deleted,", one.t)
+    if row.held is Held.KEPT and not error:
+        row = broken("F8", "deleted-without-error", one, "an error", "no error")
+    yield row
 
 
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:

@@ -131,7 +131,12 @@ def _waits(bounds: Bounds, scene: Scene, topics: Topics) -> Iterator[_Wait]:
             for topic in items(one.got, "responses")
             for part in items(topic, "partition_responses")
         ]
-        if integer(one.body, "acks") == -1 and one.wait_ms > 0 and not one.behind and errors == [TIMED_OUT]:
+        if (
+            integer(one.body, "acks") == -1
+            and one.wait_ms > 0
+            and not one.behind
+            and max(errors, default=0) == TIMED_OUT
+        ):
             yield _Wait(one, ["appended"], enough=False)
 
 

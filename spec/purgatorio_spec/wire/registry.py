@@ -25,7 +25,7 @@ F4 | with enough data, or min_bytes 0, or max_wait 0, a fetch is answered at onc
 F5 | at max_wait a fetch is answered with what is there
 F6 | an offset out of range, an unknown leader epoch, an unknown topic alone: at once, with that error | as Kafka
 F7 | min_bytes counts over all partitions of the request
-F8 | a deleted topic answers the fetches that wait for it, with an error | as Kafka
+F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark
 P1 | acks 1 and -1 are answered, offsets grow, and what is acknowledged can be fetched at once
 P2 | acks 0 is answered by nothing, and the connection goes on
@@ -50,7 +50,7 @@ G7 | who is not heard of for its session time-out is out then, not before, and i
 G8 | a member that leaves starts a rebalance at once | as Kafka
 G9 | a wrong generation (22) or an unknown member (25) is refused at once
 G10 | a member that is heard of stays
-G11 | a static member that comes back keeps its place, its former id is fenced (82); an absent one stays | KIP-345
+G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka
 O1 | of requests that wait, each is answered once | as in a purgatory
 O4 | of requests that wait, none that an append made ready is left to its max_wait | as in a purgatory

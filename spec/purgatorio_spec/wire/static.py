@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, text
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.row import Rows, broken, kept, named, timed
 
 ILLEGAL, UNKNOWN, FENCED = 22, 25, 82
@@ -30,6 +30,25 @@ def static_members(bounds: Bounds, scene: Scene) -> Rows:
                 yield from _return(bounds, one, instance, held)
             elif one.api == "heartbeat" and instance and one.answer_t is not None:
                 yield from _absent(one, instance, held)
+            if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
+                yield from _newest(one, instance, held)
+
+
+def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    """The id that an instance was given last in its group is no former one, whoever has that name elsewhere."""
+    until = one.answer_t or one.watched_t
+    joins = [
+        x for x in held
+        if x.api == "join_group" and text(x.body, "group_instance_id") == instance and x.t <= until
+    ]  # fmt: skip
+    if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
+        return
+    if text(joins[-1].got, "member_id") == text(one.body, "member_id"):
+        yield (
+            broken("G11", "fenced", one, "an answer to its newest id", named(FENCED))
+            if one.error == FENCED
+            else kept("G11", "fenced")
+        )
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -54,6 +73,22 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     yield row
     if row.held is Held.KEPT and one.answer_t is not None:
         yield from _afterwards(held, members, number, before, one.answer_t)
+        yield from _assigned(held, number, before, given)
+
+
+def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
+    """What the leader gave to the former id is told to the new one."""
+    syncs = [x for x in held if x.api == "sync_group" and integer(x.body, "generation_id", -1) == number]
+    shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
+    wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
+    for sync in syncs:
+        if text(sync.body, "member_id") == given and sync.answer is not None and not sync.error and wanted:
+            if text(sync.got, "assignment") == wanted[0]:
+                yield kept("G11", "other-assignment")
+            else:
+                yield broken(
+                    "G11", "other-assignment", sync, "the assignment that its former id got", "another"
+                )
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -102,7 +137,7 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
     """Whether nobody's session can be over at `t`."""
     for member, join in members.items():
-        last_t = max(x.t for x in held if x.t <= t and (text(x.body, "member_id") == member or x is join))
+        last_t = max(x.t for x in held if x is join or (x.t < t and text(x.body, "member_id") == member))
         if t - last_t >= integer(join.body, "session_timeout_ms") * MS // 2:
             return False
     return True

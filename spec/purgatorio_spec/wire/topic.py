@@ -3,7 +3,7 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import stopped_spans
+from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, settled_parts
 from purgatorio_spec.wire.record import Body
@@ -26,11 +26,14 @@ def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
     broker which is busy keeps."""
     for api, (clause, results) in _CHANGES.items():
         for one in scene.of(api):
-            if (
-                one.throttled_ms
-                or one.unread
-                or any(integer(said, "error_code") for said in items(one.got, results))
-            ):
+            errors = {integer(said, "error_code") for said in items(one.got, results)}
+            if one.throttled_ms or one.unread:
+                continue
+            if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
+                seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
+                allowed = f"not before its time-out, {one.wait_ms} ms"
+                yield broken(clause, "timed-out-early", one, allowed, seen)
+            if errors - {0}:
                 continue
             half = one.wait_ms * MS // 2
             by = bounds.by(one.t, one.t + half, one.answer_t, gap_ns=half, watched_t=one.watched_t)
@@ -161,7 +164,7 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """D1, of the request itself."""
     for one in scene.of("delete_records"):
         for part, asked, said in settled_parts(one, topics, replicated=True):
-            yield from _with_stopped(bounds, scene, one, part, integer(asked, "offset"), said, topics)
+            yield from _with_replicas(bounds, scene, one, part, integer(asked, "offset"), said, topics)
         if one.answer_t is None:
             continue
         for part, asked, said in settled_parts(one, topics):
@@ -182,25 +185,37 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                     yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
 
 
-def _with_stopped(
+def _with_replicas(
     bounds: Bounds, scene: Scene, one: Exchange, part: Part, offset: int, said: Body | None, topics: Topics
 ) -> Rows:
-    """D1 where a replica is stopped all the time: it cannot have deleted them."""
+    """D1 where there are replicas. One that is stopped cannot have deleted them. Else, or if it goes on long before
+    the time-out, it does: it learns of it and tells by fetches, which may wait a while."""
     error, due, until = integer(said, "error_code"), one.t + one.wait_ms * MS, one.answer_t or one.watched_t
     # What acks 1 acknowledged may lie above the high watermark, which does not move while the replica is stopped.
     if error in (OUT_OF_RANGE, *EXCUSED) or not 0 < offset <= topics.logs[part].least_end(one.t):
         return
-    for begin, end in stopped_spans(scene.stimuli, scene.end_t):
-        if not begin <= one.t < due < end:
-            continue
-        if topics.in_sync_around(part, begin, min(until, end)) != topics.topics[part.topic].replicas:
-            continue
-        by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
-        row = timed("D1", "replica-stopped", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
-        if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
-            seen = f"{named(error)} after {after(until, one.t)}"
-            row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
-        yield row
+    spans = [span for span in stopped_spans(scene.stimuli, scene.end_t) if span[0] <= one.t <= span[1]]
+    begin, end = spans[0] if spans else (one.t, until)
+    if (
+        any(
+            one.t <= x.t <= min(until, end) and text(x.body, "what") in ("stops", "stopped")
+            for x in scene.stimuli
+        )
+        or topics.in_sync_around(part, begin, min(until, end)) != topics.topics[part.topic].replicas
+    ):
+        return
+    if not spans or due >= end:
+        half = (due - (continued_t(scene.stimuli, end) if spans else one.t)) // 2
+        by = bounds.by(one.t, due - half, one.answer_t, gap_ns=half, watched_t=one.watched_t)
+        promise = "an answer as the replicas have deleted them, long before its time-out,"
+        yield timed("D1", "left-to-its-time-out", one, by, promise, one.t)
+        return
+    by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
+    row = timed("D1", "replica-stopped", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
+    if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
+        seen = f"{named(error)} after {after(until, one.t)}"
+        row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
+    yield row
 
 
 def offsets_listed(_: Bounds, scene: Scene, topics: Topics) -> Rows:

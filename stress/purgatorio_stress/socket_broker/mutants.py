@@ -35,19 +35,20 @@ from purgatorio_broker.group import (
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log, NewRecord, OffsetMetadata
-from purgatorio_broker.partition import Appended, Isolation, Partition
+from purgatorio_broker.partition import Appended, EnoughReplicas, Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
-from purgatorio_broker.topics import Metadata
+from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.socket_broker import api, data_requests, server, topic_requests
 from purgatorio_stress.socket_broker.cluster import Topic
 from purgatorio_stress.socket_broker.data_requests import _Produced
-from purgatorio_stress.socket_broker.fields import Values
+from purgatorio_stress.socket_broker.fields import Fields, Values
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
+from purgatorio_stress.wire.message import read_request
 
 _LATE_MS: Final = 1000
 _FETCH, _JOIN, _HEARTBEAT = 1, 11, 12
@@ -652,6 +653,127 @@ def _under_first_topic(
     return _WATCH(self, operation, keys[:1] if isinstance(operation, DelayedProduce) else keys)
 
 
+# What waits for several things, and connections that come and go.
+
+_CHECK_LATER: Final = ReplicaManager._check_later
+_FOLLOWER_FETCHED: Final = Partition.follower_fetched
+_SWAP: Final = Group.swap
+_PUT: Final = Group.put
+_FENCED: Final = group_coordinator._fenced
+_REJOIN: Final = GroupCoordinator._rejoin
+_ANSWER: Final = Server._answer
+_ENDED_CONNECTION: Final = Server._end
+_LEFT: Final[list[bytes]] = []
+_NEWEST: Final[dict[str, str]] = {}
+_BEATEN: Final[dict[socket, tuple[str, str]]] = {}
+
+
+def _check_one_later(self: ReplicaManager, partition: TopicPartition) -> None:
+    if not self.actions.size():
+        _CHECK_LATER(self, partition)
+
+
+def _replicas_wake_produce(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, results: Results
+) -> None:
+    for partition, request in partitions.items():
+        replica = self.replicas.get(partition)
+        if results[partition].error is Error.NONE and replica is not None:
+            replica.follower_fetched(params.replica_id, request.offset, request.log_start)
+            self._produce.check_and_complete(partition)
+
+
+def _low_watermark_unseen(self: Partition, follower: int, offset: int, log_start: int = 0) -> bool:
+    before = self.ends(None, leader_only=False).high_watermark.offset
+    _FOLLOWER_FETCHED(self, follower, offset, log_start)
+    return self.ends(None, leader_only=False).high_watermark.offset > before
+
+
+def _enough_unless_gone(self: ReplicaManager, partition: TopicPartition, required: int) -> EnoughReplicas:
+    replica = self.replicas.get(partition)
+    return EnoughReplicas(False, Error.NONE) if replica is None else replica.enough_replicas(required)
+
+
+def _all_time_out(self: DelayedProduce) -> None:
+    results = self.results()
+    if self.undecided():
+        results = {p: replace(r, error=Error.REQUEST_TIMED_OUT) for p, r in results.items()}
+    self._callback(results)
+
+
+def _whatever_room(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
+    return _BYTES_AVAILABLE(self, replace(status, request=replace(status.request, max_bytes=1 << 30)), start)
+
+
+def _shows_one(self: DelayedTopics) -> bool:
+    return any(self._shows(topic) for topic, _ in self._results) and self.force_complete()
+
+
+def _topics_under_first(
+    self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
+) -> bool:
+    return _WATCH(self, operation, keys[:1] if isinstance(operation, DelayedTopics) else keys)
+
+
+def _swap_unassigned(self: Group, old: str, new: Member) -> None:
+    _SWAP(self, old, replace(new, assignment=b""))
+
+
+def _joins_once(
+    self: GroupCoordinator,
+    group: Group,
+    member: Member,
+    protocols: tuple[str, ...],
+    metadata: tuple[bytes, ...],
+    callback: JoinCallback,
+) -> None:
+    if member.awaiting_join is None:
+        _REJOIN(self, group, member, protocols, metadata, callback)
+
+
+class _Pooled(Frames):
+    """Begins with what the last one that ended has left."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(most_bytes)
+        self._held += _LEFT.pop() if _LEFT else b""
+
+    def __del__(self) -> None:
+        _LEFT.append(bytes(self._held))
+
+
+def _answer_noted(self: Server, connection: socket, frame: bytes) -> bool:
+    if int.from_bytes(frame[:2]) == _HEARTBEAT:
+        body = Fields(read_request(frame).body)
+        _BEATEN[connection] = (body.text("group_id"), body.text("member_id"))
+    return _ANSWER(self, connection, frame)
+
+
+def _end_leaves(self: Server, connection: socket) -> None:
+    _ENDED_CONNECTION(self, connection)
+    if connection in _BEATEN:
+        self._node.groups.leave(*_BEATEN.pop(connection))
+
+
+def _put_newest(self: Group, member: Member) -> None:
+    _NEWEST[member.instance] = member.id
+    _PUT(self, member)
+
+
+def _fenced_by_any_group(group: Group, instance: str, member_id: str) -> bool:
+    static = group.instance(instance)
+    return _FENCED(group, instance, member_id) or (static is not None and _NEWEST[instance] != static.id)
+
+
+def _commit_unheard(
+    self: GroupCoordinator, group_id: str, generation: int, member_id: str, offsets: Mapping[TopicPartition, int],
+    *, instance: str = "",
+) -> Error:  # fmt: skip
+    group = self.group(group_id)
+    with group.lock:
+        return group_coordinator._refusal(group, group.get(member_id), generation, instance, member_id)
+
+
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
     return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
 
@@ -1129,6 +1251,102 @@ _MUTANTS: Final = (
         "P6",
         Patch(Purgatory, "try_complete_else_watch", _under_first_topic),
         brokers=2,
+    ),
+    _one(
+        "one-check-a-request",
+        "an append to two partitions checks one of them",
+        "F3 F7",
+        Patch(ReplicaManager, "_check_later", _check_one_later),
+    ),
+    _one(
+        "replicas-wake-produce",
+        "a high watermark that rises by a replica wakes no consumer",
+        "F3",
+        Patch(ReplicaManager, "_note_follower", _replicas_wake_produce),
+        brokers=2,
+    ),
+    _one(
+        "low-watermark-unseen",
+        "a replica that has deleted records wakes no deletion",
+        "D1",
+        Patch(Partition, "follower_fetched", _low_watermark_unseen),
+        brokers=2,
+    ),
+    _one(
+        "append-waits-for-deleted",
+        "an append waits on for the replicas of a topic that was deleted",
+        "F8",
+        Patch(ReplicaManager, "_enough_replicas", _enough_unless_gone),
+        brokers=2,
+    ),
+    _one(
+        "parts-time-out-together",
+        "at the time-out of an append the partitions that are replicated time out too",
+        "P1",
+        Patch(DelayedProduce, "on_complete", _all_time_out),
+        brokers=2,
+    ),
+    _one(
+        "acks-0-error-told",
+        "an acks 0 append that fails is answered",
+        "P2",
+        Patch(_Produced, "close", _acks_0_answered),
+    ),
+    _one(
+        "partition-room-ignored",
+        "a waiting fetch counts more than its partitions have room for",
+        "F1",
+        Patch(DelayedFetch, "_bytes_available", _whatever_room),
+    ),
+    _one(
+        "first-topic-answers",
+        "a request about two topics is answered when one is done",
+        "A1 A2",
+        Patch(DelayedTopics, "try_complete", _shows_one),
+    ),
+    _one(
+        "first-topic-watched",
+        "a request about two topics waits for news of the first",
+        "A1 A2",
+        Patch(Purgatory, "try_complete_else_watch", _topics_under_first),
+    ),
+    _one(
+        "static-return-unassigned",
+        "a static member that comes back has no assignment",
+        "G11",
+        Patch(Group, "swap", _swap_unassigned),
+    ),
+    _one(
+        "second-join-unanswered",
+        "a member that joins while its join waits is not answered",
+        "X1",
+        Patch(GroupCoordinator, "_rejoin", _joins_once),
+    ),
+    _one(
+        "cut-request-left",
+        "half a request of a cut connection precedes those of the next",
+        "X1 C1",
+        Patch(server, "Frames", _Pooled),
+    ),
+    _one(
+        "cut-leaves",
+        "a member whose connection is cut has left",
+        "G10",
+        Patch(Server, "_answer", _answer_noted),
+        Patch(Server, "_end", _end_leaves),
+    ),
+    _one(
+        "names-of-all-groups",
+        "static members of two groups with one name fence each other",
+        "G11",
+        Patch(Group, "put", _put_newest),
+        Patch(group_coordinator, "_fenced", _fenced_by_any_group),
+    ),
+    _one(
+        "commit-unheard",
+        "a commit does not keep a member",
+        "G10",
+        Patch(GroupCoordinator, "commit", _commit_unheard),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )

@@ -34,6 +34,8 @@ MOST_UNASKED: Final = 100
 MOST_BYTES: Final = 256 << 20
 """More from one connection is not read."""
 CONNECT_SECONDS: Final = 10.0
+HALF: Final = (64).to_bytes(4) + bytes(16)
+"""A frame that is cut short."""
 
 
 class NoAnswer(Exception):
@@ -149,6 +151,11 @@ class Connection(asyncio.Protocol):
         """Take no answers from now on: those that come fill the buffers between."""
         if self._transport is not None and not self.closed:
             self._transport.pause_reading()
+
+    def send_half(self) -> None:
+        """Send the beginning of a request, of which nothing more comes."""
+        if self._transport is not None and not self.closed:
+            self._transport.write(HALF)
 
     def close(self) -> None:
         """End it from our side."""

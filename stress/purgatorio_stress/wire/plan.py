@@ -114,6 +114,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("static-members", "groups", ("G11",), _GROUP.static_members),
         SceneSpec("refusals", "groups", ("G9",), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8"), _GROUP.expected_member),
+        SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
         SceneSpec("leave", "groups", ("G8", "G4"), _GROUP.leave),
         SceneSpec("idle-fetch", "fetch", ("F1", "F2"), _FETCH.idle_fetch),
@@ -133,7 +134,10 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("versions", "connections", ("X3",), _OTHER.offered_versions),
         SceneSpec("cut", "connections", ("C1",), _OTHER.cut),
         SceneSpec("slow-reader", "connections", ("C1",), _OTHER.slow_reader),
-        SceneSpec("replica-stopped", "replicas", ("P5", "P6", "F9", "D1"), _OTHER.replica_stopped, 90, alone=True),
+        SceneSpec(
+            "replica-stopped", "replicas", ("P5", "P6", "F9", "D1", "F3", "F8", "P1"), _OTHER.replica_stopped, 120,
+            alone=True,
+        ),
         SceneSpec("min-insync", "replicas", ("P4",), _OTHER.min_insync, 120, alone=True),
     )
 }  # fmt: skip

@@ -22,7 +22,7 @@ from purgatorio_stress.wire.records import filler
 
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
-    "heartbeat": 4, "leave_group": 5, "sync_group": 5, "create_topics": 7, "delete_topics": 5,
+    "heartbeat": 4, "offset_commit": 9, "leave_group": 5, "sync_group": 5, "create_topics": 7, "delete_topics": 5,
     "delete_records": 2, "create_partitions": 3, "elect_leaders": 2, "describe_configs": 4, "delete_groups": 2,
     "api_versions": 3,
 }  # fmt: skip
@@ -262,30 +262,28 @@ class Play:
         """A new topic whose partitions have been fetched without an error: it leads."""
         self.need("fetch", "produce")
         name = self.unique("t")
-        await self.create(name, partitions, configs=configs, replicas=replicas)
+        await self.create(name, partitions=partitions, configs=configs, replicas=replicas)
         await self.until_leads(name, partitions)
         return name
 
     async def create(
         self,
-        name: str,
+        *names: str,
         partitions: int = 1,
-        *,
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[int] = (),
     ) -> None:
-        """Ask for a topic. SceneSkipped where it is refused; where CreateTopics is not offered, metadata makes it."""
+        """Ask for topics. SceneSkipped where one is refused; where CreateTopics is not offered, metadata makes them."""
+        self.broker.made.topics.update(names)
         if self.broker.version("create_topics") is None:
             self.need("metadata")
-            self.broker.made.topics.add(name)
-            asked = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
+            asked = {"topics": [{"name": name} for name in names], "allow_auto_topic_creation": True}
             await self.ask(await self.admin(), "metadata", asked)
             return
         node = self.broker.node
         nodes = list(replicas) or ([node] if node is not None else [])
         assigned = [{"partition_index": at, "broker_ids": nodes} for at in range(partitions)] if nodes else []
         wanted: Mapping[str, object] = {
-            "name": name,
             "num_partitions": -1 if nodes else partitions,
             "replication_factor": -1 if nodes else 1,
             "assignments": assigned,
@@ -294,16 +292,12 @@ class Play:
                 for key, value in {**self.broker.topic_configs, **(configs or {})}.items()
             ],
         }
-        self.broker.made.topics.add(name)
-        got = await self.ask(
-            await self.admin(),
-            "create_topics",
-            {"topics": [wanted], "timeout_ms": 10_000, "validate_only": False},
-        )
-        made = first_of(got.body, "topics")
-        error = codes(made)
-        if error:
-            raise SceneSkipped(f"a topic could not be made: error {error}")
+        topics = [{"name": name, **wanted} for name in names]
+        asked = {"topics": topics, "timeout_ms": 10_000, "validate_only": False}
+        got = await self.ask(await self.admin(), "create_topics", asked)
+        errors = [error for made in list_of(got.body, "topics") if (error := codes(made))]
+        if errors:
+            raise SceneSkipped(f"a topic could not be made: error {errors[0]}")
 
     async def until_leads(self, name: str, partitions: int) -> None:
         """Metadata names a leader before it leads, so it is asked until a fetch comes back without an error."""
@@ -329,12 +323,13 @@ class Play:
             await asyncio.sleep(POLL_SECONDS)
         raise SceneSkipped(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
 
-    async def delete(self, name: str) -> Got:
-        """Ask for a topic to be deleted."""
+    async def delete(self, *names: str) -> None:
+        """Ask for topics to be deleted."""
         self.need("delete_topics")
-        return await self.ask(
-            await self.admin(), "delete_topics", {"topic_names": [name], "timeout_ms": 10_000}
+        await self.ask(
+            await self.admin(), "delete_topics", {"topic_names": list(names), "timeout_ms": 10_000}
         )
+        self.broker.made.topics.difference_update(names)
 
     async def group(self) -> str:
         """A name of a group whose coordinator this broker is, and has loaded."""
@@ -421,6 +416,15 @@ class Play:
             "group_id": group, "generation_id": generation, "member_id": member, "group_instance_id": instance,
         }  # fmt: skip
         return self.send(conn, "heartbeat", values)
+
+    def commit(self, conn: Connection, group: str, member: str, generation: int, topic: str) -> Sent:
+        """A commit of offset 0 of a topic's partition 0."""
+        part = {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
+        values = {
+            "group_id": group, "generation_id_or_member_epoch": generation, "member_id": member,
+            "topics": [{"name": topic, "partitions": [part]}],
+        }  # fmt: skip
+        return self.send(conn, "offset_commit", values)
 
     def leave(self, conn: Connection, group: str, member: str) -> Sent:
         """A member leaves."""

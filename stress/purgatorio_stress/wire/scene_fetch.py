@@ -101,7 +101,9 @@ async def woken_many(play: Play) -> None:
     readers = await play.open_many(WAITERS, "reader")
     wait = play.wait_ms(WAKE_MS)
     ends = [0, 0]
-    for woken, *beside in ((0,), (1,), (0, UNMADE), (1, UNMADE)):
+    # What is appended to beside it, before or behind it, must not keep the wake-up from those who wait for one alone.
+    for appended in ((0,), (1,), (0, UNMADE), (UNMADE, 1), (0, 1), (1, 0)):
+        woken = next(one for one in reversed(appended) if one != UNMADE)
         parts = [(topic, 1 - woken, ends[1 - woken]), (topic, woken, ends[woken])]
         # Every fourth wants more than comes: whoever came behind it is woken all the same.
         sent = [
@@ -114,20 +116,27 @@ async def woken_many(play: Play) -> None:
             for at, conn in enumerate(readers)
         ]
         await play.pause(80)
-        ends[woken] += 1
-        # A partition beside it that is refused must not keep the wake-up from those who wait.
-        if not await settle(play.produce(writer, topic, woken, *beside), *sent, seconds=wait / 1000 + 6):
+        for one in {*appended} - {UNMADE}:
+            ends[one] += 1
+        if not await settle(play.produce(writer, topic, *appended), *sent, seconds=wait / 1000 + 6):
             return
 
 
 async def accumulating(play: Play) -> None:
-    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must."""
+    """min_bytes takes three appends, to the byte: the first two must not answer the fetch, the third must. In the end a
+    partition has room for less than min_bytes: nothing that is appended is enough."""
     topic = await play.topic()
     reader, writer = await play.open("reader"), await play.open("writer")
     wait = play.wait_ms(WAKE_MS)
     offset = 0
-    for gap in (5, 40, 120):
-        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait, min_bytes=3 * batch_bytes(120))
+    least = 3 * batch_bytes(120)
+    for gap, room, wait_ms in (
+        (5, 1 << 20, wait),
+        (40, 1 << 20, wait),
+        (120, 1 << 20, wait),
+        (20, least - 1, wait // 3),
+    ):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait_ms, min_bytes=least, room=room)
         for _ in range(3):
             await play.pause(gap)
             if not await settle(play.produce(writer, topic, size=120), seconds=10):
@@ -231,7 +240,6 @@ async def deleted_topic(play: Play) -> None:
     ]
     await play.pause(150)
     await play.delete(topic)
-    play.broker.made.topics.discard(topic)
     await settle(*sent, seconds=wait / 1000 + 6)
 
 
@@ -250,6 +258,8 @@ async def acks(play: Play) -> None:
     for _ in range(3):
         play.produce(alone, topic, acks=0)
     await settle(play.send(alone, "api_versions", {}), seconds=10)
+    # Nothing is behind it on its connection, which may be closed: so a broker tells the error.
+    play.produce(await play.open("refused"), topic, UNMADE, acks=0)
     got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
     if codes(got.body):
         return

@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import LOADING
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import Play, SceneSkipped, codes, number_of, settle
+from purgatorio_stress.wire.play import Play, SceneSkipped, codes, first_of, number_of, settle
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -79,11 +79,21 @@ class Member:
         shares = {name: f"{name}:{self.generation}" for name in self.told} if self.leads else {}
         return self.play.sync(self.conn, self.group, self.id, self.generation, shares, self.instance)
 
+    async def reconnect(self) -> None:
+        """Its connection is cut, whatever it has asked for; it goes on over another one."""
+        self.conn.close()
+        self.conn = await self.play.open("again")
+
     async def beat(self) -> int:
         """A heartbeat; the error that it is answered with."""
         beat = self.play.heartbeat(self.conn, self.group, self.id, self.generation, self.instance)
         got = await beat.within(8)
         return codes(got.body)
+
+    async def commit(self, topic: str) -> int:
+        """A commit; the error that it is answered with."""
+        said = await self.play.commit(self.conn, self.group, self.id, self.generation, topic).within(8)
+        return codes(first_of(first_of(said.body, "topics"), "partitions"))
 
 
 async def members(play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS) -> list[Member]:
@@ -153,7 +163,9 @@ async def first_generation(play: Play) -> None:
         await one.beat()
 
     async def together() -> None:
-        pair = await members(play, await play.group(), 2)
+        # Three delays and more would fit into the time-out: the second joiner puts it off once.
+        delay_ms = play.broker.declared.initial_delay_ms or 0
+        pair = await members(play, await play.group(), 2, rebalance_ms=max(REBALANCE_MS, 4 * delay_ms))
         first = pair[0].ask_join()
         await play.pause(300)
         second = pair[1].ask_join()
@@ -309,6 +321,37 @@ async def leaderless_sync(play: Play) -> None:
     await _beating(leader, waits)
 
 
+async def cut_members(play: Play) -> None:
+    """Members whose connections are cut go on over others, in a stable group; then while a join waits, and a sync."""
+    group = await play.group()
+    pair = await members(play, group, 2)
+    for one in pair:
+        one.session_ms = (
+            3 * play.broker.session_ms
+        )  # from where a first join waits it may run: longer than the delay
+    await stable(pair)
+    for one in pair:
+        await one.reconnect()
+        await play.pause(200)
+        await asyncio.gather(*(each.beat() for each in pair))
+    (new,) = await members(play, group, 1)
+    new.ask_join()
+    await _is_told(pair[0])
+    await new.reconnect()
+    joined = [new, *pair]
+    sent = []
+    for one in joined:
+        sent.append(one.ask_join())
+        await play.pause(50)
+    await answered(joined, sent)
+    follower = min(joined, key=lambda one: one.leads)
+    follower.sync()
+    await play.pause(50)
+    await follower.reconnect()
+    await synced(joined)
+    await asyncio.gather(*(one.beat() for one in joined))
+
+
 async def order_of_joins(play: Play) -> None:
     """Requests behind a join that waits: their answers come behind its answer."""
     group = await play.group()
@@ -343,15 +386,19 @@ async def session(play: Play) -> None:
 
 
 async def long_heartbeats(play: Play) -> None:
-    """A member that is heard of, though only now and then, outlives its session."""
-    group = await play.group()
-    (one,) = await members(play, group, 1)
-    await stable([one])
-    session_ms = play.broker.session_ms
-    for _ in range(6):
-        await play.pause(session_ms * 0.3)
-        if await one.beat():
-            return
+    """Members that are heard of, though only now and then, outlive their sessions: by heartbeats, and by commits."""
+
+    async def heard(topic: str = "") -> None:
+        (one,) = await members(play, await play.group(), 1)
+        await stable([one])
+        for _ in range(6):
+            await play.pause(play.broker.session_ms * 0.3)
+            if await (one.commit(topic) if topic else one.beat()):
+                break
+        await one.beat()
+
+    commits = play.broker.version("offset_commit") is not None
+    await asyncio.gather(heard(), *([heard(await play.topic())] if commits else []))
 
 
 async def leave(play: Play) -> None:
@@ -402,7 +449,11 @@ async def static_members(play: Play) -> None:
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     pair = [Member(play, await play.open("s"), group, rebalance_ms, instance=f"i{at}") for at in range(2)]
-    await stable(pair)
+    # The same names in another group are others.
+    elsewhere = await play.group()
+    others = [Member(play, await play.open("s"), elsewhere, instance=one.instance) for one in pair]
+    await asyncio.gather(stable(pair), stable(others))
+    await asyncio.gather(*(one.beat() for one in (*pair, *others)))
     for at, former in enumerate(pair):
         other = pair[1 - at]
         await asyncio.gather(former.beat(), other.beat())

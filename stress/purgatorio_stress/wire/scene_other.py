@@ -24,6 +24,7 @@ from purgatorio_stress.wire.play import (
 )
 
 CUTS: Final = 100
+HALVES: Final = 10
 COUNTS: Final = 12
 UNREAD: Final = 24
 """More than the buffers of two machines hold."""
@@ -63,17 +64,18 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 
 
 async def topics(play: Play) -> None:
-    """A topic comes, is asked for a second time, and goes."""
+    """A topic comes, is asked for a second time, and goes; then two in one request."""
     play.need("create_topics", "metadata")
-    name = play.unique("t")
-    await play.create(name)
-    if not await _until_told(play, name, 0):
-        return
-    second = {"name": name, "num_partitions": 1, "replication_factor": 1}
-    await play.ask(await play.admin(), "create_topics", {"topics": [second], "timeout_ms": 5000})
-    await play.delete(name)
-    play.broker.made.topics.discard(name)
-    await _until_told(play, name, 3)
+    for names in ((play.unique("t"),), (play.unique("t"), play.unique("t"))):
+        await play.create(*names)
+        for name in names:
+            if not await _until_told(play, name, 0):
+                return
+        second = {"name": names[0], "num_partitions": 1, "replication_factor": 1}
+        await play.ask(await play.admin(), "create_topics", {"topics": [second], "timeout_ms": 5000})
+        await play.delete(*names)
+        for name in names:
+            await _until_told(play, name, 3)
 
 
 async def partitions(play: Play) -> None:
@@ -165,15 +167,19 @@ async def order(play: Play) -> None:
 
 
 async def cut(play: Play) -> None:
-    """Connections are cut with fetches waiting; then plain questions, and a fetch, are answered as before."""
+    """Connections are cut with fetches waiting, and in the middle of a request; then plain questions, and a fetch, are
+    answered as before."""
     topic = await play.topic()
     await open_files(play)
     wait = play.wait_ms(2500)
     conns = await play.open_many(min(CUTS, play.broker.most_connections // 2))
+    halves = await play.open_many(HALVES, "half")
     for conn in conns:
         play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)
+    for conn in halves:
+        conn.send_half()
     await play.pause(300)
-    for conn in conns:
+    for conn in (*conns, *halves):
         conn.close()
     asker = await play.open("asker")
     for _ in range(8):
@@ -253,12 +259,18 @@ async def replica_stopped(play: Play) -> None:
     alone = await play.topic()
     writer, reader = await play.open("writer"), await play.open("reader")
     for _ in range(2):
+        gone = await play.topic(replicas=nodes, configs={"min.insync.replicas": "2"})
+        await until_in_sync(play, gone, 2)
         await until_in_sync(play, topic, 2)
+        # Every replica deletes them by itself, and nothing else happens meanwhile.
+        low = await _acknowledged_end(play, writer, topic)
+        await settle(await _delete_at(play, topic, low, timeout_ms=8000), seconds=12)
         base = await _acknowledged_end(play, writer, topic)
         await stop_second(play, second)
         try:
             await play.pause(50)
-            due = play.produce(writer, topic, acks=-1, timeout_ms=1500)
+            # The topic with one replica is done at once: that part is not timed out, nor all that is waited for.
+            due = play.produce(writer, alone, acks=-1, timeout_ms=1500, also=topic)
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
@@ -267,13 +279,23 @@ async def replica_stopped(play: Play) -> None:
             # The replica stays away until the time-out is over, also where the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
-            # The other topic is done at once, and must not be all that it waits for.
-            waits = play.produce(other, alone, acks=-1, timeout_ms=15_000, also=topic)
+            waits = [
+                play.produce(other, alone, acks=-1, timeout_ms=15_000, also=topic),
+                play.fetch(reader, [(topic, 0, base)], max_wait_ms=15_000),
+                await _delete_at(play, topic, base, timeout_ms=15_000),
+            ]
+            lost = play.produce(writer, gone, acks=-1, timeout_ms=15_000)
             await play.pause(300)
             await play.metadata(topic)
+            # The cluster may be unable to delete it without the replica: then it has said nothing by now.
+            asked = {"topic_names": [gone], "timeout_ms": 10_000}
+            if play.broker.version("delete_topics") is not None and await settle(
+                play.send(await play.open("deleter"), "delete_topics", asked), seconds=3
+            ):
+                await settle(lost, seconds=16)
         finally:
             await go_on_second(play, second)
-        await settle(waits, seconds=16)
+        await settle(*waits, seconds=16)
         await play.pause(500)
         await play.metadata(topic)
 
@@ -323,7 +345,8 @@ async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
 
 
 async def stop_second(play: Play, second: Second) -> None:
-    """Stop it, then say so: from then on it surely is."""
+    """Say so, stop it, say so again: up to the first it surely was not, from the second on it surely is stopped."""
+    play.stimulus("stops")
     await _do(second.stop, signal.SIGSTOP)
     await play.pause(100)
     play.stimulus("stopped")
