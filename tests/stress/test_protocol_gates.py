@@ -203,6 +203,23 @@ def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> 
     assert broken == (set() if looks else {"T3"})
 
 
+class _Whole(TwoLists):
+    """It takes whole ticks only."""
+
+    def advance(self, by_ns: int) -> None:
+        assert by_ns % MS == 0
+        super().advance(by_ns)
+
+
+def test_time_goes_by_whole_units_whatever_bound_is_declared() -> None:
+    """A late bound need not be a multiple of the unit; every moment that is asked for is."""
+    lacks = dict.fromkeys(("between-ticks", "raising", "size"), "it is a stub")
+    promise = Promise("timer", MS, early_ns=0, late_ns=MS + 1, threads=True, lacks=lacks)
+    judged = play(GatedProgram("gates"), of_timer(promise, lambda _: _Whole(looks=True)))
+    assert not judged.broken_off
+    assert not any(clause.violations for clause in judged.result.clauses.values())
+
+
 class _Refusing(TwoLists):
     """Every cancel ends with an error."""
 

@@ -193,7 +193,8 @@ class GatedRun:
         self._clock = clock
         tick_ns = max(description.tick_ns or MS, description.unit_ns)
         self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
-        self._late_ns = (description.late_ns or 0) + 2 * tick_ns
+        late_ns = (description.late_ns or 0) + 2 * tick_ns
+        self._late_ns = late_ns + -late_ns % description.unit_ns
         self._slowest_s = 0.0
         self._said = 0
         self._begun_ns = 0
@@ -252,7 +253,7 @@ class GatedRun:
         self._come_to_rest()
         if self._clock is not None and only is None:
             # Last: what has expired widens the bound on garbage.
-            self._sleep(self._clock)
+            self._sleep()
         # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
         others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
         best = self._clock is not None or others
@@ -260,23 +261,21 @@ class GatedRun:
             found += self._all_steps(programs, only)
         return found
 
-    def _sleep(self, clock: VirtualClock) -> None:
+    def _sleep(self) -> None:
         """The machine sleeps: when time goes on, what is due at every tick of a second, and at every bucket of the
         levels above, is overdue at once. Here, where nothing is too late."""
         self._start(())
         self._said = -_SAID_MOST * 10
-        levels = levels_of(self._description, self._delays.far_ns * 2)
-        ticks = range(1, _ASLEEP + 1)
-        delays = [levels[0] * number for number in ticks]
-        delays += [wide_ns * number for wide_ns in levels[1:] for number in range(1, _BUCKETS_ASLEEP + 1)]
+        tick_ns, *wider = levels_of(self._description, self._delays.far_ns * 2)
+        delays = [tick_ns * number for number in range(1, _ASLEEP + 1)]
+        delays += [wide_ns * number for wide_ns in wider for number in range(1, _BUCKETS_ASLEEP + 1)]
         fit = [min(max(one, self._description.least_delay_ns), self._delays.far_ns) for one in delays]
-        add = (
-            (lambda name, delay_ns: Add(name, delay_ns))
-            if self._part == "timer"
-            else (lambda name, delay_ns: Register(name, (name,), delay_ns))
+        named = [(f"asleep-{number}", delay_ns) for number, delay_ns in enumerate(fit)]
+        timer = self._part == "timer"
+        self._play_to_the_end(
+            [Add(name, delay_ns) if timer else Register(name, (name,), delay_ns) for name, delay_ns in named]
         )
-        self._play_to_the_end([add(f"asleep-{number}", delay_ns) for number, delay_ns in enumerate(fit)])
-        self._play_to_the_end([Advance(clock.now_ns + self._delays.far_ns + self._late_ns)])
+        self._leap(self._delays.far_ns + self._late_ns)
         self._come_to_rest()
 
     def _read_sizes(self) -> None:
@@ -285,9 +284,14 @@ class GatedRun:
             self._play_to_the_end([Gauge()])
             return
         for _ in range(2):
-            step_ns = REAPER_NS + -REAPER_NS % self._description.unit_ns
-            self._play_to_the_end([Advance(self._clock.now_ns + step_ns)])
+            self._leap(REAPER_NS)
         self._play_to_the_end([Quiesce()])
+
+    def _leap(self, by_ns: int) -> None:
+        """Virtual time goes on by so much at least, in whole units."""
+        assert self._clock is not None, "it is called in virtual time"
+        by_ns += -by_ns % self._description.unit_ns
+        self._play_to_the_end([Advance(self._clock.now_ns + by_ns)])
 
     def _start(self, gates: tuple[str, ...]) -> None:
         now_ns = None if self._clock is None else self._clock.now_ns
@@ -672,10 +676,7 @@ class GatedRun:
         self._said = -_SAID_MOST * 10
         if self._clock is not None:
             for _ in range(3):
-                step_ns = self._delays.far_ns + self._late_ns
-                self._play_to_the_end(
-                    [Advance(self._clock.now_ns + step_ns + -step_ns % self._description.unit_ns)]
-                )
+                self._leap(self._delays.far_ns + self._late_ns)
         else:
             until_s = time.monotonic() + (self._delays.far_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
             while time.monotonic() < until_s and self._session.conversation.settled.pending:
