@@ -164,7 +164,7 @@ def shortest_sessions(
                 continue
             if time.monotonic() > until_s:
                 return shown
-            tell(len(done), f"looking for the fewest calls that show {clause} in {run.run}")
+            tell(len(done), f"looking for the fewest calls that show {clause}")
             done.add(key)
             path = folder / f"{run.run}-shortest-{clause}.jsonl"
             if subject.mode.endswith("-gates"):

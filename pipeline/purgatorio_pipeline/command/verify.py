@@ -22,7 +22,7 @@ from purgatorio_pipeline.command.drive import (
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
 from purgatorio_pipeline.judging import Focus, Judged
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, not_looked_for
 from purgatorio_stress.protocol.lines import ANY_CLASS
@@ -104,13 +104,13 @@ def command(
     kept = traces is not None
     try:
         named = [*names, *(subject.label for subject in driven)]
-        recording = f"recording {len(chosen)} runs of {', '.join(dict.fromkeys(named))}"
+        recording = f"recording {', '.join(dict.fromkeys(named))}"
         with progress(recording, len(chosen), "runs", quiet=output.json) as going:
             convicts = bool(driven) and not output.json
             records = [*failed, *_recorded(chosen, folder, seed, operations, going, convicts=convicts)]
 
         def judge(paths: Sequence[Path]) -> Judged:
-            what = f"checking {len(records)} recorded runs"
+            what = f"checking {counted(len(records), 'recorded run')}"
             return engine.judge(engine.choice(paths, output).engine, what, paths, output)
 
         judged = judge_records(records, judge)

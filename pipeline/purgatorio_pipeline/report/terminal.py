@@ -194,7 +194,7 @@ def _print_problems(console: Console, result: CheckResult, verbose: bool) -> Non
     if problems:
         print_line(console, "")
     for file, problem in problems if verbose else problems[:RUNS_SHOWN]:
-        print_line(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
+        _print_folded(console, f"{visible(file, 200)}: {visible(problem, TEXT_LIMIT)}", "yellow")
     told = " ".join(problem for _, problem in problems)
     shown = list(islice(result.broken, None if verbose else BROKEN_SHOWN))
     # The first of a file stands above, and so does a last line that is cut.
@@ -216,16 +216,29 @@ def _print_sum(console: Console, result: CheckResult, groups: list[Group]) -> No
     violations = sum(group.count for group in groups)
     if groups:
         said += f"; {counted(violations, 'violation')} of {counted(len(groups), 'cause')}"
-    skipped = {
-        one.clause for run in result.runs for one in run.clauses.values() if one.verdict is Verdict.SKIPPED
-    }
-    if skipped:
-        said += f"; {counted(len(skipped), 'clause')} SKIPPED ({', '.join(sorted(skipped))})"
+    verdicts: dict[str, set[Verdict]] = {}
+    for run in result.runs:
+        for one in run.clauses.values():
+            verdicts.setdefault(one.clause, set()).add(one.verdict)
+    skipped = [found for found in verdicts.values() if Verdict.SKIPPED in found]
+    nowhere = sorted(clause for clause, found in verdicts.items() if found == {Verdict.SKIPPED})
+    if nowhere:
+        said += f"; {counted(len(nowhere), 'clause')} SKIPPED ({', '.join(nowhere)})"
+    if len(skipped) > len(nowhere):
+        said += f"; {counted(len(skipped) - len(nowhere), 'clause')} SKIPPED in some runs"
     print_line(console, "")
-    print_line(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
+    _print_folded(console, f"{result.verdict}: {said}", _STYLE[result.verdict])
     if result.verdict is Verdict.PASS:
         unseen = "; SKIPPED was not looked for (why: --verbose)" if skipped else ""
         print_line(console, f"This PASS is about these runs only{unseen}", "dim")
+
+
+def _print_folded(console: Console, text: str, style: str) -> None:
+    """As lines that fit; a path stays whole."""
+    for line in textwrap.wrap(
+        text, console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    ):
+        print_line(console, line, style)
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
