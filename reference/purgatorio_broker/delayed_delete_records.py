@@ -53,7 +53,8 @@ class DelayedDeleteRecords(DelayedParts[TopicPartition, DeleteResult]):
         requested = result.requested_offset
         error, low_watermark = self._low_watermark(part)
         if error is not Error.NONE:
-            return DeleteResult(error, -1, requested)
+            return DeleteResult(error, -1, requested)  # [B302] [B303] [B304]
+        # [B305] [B306]
         return DeleteResult(Error.NONE, low_watermark, requested) if low_watermark >= requested else None
 
     def on_expiration(self) -> None:

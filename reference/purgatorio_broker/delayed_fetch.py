@@ -86,16 +86,16 @@ class DelayedFetch(DelayedOperation):
         """The table of the module."""
         available_bytes = 0
         for status in self._statuses:
-            if status.start is None:
+            if status.start is None:  # [B211]
                 continue
             try:
                 more_bytes = self._bytes_available(status, status.start)
-            except BrokerError:
+            except BrokerError:  # [B201] [B202] [B203] [B204] [B205] [B206]
                 return self.force_complete()
             if more_bytes is None:
                 return self.force_complete()
             available_bytes += more_bytes
-        return available_bytes >= self._params.min_bytes and self.force_complete()
+        return available_bytes >= self._params.min_bytes and self.force_complete()  # [B214]
 
     def on_complete(self) -> None:
         """Read again and answer."""
@@ -110,14 +110,15 @@ class DelayedFetch(DelayedOperation):
         partition = self._source.partition_or_raise(status.partition)
         epoch = status.request.current_epoch
         end = partition.ends(epoch, leader_only=self._params.leader_only).end(self._params.isolation)
-        if start.offset > end.offset:
+        if start.offset > end.offset:  # [B207]
             return None
         available_bytes = 0
+        # [B210]
         if start.offset < end.offset and not self._source.is_throttled(status.partition, self._params):
-            if start.is_on_older_segment(end):
+            if start.is_on_older_segment(end):  # [B208]
                 return None
-            available_bytes = min(start.bytes_until(end) or 0, status.request.max_bytes)
-        return None if _diverges(partition, status.request) else available_bytes
+            available_bytes = min(start.bytes_until(end) or 0, status.request.max_bytes)  # [B212] [B213]
+        return None if _diverges(partition, status.request) else available_bytes  # [B209]
 
 
 def _diverges(partition: Partition, request: FetchPartition) -> bool:

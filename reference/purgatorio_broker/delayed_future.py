@@ -39,12 +39,12 @@ class DelayedFuture(DelayedOperation):
 
     def try_complete(self) -> bool:
         """All are done."""
-        return all(future.is_done() for future in self._futures) and self.force_complete()
+        return all(future.is_done() for future in self._futures) and self.force_complete()  # [B751]
 
     def on_complete(self) -> None:
         """Fail what is not done, and call back."""
         for future in self._futures:
-            future.fail(TimeoutError("the request timed out"))
+            future.fail(TimeoutError("the request timed out"))  # [B753]
         self._callback()
 
 
@@ -84,7 +84,7 @@ class DelayedFuturePurgatory:
 
         def one_done() -> None:
             if open_futures.add(-1) == 0 and not operation.is_completed():
-                self._executor.submit(lambda: _complete(operation))
+                self._executor.submit(lambda: _complete(operation))  # [B752]
 
         for future in left:
             future.when_done(one_done)

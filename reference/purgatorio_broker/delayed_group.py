@@ -41,7 +41,7 @@ class _InGroup(DelayedOperation):
 
 class DelayedJoin(_InGroup):
     """Waits until all members have joined; its expiry goes on without the others. `end`: ends the rebalance, under the
-    lock. `run_actions`: what that has queued; run at expiry too, where no request does it (B408, KAFKA-8334)."""
+    lock. `run_actions`: what that has queued; run at expiry too, where no request does it (KAFKA-8334) [B408]."""
 
     __slots__ = ("_end", "_run_actions")
 
@@ -59,7 +59,7 @@ class DelayedJoin(_InGroup):
 
     def try_complete(self) -> bool:
         """Every member has joined, and nobody is pending."""
-        return self._group.all_have_joined() and self.force_complete()
+        return self._group.all_have_joined() and self.force_complete()  # [B401] [B402] [B403]
 
     def on_complete(self) -> None:
         """End the rebalance."""
@@ -67,7 +67,7 @@ class DelayedJoin(_InGroup):
 
     def on_expiration(self) -> None:
         """Run what the end has queued."""
-        self._run_actions()
+        self._run_actions()  # [B408]
 
 
 class InitialDelayedJoin(DelayedJoin):
@@ -122,9 +122,9 @@ class DelayedSync(_InGroup):
 
     def try_complete(self) -> bool:
         """The generation is over, or nobody's sync is missing."""
-        over = self._generation != self._group.generation()
-        settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)
-        if settled and not over and self._group.pending_sync():
+        over = self._generation != self._group.generation()  # [B501]
+        settled = self._group.state() in (GroupState.COMPLETING, GroupState.STABLE)  # [B502]
+        if settled and not over and self._group.pending_sync():  # [B503] [B504]
             return False
         return self.force_complete()
 
@@ -157,11 +157,11 @@ class DelayedHeartbeat(_InGroup):
     def try_complete(self) -> bool:
         """The session needs no watching (any more), or the member has been heard of."""
         member = self._group.get(self._member)
-        if self._group.state() is GroupState.DEAD:
+        if self._group.state() is GroupState.DEAD:  # [B601]
             return self.force_complete()
         if self._pending:
-            return member is not None and self.force_complete()
-        return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()
+            return member is not None and self.force_complete()  # [B602] [B603]
+        return (member is None or member.has_satisfied_heartbeat()) and self.force_complete()  # [B604]
 
     def on_expiration(self) -> None:
         """The session is over."""

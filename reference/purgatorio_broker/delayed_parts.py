@@ -54,7 +54,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
         left = False
         for part, cell in self._statuses:
             status = cell.get()
-            if not status.undecided:
+            if not status.undecided:  # [B101] [B109] [B301] [B721] [B911]
                 continue
             result = self.ask(part, status.result)
             if result is None:
@@ -65,7 +65,7 @@ class DelayedParts(DelayedOperation, Generic[P, R]):
 
     def try_complete(self) -> bool:
         """Decide what can be decided; complete when nothing is left."""
-        return self.decide() and self.force_complete()
+        return self.decide() and self.force_complete()  # [B108] [B307]
 
     def on_complete(self) -> None:
         """Answer."""

@@ -61,7 +61,7 @@ class DelayedProduce(DelayedParts[TopicPartition, ProduceResult]):
         """NONE or an error, once there is nothing to wait for."""
         verdict = self._validator(part, result.required_offset)
         decided = verdict.enough or verdict.error is not Error.NONE
-        return replace(result, error=verdict.error) if decided else None
+        return replace(result, error=verdict.error) if decided else None  # [B107]
 
     def on_expiration(self) -> None:
         """Count the partitions that were left."""

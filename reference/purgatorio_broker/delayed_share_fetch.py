@@ -109,12 +109,12 @@ class DelayedShareFetch(DelayedOperation):
         if isinstance(held, ReadingHere):
             read = held.future.outcome()
             if read is None:
-                return self._wait_on(replace(held, missed=True))
+                return self._wait_on(replace(held, missed=True))  # [B931]
             return self._after_read(held.locked, read) or (held.missed and self._look_again())
         if isinstance(held, ReadingRemotely):
-            if held.is_done() or self._has_gone(held):
+            if held.is_done() or self._has_gone(held):  # [B941]
                 return self._complete_from(held)
-            return self._wait_on(held)
+            return self._wait_on(held)  # [B942]
         return self._wait_on(held) if held is not None else self._begin()
 
     def on_complete(self) -> None:
@@ -123,16 +123,16 @@ class DelayedShareFetch(DelayedOperation):
         if isinstance(held, ReadingHere):
             held = self._cut_short(held)
         if held is None:
-            held = ReadHere(self._lock_all())
+            held = ReadHere(self._lock_all())  # [B925]
         if isinstance(held, ReadHere):
             self._answer(held.locked, held.results)
             return
         remaining_ms = self._surroundings.remote_wait_ms - self._params.max_wait_ms
         if held.is_done() or remaining_ms <= 0:
-            self._answer_remotely(held)
+            self._answer_remotely(held)  # [B944]
         else:
             late = LateAnswer(held, remaining_ms, self._answer_late, self.sync)
-            self._surroundings.answer_late(late)
+            self._surroundings.answer_late(late)  # [B943]
 
     def on_expiration(self) -> None:
         """One mark; and what the answer has queued, for no request will."""
@@ -143,7 +143,7 @@ class DelayedShareFetch(DelayedOperation):
         """Nothing is held: take what can be taken, and look."""
         locked = self._lock_all()
         if not locked:
-            return False
+            return False  # [B921]
         unread = {p: self._shares[p].next_offset() for p in locked if self._shares[p].place() is None}
         if not unread:
             return self._complete_if_enough(locked, {})
@@ -164,29 +164,29 @@ class DelayedShareFetch(DelayedOperation):
         """The local log has been read for some of `locked`."""
         if read.value is None:
             self._unlock(locked)
-            return self.force_complete()
+            return self.force_complete()  # [B933]
         for partition, one in read.value.items():
             if one.result.data.start is not None:
                 self._shares[partition].note_place(one.result.data.start)
         remote = tuple(partition for partition, one in read.value.items() if one.remote)
         if remote:
             self._unlock(partition for partition in locked if partition not in remote)
-            return self._go_remote(remote)
+            return self._go_remote(remote)  # [B926]
         return self._complete_if_enough(locked, {p: one.result for p, one in read.value.items()})
 
     def _complete_if_enough(
         self, locked: tuple[TopicPartition, ...], results: Mapping[TopicPartition, FetchResult]
     ) -> bool:
-        failed = any(result.error is not Error.NONE for result in results.values())
+        failed = any(result.error is not Error.NONE for result in results.values())  # [B922]
         try:
             enough = failed or self._bytes_available(locked) >= self._params.min_bytes
         except Exception:
             self._unlock(locked)
             return self.force_complete()
         if enough:
-            return self._complete_from(ReadHere(locked, results))
+            return self._complete_from(ReadHere(locked, results))  # [B923] [B935]
         self._unlock(locked)
-        return False
+        return False  # [B924] [B934]
 
     def _go_remote(self, partitions: tuple[TopicPartition, ...]) -> bool:
         each_bytes, log = self._each_bytes(partitions), self._surroundings.log
@@ -198,7 +198,7 @@ class DelayedShareFetch(DelayedOperation):
         except Exception as error:
             for _, begun in reads:
                 begun.cancel()
-            failed = FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
+            failed = FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)  # [B945]
             completed = self._complete_from(ReadHere(partitions, dict.fromkeys(partitions, failed)))
             self.faults.caught(error, "read_remotely", self)
             return completed
@@ -250,7 +250,7 @@ class DelayedShareFetch(DelayedOperation):
         if read is None:
             held.future.cancel()
             self._unlock(held.locked)
-            return ReadHere(())
+            return ReadHere(())  # [B932]
         if read.value is None:
             self._unlock(held.locked)
             return None
@@ -265,7 +265,7 @@ class DelayedShareFetch(DelayedOperation):
             data = NOTHING_READ if outcome is None or outcome.value is None else outcome.value
             results[partition] = FetchResult(Error.UNKNOWN_SERVER_ERROR if failed else error, data)
         held.cancel()
-        others = self._lock_all(but=held.locked)
+        others = self._lock_all(but=held.locked)  # [B946]
         self._answer((*held.locked, *others), results)
 
     def _answer_late(self, held: ReadingRemotely) -> None:
@@ -289,7 +289,7 @@ class DelayedShareFetch(DelayedOperation):
             self._callback({p: r for p, r in answer.items() if r.records or r.error is not Error.NONE})
         finally:
             self._unlock(locked)
-            self._surroundings.gave_data(gave)
+            self._surroundings.gave_data(gave)  # [B929]
 
     def _read_now(self, partition: TopicPartition, each_bytes: int) -> FetchResult:
         share, log = self._shares[partition], self._surroundings.log
@@ -313,8 +313,8 @@ class DelayedShareFetch(DelayedOperation):
         return ShareResult(Error.NONE, tuple(found[o] for o in offsets), tuple(taken[o] for o in offsets))
 
     def _bytes_available(self, locked: Sequence[TopicPartition]) -> int:
-        """By arithmetic, from the places that are known. A log that was truncated, or goes on in another segment, has
-        enough: to read is the only way to tell."""
+        """[B927] By arithmetic, from the places that are known. A log that was truncated, or goes on in another
+        segment, has enough: to read is the only way to tell."""
         each_bytes = self._each_bytes(locked)
         total_bytes = 0
         for partition in locked:
@@ -342,5 +342,5 @@ class DelayedShareFetch(DelayedOperation):
             self._shares[partition].unlock()
 
     def _each_bytes(self, locked: Sequence[TopicPartition]) -> int:
-        """Every partition gets the same share of the bytes (Kafka's uniform strategy)."""
+        """[B928] Every partition gets the same share of the bytes (Kafka's uniform strategy)."""
         return self._params.max_bytes // max(len(locked), 1)

@@ -79,7 +79,8 @@ class Member:
         A new member that awaits its first join is not let off: it may be gone, and nobody would notice.
         """
         if self.is_new:
-            return self.satisfied
+            return self.satisfied  # [B606]
+        # [B605] [B607]
         return self.satisfied or self.awaiting_join is not None or self.awaiting_sync is not None
 
 
@@ -173,6 +174,7 @@ class Group:
 
     def all_have_joined(self) -> bool:
         """Whether every member awaits its join, and nobody is expected besides."""
+        # [B401] [B402]
         return not self._pending.get() and all(m.awaiting_join is not None for m in self.members())
 
     def elect_joined_leader(self) -> bool:

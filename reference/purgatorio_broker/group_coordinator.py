@@ -97,7 +97,7 @@ class GroupCoordinator:
         (KIP-345). `metadata`: of each of the protocols.
 
         INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
-        other members have too, or for another type; neither changes anything (B410). FENCED_INSTANCE_ID for the id
+        other members have too, or for another type; neither changes anything [B410]. FENCED_INSTANCE_ID for the id
         that the instance had before.
         """
         group = self.group(group_id)
@@ -184,7 +184,7 @@ class GroupCoordinator:
         instance: str = "",
     ) -> Error:
         """The member has read up to these: a sign of life as well. REBALANCE_IN_PROGRESS where the generation has begun
-        and nobody knows yet who reads what (B409). A negative generation is that of nobody in particular, and good
+        and nobody knows yet who reads what [B409]. A negative generation is that of nobody in particular, and good
         where the group has no members."""
         group = self.group(group_id)
         with group.lock:
@@ -376,20 +376,20 @@ class GroupCoordinator:
             if member.awaiting_join is None and not member.instance and group.state() is not GroupState.DEAD:
                 self._remove(group, member)
         if group.state() is GroupState.DEAD:
-            return
+            return  # [B404]
         if group.members() and not group.elect_joined_leader() and not self._closed.get():
             # (Once it is shut down nothing waits: another wait would end at once, and lead here again.)
-            self._wait_for_joins(group, group.rebalance_timeout_ms())
+            self._wait_for_joins(group, group.rebalance_timeout_ms())  # [B406]
             return
         group.next_generation()
         if not group.members():
-            self._store(group)
+            self._store(group)  # [B405]
             return
         for member in group.members():
             answer = member.awaiting_join
             settled = group.update(member.id, awaiting_join=None, is_new=False)
             if answer is not None:
-                answer(_joined(group, settled))
+                answer(_joined(group, settled))  # [B407]
             self._heard_of(group, settled, settled.session_timeout_ms)
         syncs = DelayedSync(group.rebalance_timeout_ms(), group, self._syncs_expired, self._runtime)
         self._rebalances.try_complete_else_watch(syncs, [GroupSyncKey(group.id)])
@@ -460,8 +460,8 @@ class GroupCoordinator:
             if pending:
                 self._drop_pending(group, member_id)
             elif member is not None and not member.has_satisfied_heartbeat():
-                self._drop(group, member_id)
-        self.actions.run_all()
+                self._drop(group, member_id)  # [B608]
+        self.actions.run_all()  # [B408]
 
     def _syncs_expired(self, group: Group, generation: int) -> None:
         with group.lock:
@@ -472,7 +472,7 @@ class GroupCoordinator:
                 if member is not None:
                     self._remove(group, member)
             if missing:
-                self._prepare_rebalance(group)
+                self._prepare_rebalance(group)  # [B504]
         self.actions.run_all()
 
     def _store(self, group: Group) -> None:

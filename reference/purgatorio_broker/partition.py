@@ -153,10 +153,11 @@ class Partition:
         """Whether the high watermark has reached `required_offset`, and with enough replicas in sync."""
         with self._lock:
             if not self._role.get().leads:
-                return EnoughReplicas(False, Error.NOT_LEADER_OR_FOLLOWER)
+                return EnoughReplicas(False, Error.NOT_LEADER_OR_FOLLOWER)  # [B103]
             if self._high_watermark.get().offset < required_offset:
                 return EnoughReplicas(False, Error.NONE)
             enough = self._enough_in_sync()
+            # [B105] [B106]
             return EnoughReplicas(True, Error.NONE if enough else Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
     def follower_fetched(self, follower: int, offset: int, log_start: int = 0) -> bool:
@@ -300,8 +301,9 @@ class Partition:
         role = self._role.get()
         if current_epoch is not None and current_epoch != role.epoch:
             behind = current_epoch < role.epoch
+            # [B205] [B206]
             raise BrokerError(Error.FENCED_LEADER_EPOCH if behind else Error.UNKNOWN_LEADER_EPOCH)
-        if leader_only and not role.leads:
+        if leader_only and not role.leads:  # [B201]
             raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)
 
     def _enough_in_sync(self) -> bool:

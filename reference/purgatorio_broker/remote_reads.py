@@ -77,9 +77,9 @@ class DelayedRemoteFetch(DelayedOperation):
             if read.has_place:
                 try:
                     self._source.partition_or_raise(read.partition)
-                except BrokerError:
+                except BrokerError:  # [B901]
                     return self.force_complete()
-        return all(read.future.is_done() for read in self._reads) and self.force_complete()
+        return all(read.future.is_done() for read in self._reads) and self.force_complete()  # [B902] [B903]
 
     def on_complete(self) -> None:
         """Answer from what is there."""
@@ -95,11 +95,11 @@ class DelayedRemoteFetch(DelayedOperation):
 
 def _answer(local: FetchResult, future: Deferred[ReadRecords] | None) -> FetchResult:
     outcome = future.outcome() if future is not None else None
-    if outcome is None or local.error is not Error.NONE:
+    if outcome is None or local.error is not Error.NONE:  # [B904] [B905]
         return local
     if outcome.value is None:
-        return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)
-    return FetchResult(Error.NONE, outcome.value)
+        return FetchResult(Error.UNKNOWN_SERVER_ERROR, NOTHING_READ)  # [B906]
+    return FetchResult(Error.NONE, outcome.value)  # [B907]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +172,20 @@ class DelayedRemoteListOffsets(DelayedParts[TopicPartition, ListedOffset]):
         try:
             self._leads(part)
         except BrokerError as refused:
-            future.fail(refused)
+            future.fail(refused)  # [B913]
         outcome = future.outcome()
         if outcome is None:
-            return None
+            return None  # [B914]
         if outcome.error is not None:
-            refusal = outcome.error
+            refusal = outcome.error  # [B912]
             return ListedOffset(
                 refusal.error if isinstance(refusal, BrokerError) else Error.UNKNOWN_SERVER_ERROR
             )
         found = outcome.value
         if found is None or (lookup.last_fetchable is not None and found.offset >= lookup.last_fetchable):
-            return ListedOffset(lookup.held_back)
+            return ListedOffset(lookup.held_back)  # [B915] [B916]
         epoch = found.epoch if self._with_epoch else -1
-        return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)
+        return ListedOffset(Error.NONE, found.timestamp_ms, found.offset, epoch)  # [B917]
 
     def on_expiration(self) -> None:
         """Cancel and count what was left."""

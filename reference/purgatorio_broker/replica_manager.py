@@ -264,7 +264,7 @@ class ReplicaManager:
         try:
             return self.partition_or_raise(partition).enough_replicas(required_offset)
         except BrokerError as refused:
-            return EnoughReplicas(False, refused.error)
+            return EnoughReplicas(False, refused.error)  # [B102] [B103] [B104]
 
     def _low_watermark(self, partition: TopicPartition) -> tuple[Error, int]:
         try:
@@ -286,7 +286,7 @@ class ReplicaManager:
         partitions: Mapping[TopicPartition, FetchPartition],
         callback: FetchCallback,
     ) -> None:
-        callback(self._read(params, partitions))
+        callback(self._read(params, partitions))  # [B215]
 
     def _read(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]

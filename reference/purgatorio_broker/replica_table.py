@@ -45,7 +45,7 @@ class ReplicaTable:
         """The replica. BrokerError with the reason where it is not here, UNKNOWN_TOPIC_OR_PARTITION without one."""
         with self._lock:
             place = self._places.get().get(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
-        if isinstance(place, Error):
+        if isinstance(place, Error):  # [B202] [B203] [B204]
             raise BrokerError(place)
         return place
 

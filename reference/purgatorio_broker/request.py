@@ -66,8 +66,9 @@ class RequestLayer:
         refused = {partition: self._refusal(partition, new) for partition, new in batches.items()}
 
         def respond(results: Mapping[TopicPartition, ProduceResult]) -> None:
+            # [B801]
             merged = {p: results[p] if p in results else ProduceResult(error) for p, error in refused.items()}
-            if acks != 0:
+            if acks != 0:  # [B803]
                 send(merged)
             elif any(result.error is not Error.NONE for result in merged.values()):
                 close()
@@ -82,6 +83,7 @@ class RequestLayer:
 
         def respond(results: Mapping[TopicPartition, FetchResult]) -> None:
             send(
+                # [B806]
                 {p: results[p] if p in results else FetchResult(e, NOTHING_READ) for p, e in refused.items()}
             )
 
@@ -100,9 +102,9 @@ class RequestLayer:
             if accepted:
                 manager(accepted, respond)
             else:
-                respond({})
+                respond({})  # [B802]
         finally:
-            self._manager.run_actions()
+            self._manager.run_actions()  # [B805]
 
     def _refusal(self, partition: TopicPartition, new: Sequence[NewRecord]) -> Error:
         refused = self._gatekeeper.refuses(partition)

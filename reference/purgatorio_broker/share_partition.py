@@ -127,7 +127,8 @@ class SharePartition:
             require(
                 fresh == list(range(self._end.get(), self._end.get() + len(fresh))), f"a gap before {fresh}"
             )
-            room = self._limits.capacity - (self._end.get() - self._start.get())
+            room = self._limits.capacity - (self._end.get() - self._start.get())  # [B955]
+            # [B951]
             again = [o for o in offsets if (found := before.get(o)) and not found.done and not found.member]
             taken = {offset: before[offset].deliveries + 1 for offset in again}
             taken.update(dict.fromkeys(fresh[: max(room, 0)], 1))
@@ -147,7 +148,7 @@ class SharePartition:
             records = self._records.get()
             mine = [offset for offset in wanted if offset in records and records[offset].member == member]
             if mine != wanted or not member:
-                return Error.INVALID_RECORD_STATE
+                return Error.INVALID_RECORD_STATE  # [B954]
             for offset in wanted:
                 self._give_back(offset, done=how is not Acknowledgement.RELEASE)
             self._move_start()
@@ -198,7 +199,7 @@ class SharePartition:
         """Under the lock."""
         records = self._records.mutate()
         record = records[offset]
-        spent = record.deliveries >= self._limits.max_deliveries
+        spent = record.deliveries >= self._limits.max_deliveries  # [B953]
         records[offset] = replace(record, member="", done=done or spent, lock=None)
         lock = record.lock
         if lock is not None and all(other.lock is not lock for other in records.values()):
@@ -225,4 +226,4 @@ class SharePartition:
             self._move_start()
             can_acquire = self._has_room()
         if held and can_acquire:
-            self._timed_out(self.partition)
+            self._timed_out(self.partition)  # [B952]

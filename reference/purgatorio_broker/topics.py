@@ -87,6 +87,7 @@ class DelayedTopics(DelayedOperation):
 
     def try_complete(self) -> bool:
         """None is missing."""
+        # [B701] [B711]
         missing = any(error is Error.NONE and not self._shows(topic) for topic, error in self._results)
         return not missing and self.force_complete()
 
@@ -95,6 +96,7 @@ class DelayedTopics(DelayedOperation):
         self._callback({topic: self._answer(topic, error) for topic, error in self._results})
 
     def _answer(self, topic: str, error: Error) -> Error:
+        # [B703] [B713]
         return Error.REQUEST_TIMED_OUT if error is Error.NONE and not self._shows(topic) else error
 
 
@@ -119,7 +121,7 @@ class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
 
     def ask(self, part: TopicPartition, result: Error) -> Error | None:
         """NONE once the metadata shows the leader."""
-        return Error.NONE if self._metadata.leader(part) == self._leaders[part] else None
+        return Error.NONE if self._metadata.leader(part) == self._leaders[part] else None  # [B722]
 
     def on_complete(self) -> None:
         """Look once more, and answer."""
@@ -128,7 +130,7 @@ class DelayedElectLeader(DelayedParts[TopicPartition, Error]):
 
 
 def _at_time_out(result: Error) -> Error | None:
-    return Error.REQUEST_TIMED_OUT if result is Error.NONE else None
+    return Error.REQUEST_TIMED_OUT if result is Error.NONE else None  # [B723]
 
 
 class Topics:
@@ -158,7 +160,7 @@ class Topics:
         """Delete topics. UNKNOWN_TOPIC_OR_PARTITION."""
         unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
         results = {topic: Error.NONE if self.metadata.has(topic) else unknown for topic in topics}
-        self._wait(timeout_ms, results, lambda topic: not self.metadata.has(topic), callback)
+        self._wait(timeout_ms, results, lambda topic: not self.metadata.has(topic), callback)  # [B712]
 
     def elect(
         self, timeout_ms: int, leaders: Mapping[TopicPartition, int], callback: ElectionCallback
@@ -199,6 +201,7 @@ class Topics:
 
     def _have_leaders(self, partitions: Mapping[str, int], topic: str) -> bool:
         numbers = range(partitions[topic])
+        # [B702]
         return all(self.metadata.leader(TopicPartition(topic, number)) is not None for number in numbers)
 
     def _wait(

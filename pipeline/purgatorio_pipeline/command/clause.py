@@ -52,11 +52,11 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         yield "what counts as an occasion", [inspect.getdoc(judge) or "" for judge in clause.judges.values()]
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
-    kept = _lines(ROOT / "reference", _says(name, f"[{name}]"))
+    kept = _lines(ROOT / "reference", lambda line: f"[{name}]" in line)
     yield "kept in the reference", kept or ["no line is tagged with it (or there is no checkout here)"]
     broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
     yield "broken by", broken or ["no mutant"]
-    quoted = _says(name, f'"{name}"')
+    quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
     yield "twins", twins or ["none, or there is no checkout here"]
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
@@ -74,10 +74,10 @@ def _place(judge: object) -> str:
 BROKER_IDS: Final = re.compile(r"\bB(\d{3})\b(?: to B(\d{3}))?")
 
 
-def _says(name: str, mark: str) -> Callable[[str], bool]:
-    """Whether a line names the clause: by its mark, or, as the broker's are named, by its number or a range of them."""
+def _tested(name: str) -> Callable[[str], bool]:
+    """Whether a line of a test names the clause: in quotes, or, as the broker's are, by its number or a range."""
     if name[0] != "B":
-        return lambda line: mark in line
+        return lambda line: f'"{name}"' in line
     number = int(name[1:])
     return lambda line: any(
         int(first) <= number <= int(last or first) for first, last in BROKER_IDS.findall(line)
