@@ -10,14 +10,31 @@ from typing import Final
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.show.counterexample import SHOWN_ROWS, Counterexample, ShownEvent
 from purgatorio_spec.show.selection import CauseKey
-from purgatorio_spec.show.visible import shell_word
+from purgatorio_spec.show.visible import first_few, shell_word
 from purgatorio_spec.wire.file import WireTrace
 from purgatorio_spec.wire.history import integer, items, text
 from purgatorio_spec.wire.record import PROFILE, Body, WireEvent
 from purgatorio_spec.wire.row import ERRORS
 
 NEAR_NS: Final = 20_000_000_000
-_NAMES: Final = ("topic", "name", "group_id")
+_NAMES: Final = ("topic", "name", "group_id", "key")
+_LISTS: Final = ("topic_names", "groups_names", "coordinator_keys")
+_OF_PARTS: Final = {
+    "fetch_offset": (" @{}", None), "current_leader_epoch": (" epoch {}", -1),
+    "partition_max_bytes": (" room {} B", 1 << 20), "offset": (" before {}", None), "timestamp": (" time {}", None),
+    "committed_offset": (" @{}", None),
+}  # fmt: skip
+_OF_TOPICS: Final = {
+    "num_partitions": (", partitions {}", -1), "count": (", partitions {}", None),
+    "replication_factor": (", replicas {}", -1),
+}  # fmt: skip
+_OF_REQUESTS: Final = {
+    "generation_id": (", {}", None), "generation_id_or_member_epoch": (", {}", None), "acks": ("; acks {}", None),
+    "session_timeout_ms": ("; session {} ms", None), "rebalance_timeout_ms": ("; rebalance {} ms", None),
+    "max_wait_ms": ("; {} ms", None), "min_bytes": (", {} B", None), "timeout_ms": ("; {} ms", None),
+}  # fmt: skip
+_ANSWERED: Final = {"low_watermark": (" from {}", None), "offset": (" @{}", None)}
+"""What is shown of numbers, and the value with which they are left out."""
 
 
 def counterexamples(trace: WireTrace, run: RunResult) -> dict[CauseKey, Counterexample]:
@@ -116,11 +133,12 @@ def _things(body: Body | None) -> Iterator[str]:
     for name in _NAMES:
         if text(body, name):
             yield text(body, name)
-    for value in body.values():
-        if isinstance(value, list):
-            for one in value:
-                if isinstance(one, dict):
-                    yield from _things(one)
+    for name, value in body.items():
+        for one in value if isinstance(value, list) else ():
+            if isinstance(one, dict) and name != "configs":
+                yield from _things(one)
+            elif isinstance(one, str) and name in _LISTS:
+                yield one
 
 
 def words(event: WireEvent) -> str:
@@ -136,23 +154,37 @@ def words(event: WireEvent) -> str:
 
 
 def _asked_words(api: str, body: Body | None) -> str:
-    if api == "fetch":
-        parts = ", ".join(
-            f"{_short(text(topic, 'topic'))}-{integer(part, 'partition')} @{integer(part, 'fetch_offset')}"
-            for topic in items(body, "topics") for part in items(topic, "partitions")
-        )  # fmt: skip
-        return f"{parts}; {integer(body, 'max_wait_ms')} ms, {integer(body, 'min_bytes')} B"
-    if api == "produce":
-        parts = ", ".join(
-            f"{_short(text(topic, 'name'))}-{integer(part, 'index')}"
-            for topic in items(body, "topic_data") for part in items(topic, "partition_data")
-        )  # fmt: skip
-        return f"{parts}; acks {integer(body, 'acks')}"
-    if api == "join_group":
-        return f"{_short(text(body, 'member_id')) or 'no id'}; {integer(body, 'rebalance_timeout_ms')} ms"
-    if api in ("sync_group", "heartbeat"):
-        return f"{_short(text(body, 'member_id'))}, {integer(body, 'generation_id')}"
-    return ", ".join(dict.fromkeys(_short(name) for name in _things(body)))
+    """What a request says: members, partitions or names, then its numbers."""
+    member = [_short(text(body, "member_id")) or "no id"] if "member_id" in (body or {}) else []
+    members = [_short(text(one, "member_id")) for one in items(body, "members")]
+    instance = [text(body, "group_instance_id")] if text(body, "group_instance_id") else []
+    parts = [
+        f"{_short(text(topic, 'name') or text(topic, 'topic'))}-{_number(part)}{_numbers(_OF_PARTS, part)}"
+        for topics in ("topics", "topic_data")
+        for topic in items(body, topics)
+        for partitions in ("partitions", "partition_data")
+        for part in items(topic, partitions)
+    ]
+    named = [] if parts or member else list(dict.fromkeys(map(_short, _things(body))))
+    numbers = _numbers(_OF_REQUESTS, body or {})
+    gives = f", gives {count}" if (count := sum(1 for _ in items(body, "assignments"))) else ""
+    counts = "".join(_numbers(_OF_TOPICS, topic) for topic in items(body, "topics"))
+    return f"{first_few(members or [*member, *instance, *parts, *named])}{counts}{numbers}{gives}".strip(", ")
+
+
+def _number(part: Body) -> int:
+    return next(
+        (integer(part, name) for name in ("partition", "index", "partition_index") if name in part), 0
+    )
+
+
+def _numbers(shown: Mapping[str, tuple[str, int | None]], body: Body) -> str:
+    """The numbers of a body that these name, each in its words, but for the usual ones."""
+    return "".join(
+        said.format(integer(body, name))
+        for name, (said, usual) in shown.items()
+        if name in body and integer(body, name) != usual
+    )
 
 
 def _answer_words(api: str, body: Body | None) -> str:
@@ -175,6 +207,10 @@ def _answer_words(api: str, body: Body | None) -> str:
     if api == "join_group" and not integer(body, "error_code"):
         return f"generation {integer(body, 'generation_id')}, leader {_short(text(body, 'leader'))}"
     errors = [_error(error) for error in _errors(body)]
+    parts = (part for topic in items(body, "topics") for part in items(topic, "partitions"))
+    numbers = [_numbers(_ANSWERED, part).strip() for part in parts if not integer(part, "error_code")]
+    if any(numbers):
+        return ", ".join(numbers)
     return ", ".join(dict.fromkeys(errors)) or "no error"
 
 

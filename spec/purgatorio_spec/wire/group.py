@@ -157,8 +157,9 @@ def _of_group(group: _Group) -> Rows:
     for before, one in pairwise([None, *generations]):
         assert one is not None
         yield from _one_leader(group, one)
+        cut = {_member(x) for x in group.joins if x.answer is None and x.t <= one.first_t}
         for join in one.again:
-            if _given(join) not in one.members:
+            if _given(join) not in one.members and _given(join) not in cut:
                 seen = f"generation {one.number}, which had begun before it was asked"
                 yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield from _syncs(group, one)

@@ -9,7 +9,8 @@ it again. Lanes are apart by `;`, steps by spaces:
     d0m                  delete the records of partition 0 before its middle
     l0e                  look up the offset of its end, by ListOffsets
     w25                  wait 25 ms
-    j  y  h  q           join the program's group, sync, a heartbeat, leave: each such lane is a member
+    x                    cut the connection, and go on over another one
+    j  y  h  k  q        join the program's group, sync, a heartbeat, a commit, leave: each such lane is a member
 
 Places: f offset 0, s start, m middle, e end (behind what was acknowledged), b far beyond the end.
 """
@@ -41,7 +42,7 @@ LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
-    r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})|(?P<member>[jyhq])"
+    r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkq])"
 )
 
 
@@ -109,7 +110,7 @@ def drawn(rng: random.Random) -> Program:
         return f"r{'+'.join(parts.values())}/{wait}/{least}/{room}"
 
     def step() -> str:
-        kind = rng.choices("arldw", (10, 8, 2, 1, 2))[0]
+        kind = rng.choices("arldwx", (20, 16, 4, 2, 4, 1))[0]
         if kind == "a":
             acks = rng.choice((1, 1, -1, -1, 0))
             into = "+".join(
@@ -122,7 +123,7 @@ def drawn(rng: random.Random) -> Program:
             return f"d{rng.randrange(partitions)}{rng.choice('smeb')}"
         if kind == "l":
             return f"l{rng.randrange(partitions)}{rng.choice('se')}"
-        return f"w{rng.choice((1, 5, 20, 100))}"
+        return "x" if kind == "x" else f"w{rng.choice((1, 5, 20, 100))}"
 
     return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
 
@@ -135,7 +136,9 @@ def drawn_group(rng: random.Random) -> Program:
         steps = [f"w{rng.choice((1, 20, 100, 400))}"]
         for _ in range(rng.randint(2, 5)):
             steps += ["j", *(["y"] if rng.random() < 0.85 else [])]
-            steps += [rng.choice(("h", "h", "y", "w1", "w20", "w150")) for _ in range(rng.randint(0, 4))]
+            steps += [
+                rng.choice(("h", "h", "y", "k", "x", "w1", "w20", "w150")) for _ in range(rng.randint(0, 4))
+            ]
             steps += ["q"] if rng.random() < 0.25 else []
         return (*steps, "q")
 
@@ -169,16 +172,17 @@ class _Playing:
     known: dict[int, _Known]
 
     async def lane(self, steps: Lane) -> None:
-        conn = await self.play.open("lane")
-        member = Member(self.play, conn, self.group, REBALANCE_MS)
+        member = Member(self.play, await self.play.open("lane"), self.group, REBALANCE_MS)
         for step in steps:
             said = _STEP.fullmatch(step)
             assert said is not None
             try:
-                if said["member"]:
+                if step == "x":
+                    await member.reconnect()
+                elif said["member"]:
                     await self._of_member(member, said["member"])
                 else:
-                    await self._step(conn, said)
+                    await self._step(member.conn, said)
             except NoAnswer:
                 return
 
@@ -192,6 +196,9 @@ class _Playing:
             await member.sync().within(REBALANCE_MS / 1000 + PATIENCE_S)
         elif step == "h":
             await member.beat()
+        elif step == "k":
+            if self.play.broker.version("offset_commit") is not None:
+                await member.commit(self.topic)
         else:
             await self.play.leave(member.conn, self.group, member.id).within(PATIENCE_S)
             member.id, member.generation = "", -1
@@ -249,8 +256,8 @@ class _Playing:
 async def play_program(play: Play, program: Program) -> None:
     """Play a program on a new topic, in a new group; what it was stands in the record."""
     kinds = {step[0] for lane in program.lanes for step in lane}
-    topic = await play.topic(partitions=program.partitions) if kinds & set("arld") else ""
-    group = await play.group() if kinds & set("jyhq") else ""
+    topic = await play.topic(partitions=program.partitions) if kinds & set("arldk") else ""
+    group = await play.group() if kinds & set("jyhkq") else ""
     play.stimulus("program", text=str(program))
     playing = _Playing(play, topic, group, {number: _Known() for number in range(MOST_PARTITION + 1)})
     await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))
