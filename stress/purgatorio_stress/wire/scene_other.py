@@ -24,7 +24,8 @@ from purgatorio_stress.wire.play import (
 )
 
 CUTS: Final = 100
-HALVES: Final = 10
+HALF_OF: Final = 10
+"""One in so many is cut in the middle of a request."""
 COUNTS: Final = 12
 UNREAD: Final = 24
 """More than the buffers of two machines hold."""
@@ -173,13 +174,13 @@ async def cut(play: Play) -> None:
     await open_files(play)
     wait = play.wait_ms(2500)
     conns = await play.open_many(min(CUTS, play.broker.most_connections // 2))
-    halves = await play.open_many(HALVES, "half")
-    for conn in conns:
-        play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)
-    for conn in halves:
-        conn.send_half()
+    for at, conn in enumerate(conns):
+        if at % HALF_OF:
+            play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)
+        else:
+            conn.send_half()
     await play.pause(300)
-    for conn in (*conns, *halves):
+    for conn in conns:
         conn.close()
     asker = await play.open("asker")
     for _ in range(8):
