@@ -227,6 +227,29 @@ class _Refusing(TwoLists):
         raise ValueError(handle)
 
 
+@pytest.mark.parametrize(
+    ("again", "one_by_one", "proved"),
+    [
+        ([["check"]], [], True),
+        ([[], None, ["check"]], [], True),
+        ([[], [], ["add"], [], []], [], False),
+        ([["check"]], ["check"], False),
+    ],
+)
+def test_a_hang_by_its_order_of_threads_is_a_deadlock(
+    again: list[list[str] | None], one_by_one: list[str], proved: bool
+) -> None:
+    """Threads that were let go run freely, so it need not hang each time; the calls must be the same, and return where
+    they come one by one."""
+    order = PlayedOrder("program", (1, 0), None)
+    answers = iter(again)
+
+    def alone(played: PlayedOrder) -> list[str] | None:
+        return next(answers) if played == order else one_by_one
+
+    assert gates.is_deadlock(order, ["check"], alone) is proved
+
+
 @pytest.mark.parametrize("refuses", [True, False])
 def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) -> None:
     """A program before it may have been told to end a callback with an error: that is over."""

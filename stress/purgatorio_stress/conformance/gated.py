@@ -148,8 +148,9 @@ def _deadlock(
 
     if not is_deadlock(order, calls, alone):
         return None
-    last = _OF_PLAY.findall(" ".join(sessions[0]))[-1]
-    return _moves(order, sessions[0], last)
+    # The last is that of the calls one by one.
+    hung = sessions[-2]
+    return _moves(order, hung, _OF_PLAY.findall(" ".join(hung))[-1])
 
 
 def _moves(order: PlayedOrder, session: list[str], operation: str) -> PlayedSession:
