@@ -201,7 +201,7 @@ def _played(
         return _Played(
             [] if run is None else run.plays,
             failure,
-            stuck=None if order is None else (order, conversation.unanswered()),
+            stuck=None if order is None else (order, conversation.stuck()),
         )
     finally:
         peer.close()

@@ -186,6 +186,10 @@ class Conversation:
         """The calls that a thread makes and that have no answer, by name."""
         return sorted(call_name(one.call) for one in self._open.values() if not isinstance(one.call, Go))
 
+    def stuck(self) -> list[str]:
+        """Those that must be answered, by name: none while we hold a thread."""
+        return self.unanswered() if self.owed else []
+
     def overdue(self, by_ns: int = 0) -> list[str]:
         """The tasks and operations whose time is over, so long ago, and which are not: what a subject that hangs may
         have lost. Their time counts from when they were begun, as in T2 and O5. None that a call without an answer is

@@ -289,7 +289,7 @@ class CommandSubject:
                 self.account.errors = talked.errors()
             except SubjectFailed:
                 self.account.late = self._late(talked)
-                self.account.oldest, self.account.unanswered = talked.oldest(), talked.unanswered()
+                self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
                 raise
             finally:
                 _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))

@@ -276,6 +276,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),
         GateProgram("two-events", _GIVE_UP, ((Check("a"),), event), (_TRY,), (waits("a"),)),
         GateProgram("three-events", _GIVE_UP, ((Check("a"),), (Check("a"),), event), (_TRY,), (waits("a"),)),
+        GateProgram("event-after-event", _GIVE_UP, ((Check("a"),), (Check("a"), Check("a"), *event)), (_TRY,),
+                    (waits("a"),)),
         GateProgram("event-event", _CLAIM, ((Check("a"),), (Check("b"),)), done, (waits("ab"), Ready("op"))),
         GateProgram("force-force", _CLAIM, forces[:2], (_FORCE, _DISARM, _DONE), (waits("a"),)),
         GateProgram("event-force", _CLAIM, (event, forces[0]), done, (waits("a"),)),
@@ -306,7 +308,7 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("list-is-given-back-and-fills", _LISTS, ((CancelKey("a"),), (waits("a", "next"),)), (_TRY, _DISARM),
                     (waits("a"),), (Ready("next"), Check("a"))),
         GateProgram("list-is-given-back-twice", _LISTS, ((CancelKey("a"),), (CancelKey("a"),)), (_DISARM,), both),
-        GateProgram("two-registrations", _LISTS, ((waits("a"),), (waits("a", "other"),)), (_TRY, _ARM), (),
+        GateProgram("two-registrations", _LISTS, ((waits("ab"),), (waits("ba", "other"),)), (_TRY, _ARM), (),
                     (Ready("op"), Ready("other"), Check("a"))),
         GateProgram("check-inside-completion", _CALLBACK, ((Check("a"),), inside("op", Check("b"), Check("a"))),
                     (_DONE,), (waits("ab"), waits("b", "other"), Ready("op"), Ready("other"))),
@@ -335,6 +337,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns)), twice=True),
         GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
                     (), fresh=True),
+        GateProgram("new-key", _LISTS, ((waits("a"),), (waits("a", "other"),)), (), (),
+                    (Ready("op"), Ready("other"), Check("a")), fresh=True),
     )  # fmt: skip
 
 

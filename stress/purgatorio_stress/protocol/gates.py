@@ -6,7 +6,7 @@ does next is one of few things: let a thread go on, or make a lane's next call; 
 first, each play from operations and keys of its own. Then, where the subject counts the steps of its own code, each
 call of each lane is stopped at each of its steps while the other lanes make theirs: one preemption, at every place.
 At last two: the first lane's call stands at a gate, another's goes as far as one of its steps, and then the first goes
-on before it, at every step of the other.
+on before it, at every step of the other, also at those to which it comes only because the first stands there.
 
 No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
 which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
@@ -60,6 +60,7 @@ _FAR_REAL_NS: Final = 5_000 * MS
 _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
+_GIVES_UP_S: Final = 0.5
 _EXPIRY_LATE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 _ORDERS_MOST: Final = 1_000
@@ -201,6 +202,7 @@ class GatedRun:
         late_ns = (description.late_ns or 0) + 2 * tick_ns
         self._late_ns = late_ns + -late_ns % description.unit_ns
         self._slowest_s = 0.0
+        self._waited: set[tuple[str, ...]] = set()
         self._said = 0
         self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
@@ -312,34 +314,41 @@ class GatedRun:
         if only is not None:
             for program in programs:
                 if only.stop is not None:
-                    stop = self._found_again(program, only.stop)
-                    if stop.beside:
-                        self._start((*gates, stop.beside))
-                    self._stopped_at(program, stop)
+                    self._stopped_at(program, self._found_again(program, only.stop, gates))
             self._come_to_rest()
             return []
         stepped = self._stepped(programs)
         two = [(one, place) for one in stepped for place in one.stands_at(self._description)]
+        gates_of_two = (*gates, *dict.fromkeys(place for _, place in two))
         if self._lines is None:
             alone: Iterable[Iterable[Stop]] = (self._counted(one) for one in stepped)
             beside: Iterable[Iterable[Stop]] = (self._counted(one, place) for one, place in two)
         else:
-            lines = dict(zip(stepped, self._at_lines(self._lines, stepped), strict=True))
-            alone = lines.values()
-            beside = (
-                [
-                    replace(stop, lane=lane, beside=place)
-                    for stop in lines[one]
-                    for lane in one.beside(stop.lane)
-                ]
-                for one, place in two
+            lines = dict(
+                zip(stepped, self._at_lines(self._lines, [(one, "") for one in stepped]), strict=True)
             )
+            alone = lines.values()
+
+            def known_beside(program: GateProgram, place: str) -> Iterator[Stop]:
+                for stop in lines[program]:
+                    for lane in program.beside(stop.lane):
+                        yield replace(stop, lane=lane, beside=place)
+
+            # One that meets the first lane at its gate comes to other lines as well.
+            self._start(gates_of_two)
+            seen_beside = self._at_lines(self._lines, two)
+            beside = [
+                list(
+                    {(one.lane, one.place, one.points): one for one in (*known_beside(*pair), *seen)}.values()
+                )
+                for pair, seen in zip(two, seen_beside, strict=True)
+            ]
             # What was watched runs slowly from then on; a new run has new threads.
             self._start(gates)
         until_s = time.monotonic() + STEPS_S
         found = self._all_stops(stepped, alone, until_s)
         if two:
-            self._start((*gates, *dict.fromkeys(place for _, place in two)))
+            self._start(gates_of_two)
             found += self._all_stops([one for one, _ in two], beside, until_s)
         return found
 
@@ -359,7 +368,7 @@ class GatedRun:
     def _stepped(self, programs: Sequence[GateProgram]) -> list[GateProgram]:
         """Those that can be played step by step; of several with the same calls, in more lanes or others, one."""
         found = {
-            (frozenset(one.lanes), one.before, one.after, one.twice): one
+            (frozenset(one.lanes), one.before, one.after, one.twice, one.fresh): one
             for one in reversed(programs)
             if one.steps(self._description, virtual=self._clock is not None) is None
         }
@@ -391,15 +400,16 @@ class GatedRun:
                 if not self._stops_made:
                     break
 
-    def _at_lines(self, lines: Lines, programs: Sequence[GateProgram]) -> Iterator[list[Stop]]:
-        """Where calls of each program can be stopped on a JVM: at the lines to which they come, those of its other
-        threads too where a call moves time, but for lines that nobody else can tell apart. All are watched first."""
+    def _at_lines(self, lines: Lines, programs: Sequence[tuple[GateProgram, str]]) -> Iterator[list[Stop]]:
+        """Where calls of each program, alone or beside the first lane at a gate, can be stopped on a JVM: at the lines
+        to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
+        tell apart. All are watched first."""
         watched = [
-            [(stop, self._watched(lines, program, stop)) for stop in self._unwatched(program)]
-            for program in programs
+            [(stop, self._watched(lines, program, stop)) for stop in self._unwatched(program, beside)]
+            for program, beside in programs
         ]
         self._come_to_rest()
-        for program, of in zip(programs, watched, strict=True):
+        for (program, _), of in zip(programs, watched, strict=True):
             stops: list[Stop] = []
             for stop, seen in of:
                 known = lines.seen(seen)
@@ -416,25 +426,32 @@ class GatedRun:
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
             yield stops
 
-    def _unwatched(self, program: GateProgram) -> Iterator[Stop]:
+    def _unwatched(self, program: GateProgram, beside: str) -> Iterator[Stop]:
         """The calls of a program that can be stopped, without a step yet."""
         for lane, place, call in program.stepped():
             if self._clock is not None or not isinstance(call, Expiry):
                 for workers in (False, True) if isinstance(call, Expiry | Until) else (False,):
-                    yield Stop(lane, place, workers=workers)
+                    for other in program.beside(lane) if beside else (lane,):
+                        yield Stop(other, place, workers=workers, beside=beside)
 
     def _watched(self, lines: Lines, program: GateProgram, stop: Stop) -> Mapping[int, str]:
         lines.watched = {}
-        self._stopped_at(program, replace(stop, steps=(), points=(), beside=""))
+        self._stopped_at(program, replace(stop, steps=(), points=()))
         return lines.watched
 
-    def _found_again(self, program: GateProgram, stop: Stop) -> Stop:
+    def _found_again(self, program: GateProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
         """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
+        places: dict[Point, int] = {}
+        for beside in dict.fromkeys(("", stop.beside)):
+            self._start((*gates, *([beside] if beside else [])))
+            if self._lines is not None:
+                watched = [
+                    self._watched(self._lines, program, replace(stop, beside=beside)) for _ in range(2)
+                ]
+                self._come_to_rest()
+                places |= {self._lines.points[step]: step for step in self._lines.seen(watched[-1])}
         if self._lines is None:
             return stop
-        watched = [self._watched(self._lines, program, stop) for _ in range(2)]
-        self._come_to_rest()
-        places = {self._lines.points[step]: step for step in self._lines.seen(watched[-1])}
         return replace(stop, steps=tuple(places[point] for point in stop.points if point in places))
 
     def _stopped_at(self, program: GateProgram, stop: Stop) -> None:
@@ -468,10 +485,11 @@ class GatedRun:
     def _make_stopped(self, play: _Play, stop: Stop) -> None:
         """The calls of the lane up to the one that is stopped, or watched to its end."""
         watching = self._lines if not stop.points else None
+        conversation = self._session.conversation
         for place in range(stop.place + 1):
             here = place == stop.place
-            while not play.can_call(stop.lane) and self._session.conversation.loose():
-                if play.kept in self._session.conversation.standing():
+            while not play.can_call(stop.lane) and conversation.loose():
+                if play.kept in conversation.standing():
                     # It may be what the lane waits for.
                     self.go([play.kept])
                 else:
@@ -485,8 +503,16 @@ class GatedRun:
                 if here and watching is not None:
                     watching.watch(workers=stop.workers)
                 play.make(stop.lane, stop.steps if here else ())
-            while here and watching is not None and self._session.conversation.loose():
-                self._hear_on()
+            while here and watching is not None and conversation.loose():
+                standing = conversation.standing()
+                passing = [hold for hold in standing if not play.stops(hold)]
+                if passing:
+                    self.go(passing)
+                elif play.kept not in standing:
+                    self._hear_on()
+                elif self._is_quiet():
+                    # It may be what the lane waits for.
+                    self.go([play.kept])
             self.settle(play)
 
     def _make_others(self, play: _Play, lane: int) -> None:
@@ -617,8 +643,22 @@ class GatedRun:
                 return
             asked_s = time.monotonic()
             if self._hear(_GLANCE_S) is None and self._is_quiet():
+                if self._gives_up():
+                    continue
                 return
             self._slowest_s = max(time.monotonic() - asked_s, 0.95 * self._slowest_s)
+
+    def _gives_up(self) -> bool:
+        """Whether something is heard after all within a time as long as a lock is tried for: a call that waits for
+        another at a gate may wait no longer than that. Only in virtual time, where nothing else goes on meanwhile, and
+        once for such calls and gates; not where a thread of the subject's own stands, for which all calls wait."""
+        standing = self._session.conversation.standing()
+        situation = (*self._session.conversation.unanswered(), *(hold.f for hold in standing))
+        of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
+        if self._clock is None or not of_lanes or situation in self._waited:
+            return False
+        self._waited.add(situation)
+        return self._hear(_GIVES_UP_S) is not None
 
     def _is_quiet(self) -> bool:
         """Whether nothing is heard for a moment: several times what the slowest answer took of late. A JVM's threads
