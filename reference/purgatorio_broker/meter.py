@@ -15,12 +15,12 @@ class ExpirationMeter:
         self._total: Cell[int] = sync.cell(0, "meter.total")
         self._by_key: Cell[dict[Hashable, int]] = sync.cell({}, "meter.keys")
 
-    def mark(self, key: Hashable, count: int = 1) -> None:
-        """`count` more for `key`, and in all."""
+    def mark(self, key: Hashable) -> None:
+        """One more for `key`, and in all."""
         with self._lock:
-            self._total.set(self._total.get() + count)
+            self._total.set(self._total.get() + 1)
             by_key = self._by_key.mutate()
-            by_key[key] = by_key.get(key, 0) + count
+            by_key[key] = by_key.get(key, 0) + 1
 
     def total(self) -> int:
         """All marks, of removed keys too."""
