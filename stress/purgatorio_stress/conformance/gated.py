@@ -35,7 +35,7 @@ from purgatorio_stress.protocol.gates import (
     PlayedOrder,
     from_its_start,
     is_deadlock,
-    play_of,
+    to_play_again,
     unfinished,
 )
 from purgatorio_stress.protocol.message import Description
@@ -212,20 +212,16 @@ def _narrowed(
     program: GatedProgram, under: Under, whole: Judged, plays: list[PlayedOrder], clause: str
 ) -> tuple[Judged, PlayedSession | GatedProgram]:
     """The run of the one play that broke the clause, if it breaks it again; else the whole."""
-    causes = whole.result.clauses[clause].causes.values()
-    for number in (play_of(cause.examples[0].subject) for cause in causes):
-        if number is None or number > len(plays):
-            continue
+    for order in to_play_again(whole.result.clauses[clause], plays):
         session: list[str] = []
-
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{program.name}.jsonl"
-            failure = _played(program, under, path, plays[number - 1], noted(session)).failure
+            failure = _played(program, under, path, order, noted(session)).failure
             again = judge_file(path, program.name, "" if failure is None else str(failure))
             again = replace(again, write=partial(_written, path.read_bytes()))
         if again.result.clauses[clause].verdict is Verdict.VIOLATED:
             shown = next(iter(again.result.clauses[clause].causes.values())).examples[0].subject
-            return again, _moves(plays[number - 1], session, shown)
+            return again, _moves(order, session, shown)
     return whole, program
 
 

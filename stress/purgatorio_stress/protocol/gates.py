@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from purgatorio_spec.judge.result import ClauseResult
 from purgatorio_stress.protocol.conversation import Hold
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.gate_program import (
@@ -77,7 +78,7 @@ _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
 
 _AGAIN_MOST: Final = 5
-"""An order that hung is played again so often."""
+"""An order is played again so often that hung, or should break a clause again."""
 
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
@@ -155,6 +156,13 @@ def play_of(operation: str) -> int | None:
     """The number of the play that an operation, task or key belongs to, by its name."""
     number = operation.partition("-")[0].removeprefix("p")
     return int(number) if operation.startswith("p") and number.isdigit() else None
+
+
+def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder]) -> Sequence[PlayedOrder]:
+    """The plays that broke the clause, each several times: on a busy machine a thread may come too late for its place
+    in the order."""
+    numbers = [play_of(cause.examples[0].subject) for cause in broken.causes.values()]
+    return _AGAIN_MOST * [plays[number - 1] for number in numbers if number is not None and number <= len(plays)]
 
 
 def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:

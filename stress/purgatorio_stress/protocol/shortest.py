@@ -25,7 +25,7 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import Account, CommandSubject
-from purgatorio_stress.protocol.gates import from_its_start, play_of
+from purgatorio_stress.protocol.gates import from_its_start, to_play_again
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -45,9 +45,6 @@ from purgatorio_stress.subject.child import ChildLimits
 from purgatorio_stress.subject.contract import SubjectFailed, silent
 
 _FEWER: Final = (20, 100)
-
-_TRIES: Final = 3
-"""So often an order is played that should break a clause again."""
 
 _HASTY_S: Final = 1.0
 _PATIENT_S: Final = 5.0
@@ -186,17 +183,9 @@ def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) 
     """The session of the one order that broke a clause in this run with gates, played again in a program started anew;
     its trace is at `path`. Empty where it does not break it again, as with volleys, whose threads meet or do not."""
     run = check_files([trace]).runs[0]
-    causes = run.clauses[clause].causes.values() if clause in run.clauses else ()
-    numbers = [play_of(cause.examples[0].subject) for cause in causes]
-    # On a busy machine a thread may come too late for its place in the order.
-    for number in _TRIES * numbers:
-        if number is None or number > len(subject.account.plays):
-            continue
+    for order in to_play_again(run.clauses[clause], subject.account.plays) if clause in run.clauses else ():
         session: list[str] = []
-
-        again = replace(
-            subject, listener=noted(session), account=Account(only=subject.account.plays[number - 1])
-        )
+        again = replace(subject, listener=noted(session), account=Account(only=order))
         with suppress(SubjectFailed):
             again.run(subject.shape.make(1, 1, 1, subject.tick_ns), path, silent)
             judged = check_files([path]).runs[0].clauses[clause]
