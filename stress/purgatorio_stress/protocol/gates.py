@@ -162,7 +162,9 @@ def to_play_again(broken: ClauseResult, plays: Sequence[PlayedOrder]) -> Sequenc
     """The plays that broke the clause, each several times: on a busy machine a thread may come too late for its place
     in the order."""
     numbers = [play_of(cause.examples[0].subject) for cause in broken.causes.values()]
-    return _AGAIN_MOST * [plays[number - 1] for number in numbers if number is not None and number <= len(plays)]
+    return _AGAIN_MOST * [
+        plays[number - 1] for number in numbers if number is not None and number <= len(plays)
+    ]
 
 
 def from_its_start(session: Sequence[str], operation: str) -> tuple[str, ...]:
