@@ -10,7 +10,9 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import cast
 
+import orjson
 import pytest
 
 from purgatorio_spec.check import check_files
@@ -26,12 +28,15 @@ from purgatorio_stress.protocol.describe import reported
 from purgatorio_stress.protocol.driver import command_subjects
 from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
-from purgatorio_stress.protocol.session import Session
+from purgatorio_stress.protocol.lines import Lines
+from purgatorio_stress.protocol.message import Check, Description, Register, Start
+from purgatorio_stress.protocol.session import Peer, Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
-from purgatorio_stress.subject.child import ChildLimits
+from purgatorio_stress.subject.child import ChildLimits, Quiet
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
+from stress.test_protocol_conversation import Scene
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "subjects"
 PYTHON = (sys.executable, "-I", "-S")
@@ -443,3 +448,42 @@ def test_a_slip_is_found_by_its_program(
             assert not judged.broken_off
             found |= {name for name, one in judged.result.clauses.items() if one.violations}
         assert found == broken
+
+
+class _HoldsItsOutput:
+    """A peer that answers a `go` only when the thread at a line, the hold 1, has gone on: it has the lock of the
+    output."""
+
+    def __init__(self) -> None:
+        self.said: list[bytes] = []
+        self.asked: list[object] = []
+
+    def say(self, line: bytes) -> None:
+        """See `Peer`."""
+        call = orjson.loads(line)
+        self.asked.append(call["holds"])
+        if call["holds"] == [1]:
+            self.said += [b'{"m":"answer","n":%d}' % number for number in (call["n"], call["n"] - 1)]
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """See `Peer`."""
+        return self.said.pop(0) if self.said else Quiet.SILENT
+
+
+def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() -> None:
+    """Its lines are not known from the subject's; without that the run is a hang."""
+    scene = Scene(
+        Start("purgatory", "real", gates=("step", "timer_fire")), Register("op", ("k",), 50), virtual=False
+    )
+    called = scene.conversation.calls
+    scene.conversation.ask(Check("k"), steps=(4,))
+    scene.hear("held", f'"hold":1,"f":"step","during":{called}')
+    scene.hear("enter", '"f":"timer_fire","id":"op","th":"reaper"')
+    scene.hear("held", '"hold":2,"f":"timer_fire","id":"op","th":"reaper"')
+    peer = _HoldsItsOutput()
+    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
+    described = Description(0, "", "x", ("purgatory", "real-time"), ())
+    run = GatedRun(session, described, "purgatory", None, lines=cast(Lines, object()))
+    run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
+    assert peer.asked == [[2], [1]]
+    assert scene.conversation.standing() == []

@@ -34,6 +34,7 @@ from purgatorio_stress.protocol.gate_program import (
     gate_programs,
     named_in,
 )
+from purgatorio_stress.protocol.jdwp import Line
 from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.message import (
     STEP,
@@ -63,6 +64,7 @@ _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _GIVES_UP_S: Final = 0.5
 _EXPIRY_LATE_S: Final = 1.0
+_TAKES_NOTE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
@@ -203,6 +205,8 @@ class GatedRun:
         lines: Lines | None = None,
     ) -> None:
         self._lines = lines
+        self._adapters: set[Line] = set()
+        """Lines at which nothing was answered any more while a thread stood there."""
         self._session = session
         self._description = description
         self._part = part
@@ -389,8 +393,9 @@ class GatedRun:
         for stop in stops:
             if time.monotonic() > until_s or plays > _STEPS_MOST:
                 return Orders(program, plays, complete=False)
-            self._stopped_at(program, stop)
-            plays += 1
+            if self._adapters.isdisjoint(point.line for point in stop.points):
+                self._stopped_at(program, stop)
+                plays += 1
         return Orders(program, plays)
 
     def _counted(self, program: GateProgram, beside: str = "") -> Iterator[Stop]:
@@ -645,7 +650,8 @@ class GatedRun:
         while True:
             passing = [hold for hold in conversation.standing() if not play.stops(hold)]
             for hold in passing:
-                self.go([hold])
+                if hold in conversation.standing():
+                    self.go([hold])
             if passing:
                 # Another may have come to a gate while the subject took note: it is heard of once only.
                 continue
@@ -691,9 +697,17 @@ class GatedRun:
 
     def go(self, holds: Sequence[Hold], *, fail: bool = False) -> None:
         """Let the threads go on, together, or `fail`; heard once the subject has taken note."""
+        conversation = self._session.conversation
         number = self._session.ask(Go(tuple(hold.number for hold in holds), int(fail) or None))
-        while self._session.conversation.is_open(number):
-            self._hear_on()
+        while conversation.is_open(number):
+            at_lines = [hold.number for hold in conversation.standing() if hold.f == STEP]
+            if self._lines is None or not at_lines:
+                self._hear_on()
+            elif self._hear(_TAKES_NOTE_S) is None:
+                # One of them may have what its own adapter needs to answer, such as the lock of its output.
+                self._session.ask(Go(tuple(at_lines)))
+                if self._making is not None and self._making[2] is not None:
+                    self._adapters.update(point.line for point in self._making[2].points)
 
     def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
         """Let virtual time come near the deadline of an operation or task."""
