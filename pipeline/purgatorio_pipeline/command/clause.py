@@ -53,14 +53,15 @@ def _story(name: str) -> Iterator[tuple[str, list[str]]]:
         places = (f"{judge.__name__}, by {what}: {_place(judge)}" for what, judge in clause.judges.items())
         yield "judged by", list(places)
     kept = _lines(ROOT / "reference", lambda line: f"[{name}]" in line)
-    yield "kept in the reference", kept or ["no line is tagged with it (or there is no checkout here)"]
+    nothing = ["none" if (ROOT / "tests").is_dir() else "no checkout here, where they would be looked up"]
+    yield "kept in the reference", kept or nothing
     broken = [f"{m.number} {m.name}: {m.what}" for m in MUTANTS.values() if name in m.clauses]
     yield "broken by", broken or ["no mutant"]
     quoted = _tested(name)
     twins = _lines(ROOT / "tests", quoted, "clause_twins.py")
-    yield "twins", twins or ["none, or there is no checkout here"]
+    yield "twins", twins or nothing
     files = sorted({line.partition(":")[0] for line in _lines(ROOT / "tests", quoted, "test_*.py")})
-    yield "tests", files or ["none, or there is no checkout here"]
+    yield "tests", files or nothing
 
 
 def _place(judge: object) -> str:
