@@ -257,8 +257,12 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     forces = ((Force("op"),),) * 4
     expiry = (Expiry("op"),)
     done = (_TRY, _FORCE, _DONE)
-    left = [f"left-{number}" for number in range(delays.garbage)]
-    garbage = tuple(call for name in left for call in (waits("ag", name), Ready(name), Check("g")))
+
+    def left(count: int) -> tuple[Call, ...]:
+        names = [f"left-{number}" for number in range(count)]
+        return tuple(call for name in names for call in (waits("ag", name), Ready(name), Check("g")))
+
+    garbage = left(delays.garbage)
     purge = (*garbage, waits("c", "other", soon_ns))
     purges = (
         GateProgram("purge-event", _LISTS, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a"))),
@@ -269,8 +273,11 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
     # First: what has expired before widens the bound on garbage.
     looks = GateProgram("garbage-of-second-looks", _LISTS, ((waits("ab"),), inside("op", Ready("op"))), (_TRY,),
                         volley=delays.looks)  # fmt: skip
+    # As many for each key that an operation may have.
+    spoilt = GateProgram("error-in-try-and-garbage", _ERRORS, ((Check("a"),),), (_TRY,), (waits("a"),),
+                         left(2 * delays.looks), fails=((_TRY, "op"),))  # fmt: skip
     return (
-        *((looks,) if looks.volley else ()),
+        *((looks, spoilt) if looks.volley else ()),
         GateProgram("registration-event", _RECHECK, ((waits("a"),), event), (_TRY, _ARM)),
         GateProgram("registration-event-2-keys", _RECHECK, ((waits("ab"),), (Ready("op"), Check("b"))), (_TRY,)),
         GateProgram("event-inside-registration", _RECHECK, ((waits("a"),), inside("op", *event)), (_TRY,)),

@@ -615,6 +615,7 @@ class GatedRun:
         self._drain()
         for call in calls:
             assert not isinstance(call, Expiry | Inside | Until), "those are the lanes'"
+            self._said = min(self._said, 0)
             if self._session.conversation.makes_sense(call):
                 self.ask(call)
             self._drain()
