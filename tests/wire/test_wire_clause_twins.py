@@ -985,6 +985,16 @@ def test_a_member_that_does_not_sync_is_not_waited_for() -> None:
     assert story.judged("G6").verdict is not Verdict.VIOLATED
 
 
+@pytest.mark.parametrize(("sent", "verdict"), [(700, Verdict.VIOLATED), (2900, Verdict.SKIPPED)])
+def test_a_sync_that_comes_when_the_session_is_over_is_refused(sent: int, verdict: Verdict) -> None:
+    story = Story()
+    for one in "ab":
+        told = "ab" if one == "a" else ""
+        story.join(15, 615, one, 1, leader="a", told=told, rebalance=8000, session=2000)
+    story.sync(sent, 2905, "b", 1, error=25)
+    assert story.judged("G5").verdict is verdict
+
+
 def test_with_somebody_under_way_the_next_generation_has_no_initial_delay() -> None:
     story = Story()
     story.join(10, 11, "", error=79, given="a")

@@ -467,6 +467,11 @@ def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
     begun_before = bool(asked) if begins is None else begins < sync.t
     if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
         return
+    slack = group.bounds.declared.late_ms * MS + group.bounds.added_ns(
+        sync.t, sync.answer_t or sync.watched_t
+    )
+    if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= _session_ms(group, _member(sync)) * MS:
+        return  # its session may have been over when it came
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
     by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=longest, watched_t=sync.watched_t)
