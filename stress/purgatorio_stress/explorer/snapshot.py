@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 from operator import attrgetter
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Final
 
 from purgatorio_stress.explorer.naming import slots_of
@@ -109,6 +109,9 @@ class Snapshot:
             return one
         if isinstance(one, tuple | frozenset):
             return one
+        if isinstance(one, MappingProxyType):
+            # Who can change what it shows has that itself, and is walked to.
+            return [*one.keys(), *one.values()]
         return self._keep_object(one)
 
     def _keep_mapping(self, one: dict[object, object]) -> None:
