@@ -100,7 +100,8 @@ fcntl.flock(file, fcntl.LOCK_EX)
 os.set_inheritable(file, True)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""What another JVM does to the file of one that starts, for a moment."""
+"""What another JVM does to the file of one that starts, for a moment. HotSpot has that folder's name built in, whatever
+TMPDIR says."""
 
 
 def test_a_jvm_that_starts_beside_another_says_nothing_among_its_messages() -> None:

@@ -326,9 +326,8 @@ async def cut_members(play: Play) -> None:
     group = await play.group()
     pair = await members(play, group, 2)
     for one in pair:
-        one.session_ms = (
-            3 * play.broker.session_ms
-        )  # from where a first join waits it may run: longer than the delay
+        # It may run from where a first join waits: longer than the delay.
+        one.session_ms = 3 * play.broker.session_ms
     await stable(pair)
     for one in pair:
         await one.reconnect()
