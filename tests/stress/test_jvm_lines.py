@@ -4,13 +4,16 @@ import json
 import socket
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, not_looked_for
-from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Listening
+from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped
+from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.shortest import order_of_run
+from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import record_runs
 from stress.kit_classes import QUICK, kit_classes
@@ -132,3 +135,78 @@ def test_a_reply_is_never_waited_for_longer_than_its_time(monkeypatch: pytest.Mo
         theirs.sendall(b"JDWP-Handshake")
         with pytest.raises(JvmGone):
             Jvm(ours)
+
+
+class _Stops:
+    """A child, and its JVM, whose lane 0 stands before a line of the thread 7 as soon as its call has said so much."""
+
+    def __init__(self, *said: bytes) -> None:
+        self.said = [*said]
+        self.stops: list[Stopped] = []
+        self.gone_on: list[int] = []
+
+    def say(self, line: bytes) -> None:
+        """See `LineChild`."""
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """See `LineChild`."""
+        if not self.said and self.lines is not None:
+            self.said += self.lines.read_lines() or []
+        return self.said.pop(0) if self.said else Quiet.SILENT
+
+    def hear_also(self, aside: Lines) -> None:
+        """See `LineChild`."""
+        self.lines = aside
+
+    lines: Lines | None = None
+
+    def jvms(self) -> list["_Stops"]:
+        """See `Listening`."""
+        return [self]
+
+    def close(self) -> None:
+        """See `Listening`."""
+
+    def threads(self) -> dict[int, str]:
+        """See `Jvm`."""
+        return {7: "lane-0"}
+
+    def stop_at(self, thread: int, at: Location, nth: int) -> int:
+        """See `Jvm`."""
+        self.stops.append(Stopped(1, thread, at))
+        return 1
+
+    def read(self, within_s: float) -> list[Stopped]:
+        """See `Jvm`."""
+        stops, self.stops = self.stops, []
+        return stops
+
+    def line(self, at: Location) -> Line:
+        """See `Jvm`."""
+        return Line("Adapter.tell", at[2], "Adapter.java:9")
+
+    def go_on(self, thread: int) -> None:
+        """See `Jvm`."""
+        self.gone_on.append(thread)
+
+
+@pytest.mark.parametrize("gate", [True, False], ids=["at a gate", "in the subject"])
+def test_who_has_told_of_a_gate_and_stops_at_a_line_is_in_the_adapter(gate: bool) -> None:
+    """He goes on at once, unheard, and the line is known; anybody else stands there until he is let go."""
+    told = b'{"m":"held","hold":3,"f":"try_complete","id":"op","during":5}'
+    other = b'{"m":"held","hold":3,"f":"try_complete","id":"op","th":"reaper"}'
+    child = _Stops(told if gate else other)
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    at = (1, 2, 3)
+    lines.points.append(Point("", child.line(at), 1, at))
+    lines.say(b'{"m":"start","n":4,"gates":["try_complete","step"]}')
+    lines.say(b'{"m":"check","n":5,"step":0,"key":"k"}')
+    assert lines.hear(0) == (told if gate else other)
+    stopped = lines.hear(0)
+    assert isinstance(stopped, Quiet) == gate
+    assert (child.gone_on, lines.adapters) == (([7], {child.line(at)}) if gate else ([], set()))
+    # Once he was let go from his gate he is in the subject again.
+    lines.say(b'{"m":"go","n":6,"holds":[3]}')
+    lines.say(b'{"m":"check","n":7,"step":0,"key":"k"}')
+    assert not isinstance(lines.hear(0), Quiet)

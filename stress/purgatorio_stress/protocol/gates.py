@@ -34,7 +34,6 @@ from purgatorio_stress.protocol.gate_program import (
     gate_programs,
     named_in,
 )
-from purgatorio_stress.protocol.jdwp import Line
 from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.message import (
     STEP,
@@ -205,8 +204,6 @@ class GatedRun:
         lines: Lines | None = None,
     ) -> None:
         self._lines = lines
-        self._adapters: set[Line] = set()
-        """Lines at which nothing was answered any more while a thread stood there."""
         self._session = session
         self._description = description
         self._part = part
@@ -393,7 +390,7 @@ class GatedRun:
         for stop in stops:
             if time.monotonic() > until_s or plays > _STEPS_MOST:
                 return Orders(program, plays, complete=False)
-            if self._adapters.isdisjoint(point.line for point in stop.points):
+            if self._lines is None or self._lines.adapters.isdisjoint(point.line for point in stop.points):
                 self._stopped_at(program, stop)
                 plays += 1
         return Orders(program, plays)
@@ -708,7 +705,7 @@ class GatedRun:
                 # One of them may have what its own adapter needs to answer, such as the lock of its output.
                 self._session.ask(Go(tuple(at_lines)))
                 if self._making is not None and self._making[2] is not None:
-                    self._adapters.update(point.line for point in self._making[2].points)
+                    self._lines.adapters.update(point.line for point in self._making[2].points)
 
     def wait_until(self, call: Until, lane: int, delay_ns: int, steps: tuple[int, ...]) -> None:
         """Let virtual time come near the deadline of an operation or task."""

@@ -75,6 +75,7 @@ class _Standing:
     thread: int
     call: int
     name: str
+    at: Location
     told: bool = False
 
     def says(self, fields: Mapping[str, object]) -> bool:
@@ -95,6 +96,8 @@ class Lines:
         """Of the call that was watched last: a number for each thread, by name as in `Point`."""
         self.unknown: str = ""
         """Why no step was watched, or nothing."""
+        self.adapters: set[Line] = set()
+        """Lines that are no subject's, but those of an adapter that was written by hand."""
         self._child = child
         self._listening = listening
         self._within = within
@@ -108,6 +111,8 @@ class Lines:
         self._call: int | None = None
         self._armed: set[int] = set()
         self._standing: dict[int, _Standing] = {}
+        self._at_gates: dict[int, Mapping[str, object]] = {}
+        """What threads said that stand at the subject's own gates."""
         self._holds = _OWN_HOLDS
 
     def connect(self) -> bool:
@@ -164,7 +169,7 @@ class Lines:
             self._child.say(self._begun(line))
         elif b'"m":"start"' in line:
             self._child.say(self._started(line))
-        elif b'"m":"go"' in line and self._standing:
+        elif b'"m":"go"' in line and (self._standing or self._at_gates):
             rest = self._gone_on(line)
             if rest is not None:
                 self._child.say(rest)
@@ -183,10 +188,15 @@ class Lines:
             hold = fields.get("hold")
             if isinstance(hold, int) and hold in self._standing:
                 standing = self._standing[hold]
-                standing.told = standing.call == self._call
+                # Who has told of a gate, and stops before he waits there, is in the adapter.
+                if any(standing.says(gate) for gate in self._at_gates.values()):
+                    with suppress(JvmGone):
+                        self.adapters.add(standing.jvm.line(standing.at))
+                else:
+                    standing.told = standing.call == self._call
                 if standing.told:
                     return said
-                # It came to its step behind the answer to its call.
+                # Or it came to its step behind the answer to its call.
                 self._let_go(hold)
                 continue
             if any(one.told and one.says(fields) for one in self._standing.values()):
@@ -194,6 +204,8 @@ class Lines:
                 continue
             if fields.get("m") == "answer" and fields.get("n") == self._call:
                 self._ended()
+            elif isinstance(hold, int):
+                self._at_gates[hold] = fields
             return said
 
     def failed(self, kind: FailureKind, why: str) -> SubjectFailed:
@@ -231,7 +243,7 @@ class Lines:
                 self._armed.discard(one.request)
                 hold, self._holds = self._holds, self._holds + 1
                 name = "" if one.thread in self._lanes.values() else self._names.get(one.thread, "?")[:60]
-                self._standing[hold] = _Standing(self._jvm, one.thread, self._call, name)
+                self._standing[hold] = _Standing(self._jvm, one.thread, self._call, name, one.at)
                 said.append(self._held(self._jvm, hold, name, one.at))
                 continue
             if one.request in self._seen:
@@ -255,6 +267,7 @@ class Lines:
         """A run begins: its threads are new, or those from before. It is told of no steps."""
         for hold in list(self._standing):
             self._let_go(hold)
+        self._at_gates = {}
         if self._jvm is not None:
             with suppress(JvmGone):
                 self._before = frozenset(self._jvm.threads())
@@ -310,6 +323,8 @@ class Lines:
     def _gone_on(self, line: bytes) -> bytes | None:
         """What of a `go` is the subject's; None where it is none of his."""
         fields = orjson.loads(line)
+        for hold in fields["holds"]:
+            self._at_gates.pop(hold, None)
         holds = [hold for hold in fields["holds"] if hold < _OWN_HOLDS]
         if holds != fields["holds"]:
             if not holds:
