@@ -239,6 +239,16 @@ def test_ready_and_what_is_given_back_are_points() -> None:
     assert scene.conversation.settled.pending == set()
 
 
+@pytest.mark.parametrize(("capability", "keys"), [("cancel-key", ("k",)), ("cancel-key-all", ("k", "l"))])
+def test_what_a_key_gives_back_may_be_taken_from_all(capability: str, keys: tuple[str, ...]) -> None:
+    """Where it is, no other key owes it anything; elsewhere, as in Kafka, it still waits under the others."""
+    scene = Scene(*PURGATORY)
+    scene.conversation.description = Description(0, "", "one", capabilities=(capability,), reports=REPORTABLE)
+    scene.answered(CancelKey("k"), '"ids":["op"]')
+    (cancelled,) = [event for event in scene.recorder.drain() if event.f == "cancelled"]
+    assert cancelled.keys == keys
+
+
 @pytest.mark.parametrize(("returned", "counts"), [(False, False), (True, True)])
 def test_an_error_of_a_cancel_beside_its_own_add_is_not_held_against_a_subject(
     returned: bool, counts: bool

@@ -31,6 +31,7 @@ LACKS: Final[Mapping[str, str]] = {
     "timer": "purgatories: when an operation's timer is set and runs is not told",
     "expiry": "purgatories: operations have no time-outs",
     "cancel-for-key": "purgatories: operations cannot be taken off a key",
+    "other-keys": "purgatories: what is taken off a key waits under its other keys no more",
     "gauges": "purgatories: nothing tells how much waits",
 }
 """What a subject may lack. The reason is the subject's own."""

@@ -63,6 +63,8 @@ def _described(promise: Promise, part: str, has: Mapping[str, str], reports: tup
     capabilities = [part, "virtual-time", *(name for name, lack in has.items() if lack not in promise.lacks)]
     if "cancel" in capabilities and PROFILES[promise.profile].cancel_is_barrier:
         capabilities.append("cancel-barrier")
+    if "other-keys" in promise.lacks:
+        capabilities.append("cancel-key-all")
     return Description(
         n=0,
         protocol=SPOKEN[-1],

@@ -470,10 +470,13 @@ class Conversation:
         self.settled.pending.discard(operation)
 
     def _given_back(self, call: CancelKey, said: Answer, ended: _OpenCall) -> None:
+        from_all = self.description is not None and "cancel-key-all" in self.description.capabilities
         for operation in said.ids:
             if operation not in self._operations:
                 raise Misbehaved("wrong-id", f"it gave back {operation!r}, which was never registered")
-            ended.log.at("cancelled", operation, keys=(call.key,))
+            ended.log.at(
+                "cancelled", operation, keys=self._operations[operation].keys if from_all else (call.key,)
+            )
             self._over(operation)
         ended.log.ret("cancel_for_key", ended.ticket, out=len(said.ids))
 

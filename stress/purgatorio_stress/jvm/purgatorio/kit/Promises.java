@@ -90,9 +90,10 @@ public final class Promises {
 
     /**
      * What it can do: {@code timer}, {@code purgatory} or both; {@code virtual-time}, {@code real-time} or both; and of
-     * {@code cancel}, {@code cancel-barrier}, {@code cancel-key}, {@code force}, {@code gauge}, and {@code add-again} or,
-     * for tasks that keep their first delay, {@code add-same}. {@code failing} (callbacks can end with an error) need not
-     * be said: whatever has gates here has that.
+     * {@code cancel}, {@code cancel-barrier}, {@code cancel-key} (with {@code cancel-key-all} where what a key
+     * gives back waits under its other keys no more), {@code force}, {@code gauge}, and {@code add-again} or, for tasks
+     * that keep their first delay, {@code add-same}. {@code failing} (callbacks can end with an error) need not be said:
+     * whatever has gates here has that.
      */
     public Promises can(String... names) {
         for (int index = 0; index < names.length; index++) {
