@@ -316,12 +316,7 @@ def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
     if set(before.members) - synced and one.first_t >= before.from_t + before.rebalance_ms[0] * MS - EARLY_NS:
         return  # who does not sync in time is out too, and begins a rebalance by it
     begun = max((join.answer_t or 0 for join in before.joins), default=0)
-    triggers = [
-        x.t for x in (*group.joins, *group.leaves)
-        if x.t <= one.first_t and _member_of_any(x) and (x.answer_t or END_OF_TIME) > before.first_t
-        and x not in before.joins
-    ]  # fmt: skip
-    start = min(triggers, default=begun)
+    start = min((x.t for x in _triggers(group, before, one.first_t)), default=begun)
     longest = max(_rebalance_ms(join) for join in (*before.joins, *one.joins))
     missing = [
         member
@@ -456,11 +451,7 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
 def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
     """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer, or that which begins when who
     has not synced by the rebalance time-out is out."""
-    asked = [
-        x for x in (*group.joins, *group.leaves)
-        if x not in one.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) > one.first_t
-        and x.t <= (sync.answer_t or sync.watched_t)
-    ]  # fmt: skip
+    asked = _triggers(group, one, sync.answer_t or sync.watched_t)
     newcomers = {*group.issued()} - {*one.members}
     joins = [x.t for x in asked if x.api == "join_group" and not x.error and _member(x) in newcomers]
     begins = min(joins, default=None)
@@ -486,11 +477,7 @@ def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
 
 def _disturbed(group: _Group, one: _Generation, until: int) -> bool:
     """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
-    asked = [x for x in (*group.joins, *group.leaves) if x not in one.joins and _member_of_any(x)]
-    if any(
-        one.first_t <= x.t <= until or ((x.answer_t or END_OF_TIME) > one.first_t and x.t <= until)
-        for x in asked
-    ):
+    if _triggers(group, one, until):
         return True
     shortest = min((_session_ms(group, member) for member in one.members), default=0)
     return until - one.from_t > min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS
@@ -561,10 +548,10 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
         yield kept("G10")
 
 
-def _triggers(group: _Group, current: _Generation, until: int) -> list[int]:
-    """When anybody asked for what begins a rebalance, since the generation began."""
+def _triggers(group: _Group, current: _Generation, until: int = END_OF_TIME) -> list[Exchange]:
+    """What was asked by then and may have begun a rebalance since the generation began."""
     return [
-        x.t for x in (*group.joins, *group.leaves)
+        x for x in (*group.joins, *group.leaves)
         if x not in current.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) >= current.first_t
         and x.t <= until
     ]  # fmt: skip
@@ -598,7 +585,7 @@ def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) ->
         return False
     # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
     synced = any(one.api == "sync_group" and _answered(one) and one.t >= current.first_t for one in heard)
-    longest_wait = until - min(_triggers(group, current, until), default=until)
+    longest_wait = until - min((x.t for x in _triggers(group, current, until)), default=until)
     return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
 
 
@@ -612,7 +599,8 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
                 if _member(x) in one.members and _member(x) != member and x.answer is not None
                 and integer(x.body, "generation_id") == one.number and x.t > one.last_t
             ]  # fmt: skip
-            others = _until_joined(group, one, others)
+            joined_t = min((x.t for x in _triggers(group, one)), default=END_OF_TIME)
+            others = [x for x in others if (x.answer_t or 0) < joined_t]
             told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
             heard = [x for x in group.contacts(member) if one.members[member].t <= x.t < told_t]
             if not heard:
@@ -637,16 +625,6 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
             if not others or not (over or told_t < END_OF_TIME) or _silent(group, one, member, others):
                 continue
             yield from _silence(group, member, last, others, session_ms)
-
-
-def _until_joined(group: _Group, one: _Generation, beats: list[Exchange]) -> list[Exchange]:
-    """The heartbeats before anybody asked to join or to leave."""
-    asked = [
-        x.t for x in (*group.joins, *group.leaves)
-        if x not in one.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) > one.first_t
-    ]  # fmt: skip
-    first = min(asked, default=END_OF_TIME)
-    return [beat for beat in beats if (beat.answer_t or 0) < first]
 
 
 def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange]) -> bool:
@@ -698,12 +676,7 @@ def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
             continue
         one = before[-1]
         synced = {_member(sync) for sync in one.syncs if _answered(sync) and (sync.answer_t or 0) <= leave.t}
-        disturbed = [
-            x for x in (*group.joins, *group.leaves)
-            if x is not leave and x not in one.joins and _member_of_any(x)
-            and x.t <= leave.answer_t and (x.answer_t or END_OF_TIME) >= one.first_t
-        ]  # fmt: skip
-        if disturbed or set(one.members) - synced:
+        if any(x is not leave for x in _triggers(group, one, leave.answer_t)) or set(one.members) - synced:
             continue
         stay = set(one.members) - set(_leavers(leave))
         beats = [
