@@ -265,6 +265,7 @@ _SUMMARY: Final[dict[str, str]] = {
     "registered_ret_i": f"coalesce(reg_ret, {NEVER})",
     "claim_call_i": f"coalesce(win_call, {NEVER})",
     "claim_end_i": f"coalesce(win_ret, {NEVER})",
+    "left_i": f"coalesce(win_ret, {NEVER})",
     "entries": "CAST(coalesce(reg_keys, 0) AS BIGINT)",
     "watches": "CAST(CASE WHEN reg_out = 0 AND cut_n = 0 AND "
     f"coalesce(win_call, {NEVER}) > reg_ret THEN 1 ELSE 0 END AS BIGINT)",
@@ -276,7 +277,8 @@ _SUMMARY: Final[dict[str, str]] = {
     f"CASE WHEN fire_call > add_call THEN fire_call ELSE {NEVER} END)",
     "raced": "CAST(CASE WHEN cancel_n > 0 AND cancel_ret > cancel_call + 1 THEN 1 ELSE 0 END AS BIGINT)",
     "deadline_t": f"CASE WHEN add_n = 0 THEN {NEVER} ELSE coalesce(deadline_t, {NEVER}) END",
-    "done_t": f"coalesce(fire_ret_t, {NEVER})",
+    "out_t": f"coalesce(deadline_t, reg_t + coalesce(reg_delay, 0), {NEVER})",
+    "done_t": f"coalesce(greatest(fire_ret_t, win_t), {NEVER})",
 }
 """`purgatorio_spec.history.summary.Summary` of a plain operation."""
 

@@ -402,3 +402,48 @@ def test_lateness_counts_from_the_return_of_the_add() -> None:
     made.wait(40 * MS)
     made.fire("a")
     kept(made, "T2")
+
+
+@pytest.mark.parametrize("fault", [None, "keeps", "purged again"])
+def test_what_one_of_two_keys_gave_back_is_left_out_of_the_estimate(fault: str | None) -> None:
+    """The interval is 2. A key gives 40 back; they are out of the timer, so a purge left them out, and the other key
+    still watched them when they were completed.
+
+    The twins: 3 were completed in another way; and 45 more have been since, so that there was another purge."""
+    made = Trace()
+    names = [f"a{number}" for number in range(40)]
+    for name in names:
+        made.register(name, ["k", "l"])
+    if fault != "keeps":
+        made.give_back("k", *names)
+    for name in names:
+        made.complete(name)
+    made.gauge(watched=40, delayed=0)
+    made.wait(300 * MS)
+    for number in range(45 if fault == "purged again" else 0):
+        made.register(f"b{number}")
+        made.complete(f"b{number}")
+    made.gauge(watched=40, delayed=0)
+    assert list(made.judge()["P1"].causes) == ([] if fault is None else ["garbage"])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_all_keys_gave_back_is_neither_garbage_nor_waiting(again: bool) -> None:
+    """The interval is 2: 2 completed ones may lie about, however many the keys gave back before.
+
+    Given back beside its registration, it may have been watched afterwards: it counts (and so does another thread)."""
+    made = Trace()
+    names = [f"a{number}" for number in range(40)]
+    for name in names:
+        made.register(name, ["k", "l"])
+    made.give_back("k", *names)
+    made.give_back("l", *reversed(names))
+    if again:
+        registering = made.start("try_complete_else_watch", "b", th="b", keys=["k"], delay_ns=100 * MS)
+        made.give_back("k", "b")
+        made.end(registering, 0)
+    made.gauge(watched=8 if again else 5, delayed=0)
+    made.gauge(watched=7 if again else 4, delayed=0)
+    assert [one.seen for one in made.judge()["P1"].causes["garbage"].examples] == [
+        f"watched = {8 if again else 5}"
+    ]

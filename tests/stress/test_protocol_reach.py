@@ -36,8 +36,18 @@ CHANGES = [
         PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
         '"purge_interval": 0': PURGED_AT,
     }),
+    ("toy_purgatory", "P1", {
+        "        self.ready, self.completed =": "        self.estimate = 0\n        self.ready, self.completed =",
+        "        heapq.heappush(self.timeouts": "        self.estimate += 1\n        heapq.heappush(self.timeouts",
+        "        for op in given_back": "        self.estimate -= len(given_back)\n        for op in given_back",
+        PURGE: LOST.format("self.estimate - len(self.armed) <= 50")
+        + "        self.estimate = len(self.armed)\n"
+        + PURGE,
+        '"purge_interval": 0': PURGED_AT,
+    }),
 ]  # fmt: skip
-"""A level that is lost, one of days, tasks after an idle gap, and a purge that comes too late."""
+"""A level that is lost, one of days, tasks after an idle gap; a purge that comes too late, and one whose estimate each
+key lowers by what it gives back."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

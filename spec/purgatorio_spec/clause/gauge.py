@@ -2,14 +2,16 @@
 
 With `least` and `most` what the events around a reading allow, over the interval in which it was taken:
 
-    P1  at rest:  watched <= (purge interval + live + unseen) x most keys of one operation
+    P1  at rest:  watched <= waiting + the most entries that (purge interval + unseen) operations have
     P2  least <= watched <= most;  at rest: delayed <= live + plain tasks
     T5  size() >= 0,  least <= size() <= most
 
-*unseen*: operations that the purge's estimate may have missed. Kafka's purge sets the estimate to the number of tasks
-in the timer, so whatever was watched and not in the timer at that moment drops out of it for good: operations handed
-over to run, and registrations between watching and the timer's add (one a thread). It counts what the *last* purge may
-have missed: after more completions than the interval and that allowance, there must have been another one.
+*waiting*: entries of what is registered, not completed, and not given back by every key. What a key gives back is out
+of the timer, and what all keys gave back is watched nowhere. *unseen*: operations that the purge's estimate may have
+missed. Kafka's purge sets the estimate to the number of tasks in the timer, so whatever was watched and not in the
+timer at that moment drops out of it for good: operations handed over to run, those without a time-out, those that one
+of several keys gave back, and registrations between watching and the timer's add (one a thread). It counts what the
+*last* purge may have missed: after more completions than the interval and that allowance, there must have been another.
 
 `locked` and `pending-flag` count a task that was cancelled while it was moved from bucket to bucket until its bucket is
 flushed. So where another thread did something during a cancel, size() may be above `most`: by one for each such task,
@@ -19,13 +21,13 @@ and by no more than the threads beside the reader's can have in flight.
 from purgatorio_spec.clause.declaration import Broken, Clause, Finding
 from purgatorio_spec.history.part import Reading
 from purgatorio_spec.history.run import Run
-from purgatorio_spec.verdict import KEPT, NO_OCCASION
+from purgatorio_spec.verdict import KEPT, NO_OCCASION, STILL_OPEN
 
 P1 = Clause(
     "P1",
-    "completed operations leave: at quiescence the watched entries are at most (purge interval + operations still live "
-    "+ operations that the purge did not see) x the most keys of one operation",
-    formula="at rest: watched <= (purge_interval + live + unseen) * most_keys",
+    "completed operations leave: at quiescence the watched entries are at most those of the operations still waiting, "
+    "and of as many others as the purge interval and those that the purge did not see",
+    formula="at rest: watched <= waiting + most_entries(purge_interval + unseen)",
     records=("gauge|quiesce", "try_complete_else_watch", "force_complete"),
     constants=("purge_interval",),
     needs_whole=True,
@@ -37,14 +39,16 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     """An occasion is a reading of `watched` at rest."""
     if not reading.at_rest or reading.watched is None or run.purge_interval is None:
         return NO_OCCASION
-    most = (run.purge_interval + reading.live + reading.unseen) * reading.most_keys
+    most = reading.waiting + reading.garbage_most
     if reading.watched <= most:
         return KEPT
+    if run.facts.unsettled:
+        return STILL_OPEN  # what a key gave back, and nobody told, a purge leaves out while another key watches it
     return Broken(
         "garbage",
         reading.events,
-        f"watched <= {most} = ({run.purge_interval} + {reading.live} live + {reading.unseen} that the purge may not "
-        f"have seen) x {reading.most_keys} keys",
+        f"watched <= {most} = {reading.waiting} of those that wait + {reading.garbage_most} of {run.purge_interval} "
+        f"others and {reading.unseen} that the purge may not have seen",
         f"watched = {reading.watched}",
     )
 

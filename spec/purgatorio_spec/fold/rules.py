@@ -301,6 +301,7 @@ def summaries(b: Block) -> Ints:
         "registered_ret_i": row(b.reg_ret),
         "claim_call_i": row(b.win_call),
         "claim_end_i": row(b.win_ret),
+        "left_i": row(b.win_ret),
         "entries": b.reg_keys.v,
         "watches": watches.astype(np.int64),
         "added_call_i": row(b.add_call),
@@ -311,7 +312,8 @@ def summaries(b: Block) -> Ints:
         ),
         "raced": b.flag("raced").yes.astype(np.int64),
         "deadline_t": np.where(_some(b.add_n).yes, row(b.deadline_t), NEVER),
-        "done_t": row(b.fire_ret_t),
+        "out_t": row(b.deadline_t.or_else(b.reg_t + b.reg_delay.or_else(0))),
+        "done_t": row(greatest(b.fire_ret_t, b.win_t)),
     }
     return np.stack([column[name] for name in Summary._fields], axis=1)
 

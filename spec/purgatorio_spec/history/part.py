@@ -36,16 +36,18 @@ class RawReading:
 class Reading(RawReading):
     """A reading and its bounds.
 
-    `live`: operations registered and not completed. `plain_tasks`: tasks in the timer that are no operations.
-    `most_keys`: of any one operation of the run. `unseen`: the most that the estimate of the last purge may have left
-    out. `raced`: tasks during whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is
-    nearer than two ticks: they may have been handed over to run.
+    `live`: operations registered and not completed; `waiting`: entries of those that some key has not given back.
+    `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most operations that the estimate of the
+    last purge may have left out; `garbage_most`: entries of as many and the purge interval. `raced`: tasks during
+    whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is nearer than two ticks:
+    they may have been handed over to run.
     """
 
     live: int
+    waiting: int
     plain_tasks: int
-    most_keys: int
     unseen: int
+    garbage_most: int
     raced: int
     watched_least: int
     watched_most: int

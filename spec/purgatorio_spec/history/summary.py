@@ -6,6 +6,7 @@ the readings of their run with binary searches, so partial sums of many batches 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -27,13 +28,18 @@ class Summary(NamedTuple):
 
     `entries`: the keys it was registered under, duplicates included. `watches`: 1 if all of them were certainly watched
     from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
-    task. `deadline_t`: of the last add. `done_t`: when the first run of the task had ended.
+    task. `deadline_t`: of the last add.
+
+    `left_i`: the end of the claim, or where the last of its keys gave it back. From `out_t` to `done_t`, if that came,
+    it may have been watched, or a task handed over, and not in the timer: overdue, or without a time-out, or given back
+    by one of its keys only.
     """
 
     registered_call_i: int
     registered_ret_i: int
     claim_call_i: int
     claim_end_i: int
+    left_i: int
     entries: int
     watches: int
     added_call_i: int
@@ -42,6 +48,7 @@ class Summary(NamedTuple):
     disarmed_surely_i: int
     raced: int
     deadline_t: int
+    out_t: int
     done_t: int
 
 
@@ -58,11 +65,15 @@ def summary_of(history: OperationHistory) -> Summary:
     )
     adds = [add for add in history.adds if add.err is None]
     last = adds[-1] if adds else None
+    claim_end_i = NEVER if claim is None else claim.end_i
+    deadline_t = NEVER if last is None or last.deadline_t is None else last.deadline_t
+    ends = [call.ret_t for call in (claim, *history.fires) if call is not None and call.ret_t is not None]
     return Summary(
         registered_call_i=NEVER if registration is None else registration.call_i,
         registered_ret_i=registered_ret_i,
         claim_call_i=claim_call_i,
-        claim_end_i=NEVER if claim is None else claim.end_i,
+        claim_end_i=claim_end_i,
+        left_i=min(claim_end_i, _given_back(history)),
         entries=0 if registration is None else len(registration.keys),
         watches=int(watches),
         added_call_i=adds[0].call_i if adds else NEVER,
@@ -70,9 +81,33 @@ def summary_of(history: OperationHistory) -> Summary:
         disarmed_first_i=_first([*history.cancels, *history.fires, *([claim] if claim else [])]),
         disarmed_surely_i=_surely(history, adds) if adds else NEVER,
         raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
-        deadline_t=NEVER if last is None or last.deadline_t is None else last.deadline_t,
-        done_t=min((NEVER if fire.ret_t is None else fire.ret_t for fire in history.fires), default=NEVER),
+        deadline_t=deadline_t,
+        out_t=_out(history, deadline_t),
+        done_t=max(ends, default=NEVER),
     )
+
+
+def _given_back(history: OperationHistory) -> int:
+    """Where the last of its keys gave it back. Calls made beside a registration do not count: it may have watched the
+    key, and added the task, after them."""
+    if len(history.registrations) != 1:
+        return NEVER
+    by_key = dict.fromkeys(history.keys, NEVER)
+    for back in history.given_back:
+        if back.key in by_key and back.call_i > history.registrations[0].end_i:
+            by_key[back.key] = min(by_key[back.key], back.point.i)
+    return max(by_key.values(), default=NEVER)
+
+
+def _out(history: OperationHistory, deadline_t: int) -> int:
+    registration = history.registration
+    if registration is None:
+        return deadline_t
+    # Out of the timer at once, or never in it.
+    if history.cancelled or registration.err is not None:
+        return registration.call_t
+    due_t = registration.call_t + (registration.delay_ns or 0) if deadline_t == NEVER else deadline_t
+    return max(FAR_PAST, min(due_t, NEVER))
 
 
 def _first(calls: list[Call]) -> int:
@@ -92,8 +127,8 @@ FAR_PAST: Final = -(1 << 62)
 """Times before this stand for it, so that no difference overflows."""
 
 SPANS: Final = 4096
-"""Equal parts of a run's time. They are cut further at about so many readings; of the operations that were handed over,
-those of one part count as there at once."""
+"""Equal parts of a run's time. They are cut further at about so many readings; of the operations that were out of the
+timer, those of one part count as there at once."""
 
 
 @dataclass(slots=True)
@@ -128,15 +163,19 @@ class Moments:
 
 @dataclass(slots=True)
 class Bounds:
-    """What `Reading` needs of the operations: by name one element a reading, and `handed_over` one a span of time.
+    """What `Reading` needs of the operations, by name one element a reading. `by_entries`: how many operations were
+    registered under so many keys. By span of time `out_of_timer`: those that may have been watched and not in the timer
+    in it, and `carried`: of them those that were not done with at its end.
 
     Of the operations that were certainly watched, `ended_least` counts those completed before a reading, `begun_most`
     those that may have been completed up to its end.
     """
 
-    most_keys: int
-    handed_over: Ints
+    by_entries: Counter[int]
+    out_of_timer: Ints
+    carried: Ints
     live: Ints
+    waiting: Ints
     plain_tasks: Ints
     raced: Ints
     watched_least: Ints
@@ -150,42 +189,55 @@ class Bounds:
     def zero(cls, moments: Moments) -> Bounds:
         """No operations yet."""
         columns = (np.zeros(len(moments.t), np.int64) for _ in COUNTED)
-        return cls(0, np.zeros(len(moments.spans), np.int64), *columns)
+        by_span = (np.zeros(len(moments.spans), np.int64) for _ in _BY_SPAN)
+        return cls(Counter(), *by_span, *columns)
 
     def add(self, other: Bounds) -> None:
         """Add the partial sums of other operations of the run."""
-        for name in (*COUNTED, "handed_over"):
+        for name in (*COUNTED, *_BY_SPAN):
             getattr(self, name)[:] += getattr(other, name)
-        self.most_keys = max(self.most_keys, other.most_keys)
+        self.by_entries += other.by_entries
 
     def of(self, moments: Moments, at: int, run: Run) -> dict[str, int]:
         """The fields of `Reading` that the operations give the reading `at`."""
         counted = {name: int(getattr(self, name)[at]) for name in COUNTED if name not in _OF_PURGE}
-        return counted | {"most_keys": self.most_keys, "unseen": self._unseen(moments, at, run)}
+        unseen = self._unseen(moments, at, run)
+        garbage_most = self.most_entries((run.purge_interval or 0) + unseen)
+        return counted | {"unseen": unseen, "garbage_most": garbage_most}
+
+    def most_entries(self, operations: int) -> int:
+        """The entries of so many operations, of those with the most."""
+        total = 0
+        for entries, count in sorted(self.by_entries.items(), reverse=True):
+            total += entries * min(count, operations)
+            operations -= min(count, operations)
+        return total
 
     def _unseen(self, moments: Moments, at: int, run: Run) -> int:
         """The most that the last purge before the reading may have left out of its estimate.
 
         A purge is due when more than the interval were completed since the last one, not counting those that the last
-        one left out. So a span of time holds the last purge only if no more than that were completed since.
+        one left out. So a span of time holds the last purge only if no more than that, and those that were out of the
+        timer from it on, were completed since.
         """
         beside = run.facts.threads - 1
         until = int(moments.span(moments.t[at : at + 1])[0]) + 1
-        unseen = self.handed_over[:until] + beside
+        unseen = self.out_of_timer[:until] + beside
         # Completed since a span: from the first reading after it, if any was taken before this one.
         after = np.minimum(moments.after[:until], at)
         since = np.where(after < at, self.ended_least[at] - self.begun_most[after], 0)
         # The timer's size is read beside what the other threads do.
-        may_be_last = since <= (run.purge_interval or 0) + unseen + beside
+        may_be_last = since <= (run.purge_interval or 0) + self.carried[:until] + 2 * beside
         return int(unseen[may_be_last].max(initial=beside))
 
 
 COUNTED: Final = (
-    "live", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least", "tasks_most", "ended_least",
-    "begun_most",
+    "live", "waiting", "plain_tasks", "raced", "watched_least", "watched_most", "tasks_least", "tasks_most",
+    "ended_least", "begun_most",
 )  # fmt: skip
 """The columns of `Bounds` with an element a reading."""
 
+_BY_SPAN: Final = ("out_of_timer", "carried")
 _OF_PURGE: Final = ("ended_least", "begun_most")
 
 
@@ -211,9 +263,11 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
 
     never = np.full(len(summaries), NEVER, np.int64)
     settled_t = np.maximum(column["deadline_t"], FAR_PAST) - SETTLED_TICKS * (run.tick_ns or 0)
+    out_of_timer, carried = _out_of_timer(column, moments, run)
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
         live=maybe(column["registered_call_i"], column["claim_end_i"], ones),
+        waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
         plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain),
         raced=maybe(column["added_call_i"], never, column["raced"]),
         watched_least=surely(
@@ -224,17 +278,19 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones),
         ended_least=surely(column["claim_end_i"], never, column["watches"]),
         begun_most=maybe(column["claim_call_i"], never, column["watches"]),
-        handed_over=_handed_over(column, moments, run),
-        most_keys=int(column["entries"].max(initial=0)),
+        out_of_timer=out_of_timer,
+        carried=carried,
+        by_entries=Counter(column["entries"].tolist()),
     )
 
 
-def _handed_over(column: dict[str, Ints], moments: Moments, run: Run) -> Ints:
-    """For each span of time the operations that may have been out of the timer and not yet done with in it."""
-    fired = column["done_t"] != NEVER
-    low = moments.span(np.maximum(column["deadline_t"][fired], FAR_PAST) - (run.early_ns or 0))
-    high = moments.span(column["done_t"][fired]) + 1
-    return _spread(low, high, np.ones(len(low), np.int64), len(moments.spans))
+def _out_of_timer(column: dict[str, Ints], moments: Moments, run: Run) -> tuple[Ints, Ints]:
+    """`out_of_timer` and `carried` of `Bounds`."""
+    done = column["done_t"] != NEVER
+    low = moments.span(np.maximum(column["out_t"][done], FAR_PAST) - (run.early_ns or 0))
+    high = moments.span(column["done_t"][done])
+    ones, spans = np.ones(len(low), np.int64), len(moments.spans)
+    return _spread(low, high + 1, ones, spans), _spread(low, high, ones, spans)
 
 
 def _spread(low: npt.NDArray[np.intp], high: npt.NDArray[np.intp], weight: Ints, readings: int) -> Ints:

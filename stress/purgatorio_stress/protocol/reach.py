@@ -12,7 +12,7 @@ none of which ends where a bucket of the second level does, so that nothing but 
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
 several times over, and read at rest in between; before that as many that checks take along, of which no purge finds
-anything.
+anything, and as many that all their keys give back.
 """
 
 from __future__ import annotations
@@ -344,6 +344,11 @@ class Reach:
                 self._run.call(call)
             if number % each == 0:
                 self._at_rest()
+        for number in range(count if "cancel-key" in self._description.capabilities else 0):
+            both = (f"given-{number}-0", f"given-{number}-1")
+            self._run.call(Register(f"given-{number}", both, far_ns))
+            for key in both:
+                self._run.call(CancelKey(key))
         for number in range(count):
             name = f"left-{number}"
             live = number % _LIVE_ONE_IN == 0
