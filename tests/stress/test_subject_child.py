@@ -167,3 +167,21 @@ def test_grandchildren_end_with_the_child(session: str, tmp_path: Path) -> None:
         assert os.read(reader, 1) == b""
     finally:
         os.close(reader)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_child_of_one_thread_is_met_on_one_processor(threads: int) -> None:
+    """And nobody is held there afterwards; a child of more threads goes where it likes, as whoever talks to it."""
+    before = os.sched_getaffinity(0)
+    script = "import os, sys, threading\n"
+    script += "threading.Thread(target=threading.Event().wait, daemon=True).start()\n" * (threads - 1)
+    script += "for line in sys.stdin: print(*sorted(os.sched_getaffinity(0)), flush=True)"
+    with LineChild("fake", [sys.executable, "-c", script], QUICK) as child:
+        child.say(b"where?")
+        assert child.hear(30.0) == " ".join(map(str, sorted(before))).encode()
+        with child.on_one_processor():
+            ours = os.sched_getaffinity(0)
+            child.say(b"where?")
+            assert child.hear(30.0) == " ".join(map(str, sorted(ours))).encode()
+            assert len(ours) == (1 if threads == 1 else len(before))
+        assert os.sched_getaffinity(0) == before

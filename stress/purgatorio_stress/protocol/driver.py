@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -372,7 +372,8 @@ class CommandSubject:
                 lambda done: progress(self.name, done, plan.timers),
             )
         else:
-            self._drive_plan(session, clock, plan, progress)
+            with child.on_one_processor() if self.virtual else nullcontext():
+                self._drive_plan(session, clock, plan, progress)
         session.finish()
 
     def _drive_gates(

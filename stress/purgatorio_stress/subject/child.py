@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -54,6 +54,9 @@ waits for what we say."""
 
 _LOOK_S: Final = 0.1
 """How often the child's end is looked for where the system does not tell it."""
+
+_THREADS, _PROCESSOR = 17, 36
+"""Where Linux says how many threads there are, and on which processor, counted from the letter for what it does."""
 
 _LOOKS: Final = 20
 """So often its threads are looked at, to see whether any runs."""
@@ -313,8 +316,8 @@ class LineChild(AbstractContextManager["LineChild"]):
         met, family = 0, list(_marked(self._mark))
         for _ in range(_LOOKS):
             time.sleep(_LOOK_S / 4)
-            states = [_state(thread) for process in family for thread in _threads(process)]
-            met += not states or not {*states}.isdisjoint("RD")
+            stats = [_stat(thread) for process in family for thread in _threads(process)]
+            met += not stats or any(stat and stat[0] in "RD" for stat in stats)
         return met <= _LOOKS // 4
 
     def _stacks(self) -> bytes:
@@ -348,6 +351,23 @@ class LineChild(AbstractContextManager["LineChild"]):
                 self.check_exit()
                 return
             yield said
+
+    @contextmanager
+    def on_one_processor(self) -> Iterator[None]:
+        """This thread and a child of one thread share a processor: where each waits for the other all the time, a
+        wake-up on another takes longer than what they do. One of several threads is not held to it."""
+        stat = _stat(Path(f"/proc/{self._process.pid}/stat"))
+        if not stat or stat[_THREADS] != "1":
+            yield
+            return
+        before = os.sched_getaffinity(0)
+        with suppress(OSError):
+            for one in (0, self._process.pid):
+                os.sched_setaffinity(one, {int(stat[_PROCESSOR])})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
 
     def end_input(self) -> None:
         """Close its standard input, as a sign that nothing more comes."""
@@ -416,11 +436,11 @@ def _threads(process: int) -> Iterator[Path]:
     return Path(f"/proc/{process}/task").glob("*/stat")
 
 
-def _state(thread: Path) -> str:
-    """The letter that Linux has for what the thread does."""
+def _stat(thread: Path) -> Sequence[str]:
+    """What Linux says of a thread or process, from the letter for what it does on; nothing of one that has ended."""
     with suppress(OSError):
-        return thread.read_text(errors="replace").rpartition(")")[2].split()[0]
-    return ""
+        return thread.read_text(errors="replace").rpartition(")")[2].split()
+    return ()
 
 
 def _marked(mark: str) -> Iterator[int]:
