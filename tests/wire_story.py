@@ -114,6 +114,7 @@ class Story:
     def join(
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
         told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
+        protocol: str = "range", subscriptions: Mapping[str, str] | None = None,
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
         body = {
@@ -122,10 +123,13 @@ class Story:
             "session_timeout_ms": session,
             "rebalance_timeout_ms": rebalance,
             "group_instance_id": instance or None,
+            "protocols": [{"name": name, "metadata": f"of {member}"} for name in ("range", f"own {member}")],
         }
+        says = {one: f"of {one}" for one in told} | dict(subscriptions or {})
         got = {
             "error_code": error, "generation_id": generation, "leader": leader, "member_id": given or member,
-            "members": [{"member_id": one} for one in told],
+            "protocol_name": protocol,
+            "members": [{"member_id": one, "metadata": says[one]} for one in told],
         }  # fmt: skip
         return self.ask(t, "join_group", body, answer, got)
 
@@ -160,7 +164,7 @@ class Story:
     def leave(self, t: float, member: str) -> int:
         """A member leaves."""
         body = {"group_id": "g", "members": [{"member_id": member}]}
-        return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": []})
+        return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": [{"member_id": member}]})
 
     def pair(self, at: float = 10, joins: float = 2000, rebalance: int = 3000) -> None:
         """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on; or `joins` for 2,000."""

@@ -38,7 +38,7 @@ def test_a_program_is_its_text() -> None:
     for seed in range(300):
         program = drawn(random.Random(seed))
         assert parsed(str(program)) == program
-        assert 1 <= program.partitions <= 3
+        assert 1 <= program.partitions <= 4
         members = drawn_group(random.Random(seed))
         assert parsed(str(members)) == members
 

@@ -59,6 +59,94 @@ def x3_left(s: Story, bad: bool) -> None:
     s.ask(10, "api_versions", {}, 11, {}, left=3 if bad else None)
 
 
+def x4(s: Story, bad: bool) -> None:
+    s.topic()
+    s.fetch(10, 11, [("t", 0, 0, [])], wait=0)
+    told = [{"name": name, "error_code": 0} for name in ("u", "v")]
+    s.ask(
+        20,
+        "create_topics",
+        {"topics": [{"name": "u"}, {"name": "v"}]},
+        30,
+        {"topics": told[: 1 if bad else 2]},
+    )
+
+
+def x4_members(s: Story, bad: bool) -> None:
+    members = [{"member_id": "a"}, {"member_id": "b"}]
+    s.ask(10, "leave_group", {"group_id": "g", "members": members}, 11, {"members": members[bad:]})
+
+
+def x4_twice(s: Story, bad: bool) -> None:
+    s.topic()
+    s.fetch(10, 11, [("t", 0, 0, [])], wait=0)
+    part = {"partition_index": 0, "offset": 0}
+    topics = [{"name": "t", "partitions": [part] * (2 if bad else 1)}]
+    s.ask(20, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, 21, {"topics": topics})
+
+
+def x4_not_there(s: Story, bad: bool) -> None:
+    s.topic()
+    s.fetch(10, 11, [("t", 0, 0, []), ("t", 1, 0, [] if bad else 3), ("nobody", 0, 0, 3)], wait=500)
+
+
+def x4_deletes(s: Story, bad: bool) -> None:
+    said = [{"name": "nobody", "error_code": 0 if bad else 3}]
+    s.ask(10, "delete_topics", {"topic_names": ["nobody"]}, 11, {"responses": said})
+
+
+def a1_refused(s: Story, bad: bool) -> None:
+    said = {"name": "u", "error_code": 3 if bad else 0}
+    s.ask(10, "create_topics", {"topics": [{"name": "u", "num_partitions": 1}]}, 30, {"topics": [said]})
+
+
+def a1_never_leads(s: Story, bad: bool) -> None:
+    asked = {"name": "u", "num_partitions": 1}
+    s.ask(10, "create_topics", {"topics": [asked]}, 30, {"topics": [{"name": "u", "error_code": 0}]})
+    for at in (40, 15_000):
+        s.fetch(at, at + 1, [("u", 0, 0, 6 if bad or at == 40 else [])], wait=0)
+
+
+def g0_not_known(s: Story, bad: bool) -> None:
+    s.join(10, 11, "", error=79, given="a")
+    s.join(12, 14 if bad else 1015, "a", -1 if bad else 1, error=25 if bad else 0, leader="a", told="a")
+
+
+def g2_protocol(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(
+            15,
+            2015,
+            one,
+            1,
+            leader="a",
+            told="ab" if one == "a" else "",
+            protocol="own a" if bad else "range",
+        )
+
+
+def g2_subscription(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told="ab" if one == "a" else "",
+               subscriptions={"b": "of a"} if bad else None)  # fmt: skip
+
+
+def g5_leader_refused(s: Story, bad: bool) -> None:
+    s.join(10, 11, "", error=79, given="a")
+    s.join(15, 1015, "a", 1, leader="a", told="a")
+    s.sync(1020, 1021, "a", 1, "" if bad else "sa", gives={"a": "sa"}, error=27 if bad else 0)
+
+
+def g5_refused(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told="ab" if one == "a" else "")
+    s.sync(2020, 2021 if bad else 2050, "b", 1, "" if bad else "sb", error=27 if bad else 0)
+    s.sync(2040, 2050, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+
+
 def f1(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 400 if bad else 511, [("t", 0, 0, [])])
@@ -234,6 +322,13 @@ def p2_closed(s: Story, bad: bool) -> None:
 def p2_refused(s: Story, bad: bool) -> None:
     s.produce(10, 11 if bad else None, 0, number=99, acks=0, conn="c")
     s.close(30, "c", "peer")
+
+
+def p2_lost(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(5, 6, 0, conn="c")
+    s.produce(10, None, 1, acks=0, conn="c")
+    s.produce(20, 21, 1 if bad else 2, conn="c")
 
 
 def p3(s: Story, bad: bool) -> None:
@@ -809,17 +904,19 @@ def t2(story: Story, wrong: bool) -> None:
 
 TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
+    "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
     "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty),
     "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits, f8_append), "F9": (f9,),
-    "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused), "P3": (p3,), "P4": (p4,),
-    "P5": (p5, p5_late), "P6": (p6,), "A1": (a1, a1_second, a1_early), "A2": (a2, a2_left),
+    "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost), "P3": (p3,), "P4": (p4,),
+    "P5": (p5, p5_late), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads), "A2": (a2, a2_left),
     "A3": (a3, a3_refused, a3_shrunk),
     "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on),
     "L1": (l1, l1_start, l1_refused),
-    "E1": (e1, e1_unknown), "G0": (g0,),
-    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders), "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits, g4_expected),
-    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader),
+    "E1": (e1, e1_unknown), "G0": (g0, g0_not_known),
+    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription),
+    "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits, g4_expected),
+    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8,),
     "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_rebalance, g10_soon, g10_commits, g10_joins),

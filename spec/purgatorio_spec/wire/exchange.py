@@ -1,10 +1,17 @@
-"""X1, X2, X3: answers as such, whatever was asked."""
+"""X1 to X4: answers as such, whatever was asked."""
 
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import Exchange, Lane, Scene
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, undecided
+from purgatorio_spec.wire.history import EXCUSED, Exchange, Lane, Scene, integer
+from purgatorio_spec.wire.log import NAMED, Part, Topics, parts
+from purgatorio_spec.wire.record import Body
+from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
+
+UNKNOWN_TOPIC: Final = 3
+_OF_TOPICS: Final = frozenset(
+    {"produce", "fetch", "list_offsets", "delete_records", "delete_topics", "create_partitions"}
+)
 
 PATIENCE_MS: Final = 5000
 """A request that is not answered so long after the wait that it asked for is not answered at all."""
@@ -112,3 +119,46 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
                 "X3", Held.BROKEN, "no-frame", f"connection {lane.name}", (lane.closed.i,),
                 "frames of the Kafka protocol", lane.closed.err,
             )  # fmt: skip
+
+
+def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """X4. The occasions are the answers to requests that name topics, partitions or members."""
+    for one in scene.exchanges:
+        if one.api not in NAMED or one.got is None or integer(one.got, "error_code"):
+            continue
+        if one.api == "leave_group" and one.version < 3:
+            continue  # of one member, which the answer does not name
+        asked, told = (
+            list(parts(body, names)) for body, names in zip((one.body, one.got), NAMED[one.api], strict=True)
+        )
+        if sorted(part for part, _ in asked) == sorted(part for part, _ in told):
+            yield kept("X4")
+        else:
+            allowed, seen = (", ".join(_words(one, part) for part, _ in held) for held in (asked, told))
+            yield broken(
+                "X4", "not-all-named", one, f"an answer about {allowed}", f"one about {seen or 'nothing'}"
+            )
+        if scene.name:  # what is done beside the scenes is about their topics
+            yield from _not_there(one, told, topics)
+
+
+def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> Rows:
+    """What was never made is told with an error, whatever else is asked for."""
+    if one.api not in _OF_TOPICS or (one.api == "produce" and integer(one.body, "acks") not in (-1, 1)):
+        return
+    for part, said in told:
+        topic, error = topics.topics.get(part.topic), integer(said, "error_code")
+        partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
+        if topic is not None and (partitions is None or part.number < partitions):
+            continue
+        if error in EXCUSED:
+            yield undecided("X4", f"{named(error)}: {EXCUSED[error]}", "not-there")
+        elif error == UNKNOWN_TOPIC:
+            yield kept("X4", "not-there")
+        else:
+            allowed = f"{named(UNKNOWN_TOPIC)} for {_words(one, part)}"
+            yield broken("X4", "not-there", one, allowed, named(error))
+
+
+def _words(one: Exchange, part: Part) -> str:
+    return f"{part.topic}-{part.number}" if NAMED[one.api][0][2] else part.topic

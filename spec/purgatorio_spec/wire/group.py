@@ -189,6 +189,13 @@ def _member_ids(group: _Group) -> Rows:
             yield row
         elif member and member not in issued:
             yield _refused(group, one, UNKNOWN_MEMBER)
+        elif member and one is group.contacts(member)[0] and one.answer_t is not None:
+            # Its session runs since it was given the id.
+            over_t = issued[member].t + integer(issued[member].body, "session_timeout_ms") * MS
+            if one.answer_t < over_t - EARLY_NS and group.left(member, one.answer_t) is None:
+                known = one.error != UNKNOWN_MEMBER
+                allowed = "the id that it was given is known"
+                yield kept("G0") if known else broken("G0", "id-not-known", one, allowed, named(one.error))
 
 
 def _refused(group: _Group, one: Exchange, error: int) -> Row:
@@ -220,8 +227,33 @@ def _one_leader(group: _Group, one: _Generation) -> Rows:
             yield broken("G2", "leader-not-told", join, "the leader is told all members", seen)
         elif me != one.leader and told:
             yield broken("G2", "follower-told", join, "the leader alone is told", f"{len(told)} members")
+        elif text(join.got, "protocol_name") not in _common(one):
+            seen = f"protocol {text(join.got, 'protocol_name')!r}"
+            yield broken(
+                "G2", "protocol", join, f"one of {', '.join(_common(one))}, which all members have", seen
+            )
+        elif other := [
+            name
+            for member in items(join.got, "members")
+            if (name := text(member, "member_id")) in members
+            and text(member, "metadata") != _protocols(members[name]).get(text(join.got, "protocol_name"))
+        ]:
+            seen = f"another of {', '.join(other)}"
+            yield broken(
+                "G2", "other-subscription", join, "the subscription of each member, as it joined", seen
+            )
         else:
             yield kept("G2")
+
+
+def _protocols(join: Exchange) -> dict[str, str]:
+    """The protocols that a member has, and its subscription by each."""
+    return {text(one, "name"): text(one, "metadata") for one in items(join.body, "protocols")}
+
+
+def _common(one: _Generation) -> list[str]:
+    """The protocols that all members of a generation have."""
+    return sorted(set.intersection(*(set(_protocols(join)) for join in one.joins)))
 
 
 def _numbered(group: _Group, before: _Generation, one: _Generation) -> Rows:
@@ -422,7 +454,11 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
             yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
             continue
         if lead is None or (lead.answer is not None and lead.error):
-            if lead is None or lead.t > (sync.answer_t or END_OF_TIME):
+            if sync.answer_t is not None and sync.error and not _disturbed(group, one, sync.answer_t):
+                yield broken(
+                    "G5", "refused", sync, "no refusal, as no rebalance has begun", named(sync.error)
+                )
+            elif lead is None or lead.t > (sync.answer_t or END_OF_TIME):
                 yield from _without_leader(group, one, sync)
             continue
         due = max(sync.t, lead.t)

@@ -46,6 +46,13 @@ def items(body: Mapping[str, object] | None, name: str) -> Iterator[Body]:
         yield from (one for one in value if isinstance(one, dict))
 
 
+def texts(body: Mapping[str, object] | None, name: str) -> Iterator[str]:
+    """The texts of a list in a body."""
+    value = None if body is None else body.get(name)
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, str))
+
+
 @dataclass(frozen=True, slots=True)
 class Closed:
     """The end of a connection: when, by whom, and why where that was said."""

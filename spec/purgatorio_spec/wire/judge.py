@@ -22,7 +22,7 @@ from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.bound import Bounds, Held
 from purgatorio_spec.wire.cut import cut_connections, unread_answers
-from purgatorio_spec.wire.exchange import answered_once, decodes, in_order
+from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order
 from purgatorio_spec.wire.fetch import fetches
 from purgatorio_spec.wire.file import WireTrace, read_trace
 from purgatorio_spec.wire.group import groups
@@ -95,6 +95,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *answered_once(bounds, scene, wire.answered),
         *in_order(scene),
         *decodes(scene, wire.answered, dict(wire.offered)),
+        *about_all(bounds, scene, topics),
         *fetches(bounds, scene, topics),
         *produces(bounds, scene, topics),
         *topics_come_and_go(bounds, scene, topics),

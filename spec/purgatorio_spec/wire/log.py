@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
+from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text, texts
 from purgatorio_spec.wire.record import Body
 
 MAY_BE_THERE: Final = frozenset({0, 7, 20})
@@ -78,6 +78,18 @@ class Log:
     def least_end(self, t: int) -> int:
         """The end is at least here at `t`."""
         return max((one.base + one.count for one in self.surely(t)), default=0)
+
+    def own_end(self, one: Exchange) -> int:
+        """The end is at least here when this request is taken up, by what its connection had appended before: with acks
+        0 too, for what fails so ends the connection."""
+        end = 0
+        for append in self.appends:
+            if append.exchange.conn == one.conn and append.t < one.t:
+                if append.acks == 0:
+                    end += append.count
+                elif append.base >= 0:
+                    end = append.base + append.count
+        return end
 
     def most_end(self, t: int) -> int:
         """The end is at most here at `t`: nothing but what was sent can be in a topic of our own."""
@@ -178,9 +190,8 @@ class Topics:
 
     def _delete(self, one: Exchange) -> None:
         errors = _errors(one, "responses")
-        names = one.body.get("topic_names")
-        for name in names if isinstance(names, list) else ():
-            topic = self.topics.get(name) if isinstance(name, str) else None
+        for name in texts(one.body, "topic_names"):
+            topic = self.topics.get(name)
             if topic is not None:
                 topic.delete_t = one.t if topic.delete_t is None else topic.delete_t
                 if errors.get(topic.name) == 0 and topic.deleted_t is None:
@@ -241,19 +252,32 @@ _FETCHED: Final = (
     ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
 )  # fmt: skip
 _OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
+NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
+    "produce": _PRODUCED, "fetch": _FETCHED, "list_offsets": _OTHERS, "delete_records": _OTHERS,
+    "offset_commit": _OTHERS,
+    "create_topics": (("topics", "name", "", ""),) * 2,
+    "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
+    "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
+    "leave_group": (("members", "member_id", "", ""),) * 2,
+}  # fmt: skip
+"""Of requests about several topics, partitions or members: how these are named in the request, and in the answer. A
+name of "" stands for the texts of a list themselves."""
 
 
-def _parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
+def parts(body: Body | None, names: Names) -> Iterator[tuple[Part, Body]]:
+    """What a request or an answer names, with what it says of each; of what has no number this is 0."""
     topics, name, partitions, number = names
+    if not name:
+        yield from ((Part(one, 0), {}) for one in texts(body, topics))
     for topic in items(body, topics):
-        for one in items(topic, partitions):
+        for one in items(topic, partitions) if partitions else (topic,):
             yield Part(text(topic, name), integer(one, number)), one
 
 
 def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Body, Body | None]]:
     """The partitions of a request: what was asked of each, and its answer."""
-    answers = dict(_parts(one.got, names[1]))
-    return ((part, asked, answers.get(part)) for part, asked in _parts(one.body, names[0]))
+    answers = dict(parts(one.got, names[1]))
+    return ((part, asked, answers.get(part)) for part, asked in parts(one.body, names[0]))
 
 
 def produced(one: Exchange) -> Iterator[tuple[Part, int, int, Body | None]]:

@@ -88,8 +88,13 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
     elif error:
         yield broken("P1", "refused", one, "the append is taken", named(error))
     else:
-        end = topics.logs[part].least_end(one.t)
-        later = topics.logs[part].most_end(one.answer_t or one.t)
+        log = topics.logs[part]
+        end, own = log.least_end(one.t), log.own_end(one)
+        later = log.most_end(one.answer_t or one.t)
+        if own > end:
+            seen = f"base offset {base}"
+            allowed = f"{own} at least, behind what this connection appended with acks 0"
+            yield kept("P2") if base >= own else broken("P2", "lost", one, allowed, seen)
         if end <= base and base + count <= later:
             yield kept("P1")
         else:

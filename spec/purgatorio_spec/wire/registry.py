@@ -18,6 +18,7 @@ _TABLE: Final = """\
 X1 | exactly one answer a request, and none that was not asked for (acks 0: none)
 X2 | the answers of a connection come in the order of its requests
 X3 | every answer decodes in the version that was asked, and every version that ApiVersions offers is answered
+X4 | an answer speaks of all that its request names, once, and of what is not there by an error (3)
 F1 | a fetch without enough data is not answered before max_wait, nor before the append that makes it ready
 F2 | a fetch is answered by max_wait
 F3 | an append that makes a waiting fetch ready answers it by its acknowledgement, with the record in it | as Kafka

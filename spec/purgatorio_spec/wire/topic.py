@@ -4,14 +4,17 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import continued_t, stopped_spans
-from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.log import Log, Part, Topic, Topics, settled_parts
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched, settled_parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
 OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 7, 36, 37, 84
 BUSY: Final = frozenset({TIMED_OUT, 8, 41, *EXCUSED})
 """The controller did not answer in time, is not there or another, or is asked too often."""
+REFUSED: Final = frozenset({37, 38, 39, 40, 44})
+"""Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
+MOVES: Final = frozenset({5, 6})
 LATEST, EARLIEST = -1, -2
 ENDS: Final = {LATEST: "the end", EARLIEST: "the start"}
 _CHANGES: Final = {
@@ -48,6 +51,9 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             topic = topics.topics.get(text(made, "name"))
             if topic is not None:
                 yield from _second(bounds, one, topic, integer(made, "error_code"))
+    for part, log in topics.logs.items():
+        if log.settled_t == END_OF_TIME and part.topic in topics.topics:
+            yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
     for topic in topics.topics.values():
         asked = [
             (one, integer(said, "error_code"))
@@ -70,7 +76,9 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
-    """A creation of what is there already, long enough after the first."""
+    """A creation of what nobody has made is taken; of what is there already, long enough after the first, it is not."""
+    if topic.made_t is None and topic.delete_t is None and error not in {0, *BUSY, *REFUSED}:
+        yield broken("A1", "refused", one, "a topic that nobody has made yet", named(error))
     if topic.made_t is None or one.answer_t == topic.made_t or one.t < topic.made_t:
         return
     if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
@@ -81,6 +89,21 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
         yield undecided("A1", f"{named(error)}: the controller was not asked, or not in time", "made-twice")
     else:
         yield broken("A1", "made-twice", one, named(EXISTS), named(error))
+
+
+def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
+    """A1: a partition of what was made can be fetched, by when it must be there."""
+    partitions = topic.partitions_at(topic.made_t or 0)
+    if topic.made_t is None or topic.delete_t is not None or partitions is None or part.number >= partitions:
+        return
+    asked = [
+        (one, integer(said, "error_code"))
+        for one in scene.of("fetch")
+        for other, _, said in fetched(one)
+        if other == part and said is not None and one.t >= topic.made_t
+    ]
+    if not any(error in EXCUSED and error not in MOVES for _, error in asked):
+        yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition that leads")
 
 
 def _seen(

@@ -6,13 +6,14 @@ it again. Lanes are apart by `;`, steps by spaces:
 
     a0+1*2x100/-1        append to partitions 0 and 1: 2 records of 100 bytes each, acks -1
     r0e+1s/1000/300/400  read partition 0 at its end and 1 at its start: max_wait ms, min_bytes, partition_max_bytes
-    d0m                  delete the records of partition 0 before its middle
+    d0m+1e               delete the records of partition 0 before its middle, and all of 1
     l0e                  look up the offset of its end, by ListOffsets
     w25                  wait 25 ms
     x                    cut the connection, and go on over another one
     j  y  h  k  q        join the program's group, sync, a heartbeat, a commit, leave: each such lane is a member
 
-Places: f offset 0, s start, m middle, e end (behind what was acknowledged), b far beyond the end.
+The even partitions are those of one topic, the odd ones of another. Places: f offset 0, s start, m middle, e end
+(behind what was acknowledged), b far beyond the end.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_stress.wire.connection import Connection, Got, NoAnswer
-from purgatorio_stress.wire.play import Play, first_of, list_of, number_of
+from purgatorio_stress.wire.connection import Connection, NoAnswer
+from purgatorio_stress.wire.play import Play, list_of, number_of
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_group import Member
 
 LEAST_SCENE: Final = "drawn-least"
 """What a program is played as once it has been made small, or was given."""
 MOST_STEPS: Final = 1000
-MOST_PARTITION: Final = 9
 MOST_WAIT_MS: Final = 30_000
 MOST_BYTES: Final = 100_000
 PATIENCE_S: Final = 6.0
@@ -42,7 +43,8 @@ LATEST, EARLIEST = -1, -2
 _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
-    r"|d(?P<cut>\d)(?P<before>[fsmeb])|l(?P<asked>\d)(?P<where>[se])|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkq])"
+    r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
+    r"|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkq])"
 )
 
 
@@ -93,36 +95,35 @@ def parsed(text: str) -> Program:
 
 def drawn(rng: random.Random) -> Program:
     """A program. Appends are most of it, so that what waits is woken and the rest of the waits are few."""
-    partitions = rng.randint(1, 3)
+    partitions = rng.randint(1, 4)
     size = rng.choice((20, 100, 100, 1000))
     batch = batch_bytes(size)
 
-    def place() -> str:
-        return f"{rng.randrange(partitions)}{rng.choice('eeeeeefsmmb')}"
+    def some(places: str, *counts: int) -> str:
+        parts = {rng.randrange(partitions): rng.choice(places) for _ in range(rng.choice(counts))}
+        return "+".join(f"{number}{place.strip()}" for number, place in parts.items())
 
     def read() -> str:
-        parts = {one[0]: one for one in (place() for _ in range(rng.choice((1, 1, 2, 2, partitions))))}
+        parts = some("eeeeeefsmmb", 1, 1, 2, 2, partitions)
         wait = rng.choice((0, 0, 50, 200, 1000, 1000))
         least = rng.choice(
             (0, 1, 1, batch, 2 * batch, 2 * batch, batch + 1, 3 * batch, 100_000 if wait <= 200 else batch)
         )
         room = rng.choice((1 << 20, 1 << 20, 1 << 20, size + 50))
-        return f"r{'+'.join(parts.values())}/{wait}/{least}/{room}"
+        return f"r{parts}/{wait}/{least}/{room}"
 
     def step() -> str:
         kind = rng.choices("arldwx", (20, 16, 4, 2, 4, 1))[0]
         if kind == "a":
             acks = rng.choice((1, 1, -1, -1, 0))
-            into = "+".join(
-                map(str, sorted({rng.randrange(partitions) for _ in range(rng.choice((1, 1, 2)))}))
-            )
+            into = some(" ", 1, 1, 2, partitions)
             return f"a{into}*{rng.choice((1, 1, 1, 2, 5))}x{size}/{acks}"
         if kind == "r":
             return read()
         if kind == "d":
-            return f"d{rng.randrange(partitions)}{rng.choice('smeb')}"
+            return f"d{some('smeb', 1, 1, 2)}"
         if kind == "l":
-            return f"l{rng.randrange(partitions)}{rng.choice('se')}"
+            return f"l{some('se', 1, 2, partitions)}"
         return "x" if kind == "x" else f"w{rng.choice((1, 5, 20, 100))}"
 
     return Program(tuple(tuple(step() for _ in range(rng.randint(6, 16))) for _ in range(rng.randint(3, 6))))
@@ -164,12 +165,12 @@ class _Known:
 
 @dataclass(slots=True)
 class _Playing:
-    """One program on its topic."""
+    """One program on its topics."""
 
     play: Play
-    topic: str
+    topics: Sequence[str]
     group: str
-    known: dict[int, _Known]
+    known: defaultdict[tuple[str, int], _Known]
 
     async def lane(self, steps: Lane) -> None:
         member = Member(self.play, await self.play.open("lane"), self.group, REBALANCE_MS)
@@ -198,7 +199,7 @@ class _Playing:
             await member.beat()
         elif step == "k":
             if self.play.broker.version("offset_commit") is not None:
-                await member.commit(self.topic)
+                await member.commit(*self.topics)
         else:
             await self.play.leave(member.conn, self.group, member.id).within(PATIENCE_S)
             member.id, member.generation = "", -1
@@ -208,58 +209,76 @@ class _Playing:
             into = [int(one) for one in said["into"].split("+")]
             await self._append(conn, into, int(said["count"]), int(said["size"]), int(said["acks"]))
         elif said["parts"]:
-            parts = [(int(one[0]), self.known[int(one[0])].at(one[1])) for one in said["parts"].split("+")]
             wait_ms = min(int(said["wait"]), MOST_WAIT_MS)
             sent = self.play.fetch(
-                conn, [(self.topic, number, offset) for number, offset in parts], max_wait_ms=wait_ms,
-                min_bytes=int(said["least"]), room=int(said["room"]),
+                conn, self._places(said["parts"]), max_wait_ms=wait_ms, min_bytes=int(said["least"]),
+                room=int(said["room"]),
             )  # fmt: skip
             await sent.within(wait_ms / 1000 + PATIENCE_S)
         elif said["cut"]:
-            await self._delete(conn, int(said["cut"]), said["before"])
+            await self._delete(conn, said["cut"])
         elif said["asked"]:
             if self.play.broker.version("list_offsets") is not None:
-                part = {
-                    "partition_index": int(said["asked"]), "current_leader_epoch": -1,
-                    "timestamp": EARLIEST if said["where"] == "s" else LATEST,
-                }  # fmt: skip
-                asked = {"replica_id": -1, "topics": [{"name": self.topic, "partitions": [part]}]}
-                await self.play.ask(conn, "list_offsets", asked, PATIENCE_S)
+                wanted = [
+                    (*self._part(int(one[0])), EARLIEST if one[1] == "s" else LATEST)
+                    for one in said["asked"].split("+")
+                ]
+                await self.play.list_offsets(conn, wanted).within(PATIENCE_S)
         else:
             await self.play.pause(min(int(said["rest"]), MOST_WAIT_MS))
 
+    def _part(self, number: int) -> tuple[str, int]:
+        """The topic of a program's partition, and which one of it this is."""
+        return self.topics[number % 2], number // 2
+
+    def _places(self, text: str) -> list[tuple[str, int, int]]:
+        return [
+            (*self._part(int(one[0])), self.known[self._part(int(one[0]))].at(one[1]))
+            for one in text.split("+")
+        ]
+
     async def _append(self, conn: Connection, into: list[int], count: int, size: int, acks: int) -> None:
         size, count = min(size, MOST_BYTES // max(count, 1)), max(count, 1)
-        sent = self.play.produce(conn, self.topic, *into, acks=acks, size=size, records=count)
+        sent = self.play.produce(conn, *map(self._part, into), acks=acks, size=size, records=count)
         if acks == 0:
             return
-        answers = first_of((await sent.within(PATIENCE_S)).body, "responses")
-        for said in list_of(answers, "partition_responses"):
+        for part, said in _told(
+            (await sent.within(PATIENCE_S)).body, "responses", "partition_responses", "index"
+        ):
             base = number_of(said, "base_offset", -1)
             if base >= 0 and not number_of(said, "error_code"):
-                known = self.known[number_of(said, "index") % (MOST_PARTITION + 1)]
-                known.bases.append(base)
-                known.end = max(known.end, base + count)
+                self.known[part].bases.append(base)
+                self.known[part].end = max(self.known[part].end, base + count)
 
-    async def _delete(self, conn: Connection, number: int, place: str) -> None:
+    async def _delete(self, conn: Connection, places: str) -> None:
         if self.play.broker.version("delete_records") is None:
             return
-        known = self.known[number]
-        part = {"partition_index": number, "offset": known.at(place)}
-        asked = {"topics": [{"name": self.topic, "partitions": [part]}], "timeout_ms": 5000}
-        got: Got = await self.play.ask(conn, "delete_records", asked, PATIENCE_S)
-        said = first_of(first_of(got.body, "topics"), "partitions")
-        if not number_of(said, "error_code", -1):
-            known.low = max(known.low, number_of(said, "low_watermark"))
+        got = await self.play.delete_records(conn, self._places(places)).within(PATIENCE_S)
+        for part, said in _told(got.body, "topics", "partitions", "partition_index"):
+            if not number_of(said, "error_code", -1):
+                self.known[part].low = max(self.known[part].low, number_of(said, "low_watermark"))
+
+
+def _told(
+    body: object, topics: str, partitions: str, number: str
+) -> Iterator[tuple[tuple[str, int], object]]:
+    """What an answer says of each partition."""
+    for topic in list_of(body, topics):
+        name = topic.get("name") if isinstance(topic, Mapping) else None
+        for said in list_of(topic, partitions):
+            yield (str(name), number_of(said, number)), said
 
 
 async def play_program(play: Play, program: Program) -> None:
     """Play a program on a new topic, in a new group; what it was stands in the record."""
     kinds = {step[0] for lane in program.lanes for step in lane}
-    topic = await play.topic(partitions=program.partitions) if kinds & set("arldk") else ""
+    # The first topic has the even partitions, the second the odd ones.
+    counts = (program.partitions + 1) // 2, program.partitions // 2
+    needed = kinds & set("arldk")
+    topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
     group = await play.group() if kinds & set("jyhkq") else ""
     play.stimulus("program", text=str(program))
-    playing = _Playing(play, topic, group, {number: _Known() for number in range(MOST_PARTITION + 1)})
+    playing = _Playing(play, topics, group, defaultdict(_Known))
     await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))
 
 

@@ -34,9 +34,11 @@ BLIND_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.03
 ANSWER_SECONDS: Final = 15.0
 MOST_CONNECTIONS: Final = 400
+UNMADE: Final = 99
+"""A partition that no topic has."""
 CONSUMER: Final = "consumer"
-SUBSCRIPTION: Final = struct.pack(">hii", 0, 0, -1).hex()
-"""A consumer's metadata: version 0, no topics, no user data."""
+PROTOCOL: Final = "range"
+"""What all members have in common."""
 
 
 class SceneSkipped(Exception):
@@ -212,37 +214,43 @@ class Play:
         room: int = 1 << 20,
     ) -> Sent:
         """A fetch of partitions, given as topic, number and offset."""
-        by_topic: dict[str, list[Mapping[str, object]]] = {}
-        for topic, number, offset in parts:
-            by_topic.setdefault(topic, []).append(
-                {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
-                 "current_leader_epoch": epoch}
-            )  # fmt: skip
-        topics = [{"topic": topic, "partitions": asked} for topic, asked in by_topic.items()]
+        asked = (
+            (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
+                     "current_leader_epoch": epoch})
+            for topic, number, offset in parts
+        )  # fmt: skip
         limits = {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": self.broker.fetch_bytes}
-        return self.send(conn, "fetch", {**limits, "topics": topics})
+        return self.send(conn, "fetch", {**limits, "topics": _by_topic(asked, "topic")})
 
     def produce(
-        self, conn: Connection, topic: str, *numbers: int, acks: int = 1, size: int = 20, records: int = 1,
-        timeout_ms: int = 10_000, also: str = "",
+        self, conn: Connection, *parts: str | tuple[str, int], acks: int = 1, size: int = 20, records: int = 1,
+        timeout_ms: int = 10_000,
     ) -> Sent:  # fmt: skip
-        """An append of `records` records of `size` bytes, to each of these partitions; to 0 where none is named.
-        `also`: to the same of another topic, behind them."""
+        """An append of `records` records of `size` bytes, to each of these partitions; to 0 of a topic alone."""
         # The time is now: what is dated long ago is deleted by retention half a minute after a broker's start.
         data = filler(size, records, int(time.time()) * 1000)
-        values = {
-            "acks": acks,
-            "timeout_ms": timeout_ms,
-            "topic_data": [
-                {
-                    "name": name,
-                    "partition_data": [{"index": number, "records": data} for number in numbers or (0,)],
-                }
-                for name in (topic, also)
-                if name
-            ],
-        }
+        into = ((one, 0) if isinstance(one, str) else one for one in parts)
+        asked = _by_topic(
+            ((topic, {"index": number, "records": data}) for topic, number in into), "name", "partition_data"
+        )
+        values = {"acks": acks, "timeout_ms": timeout_ms, "topic_data": asked}
         return self.send(conn, "produce", values, answered=acks != 0)
+
+    def delete_records(
+        self, conn: Connection, parts: Iterable[tuple[str, int, int]], timeout_ms: int = 5000
+    ) -> Sent:
+        """A deletion of the records below an offset, of partitions given as topic, number and offset."""
+        below = ((topic, {"partition_index": number, "offset": offset}) for topic, number, offset in parts)
+        asked = {"topics": _by_topic(below, "name"), "timeout_ms": timeout_ms}
+        return self.send(conn, "delete_records", asked)
+
+    def list_offsets(self, conn: Connection, parts: Iterable[tuple[str, int, int]]) -> Sent:
+        """Where partitions begin or end, each given as topic, number and -2 or -1."""
+        wanted = (
+            (topic, {"partition_index": number, "current_leader_epoch": -1, "timestamp": which})
+            for topic, number, which in parts
+        )
+        return self.send(conn, "list_offsets", {"replica_id": -1, "topics": _by_topic(wanted, "name")})
 
     async def metadata(self, topic: str) -> Got:
         """What the broker says of a topic. Nothing is made by asking."""
@@ -371,8 +379,10 @@ class Play:
         session_ms: int | None = None,
         rebalance_ms: int = 3000,
         instance: str | None = None,
+        protocols: Sequence[str] = (PROTOCOL,),
+        says: str = "",
     ) -> Sent:
-        """A join in the classic protocol."""
+        """A join in the classic protocol. `says`: what the member's subscription to each protocol has of its own."""
         values = {
             "group_id": group,
             "session_timeout_ms": session_ms or self.broker.session_ms,
@@ -380,7 +390,7 @@ class Play:
             "member_id": member,
             "group_instance_id": instance,
             "protocol_type": CONSUMER,
-            "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
+            "protocols": [{"name": name, "metadata": _consumer_data(says)} for name in protocols],
         }
         return self.send(conn, "join_group", values)
 
@@ -392,6 +402,7 @@ class Play:
         generation: int,
         shares: Mapping[str, str] | None = None,
         instance: str | None = None,
+        protocol: str = PROTOCOL,
     ) -> Sent:
         """A sync; the leader's has the `shares`, each a text that only that member gets."""
         values = {
@@ -400,9 +411,9 @@ class Play:
             "member_id": member,
             "group_instance_id": instance,
             "protocol_type": CONSUMER,
-            "protocol_name": "range",
+            "protocol_name": protocol,
             "assignments": [
-                {"member_id": name, "assignment": _assignment(share)}
+                {"member_id": name, "assignment": _consumer_data(share)}
                 for name, share in (shares or {}).items()
             ],
         }
@@ -417,19 +428,19 @@ class Play:
         }  # fmt: skip
         return self.send(conn, "heartbeat", values)
 
-    def commit(self, conn: Connection, group: str, member: str, generation: int, topic: str) -> Sent:
-        """A commit of offset 0 of a topic's partition 0."""
+    def commit(self, conn: Connection, group: str, member: str, generation: int, *topics: str) -> Sent:
+        """A commit of offset 0 of partition 0 of each topic."""
         part = {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
         values = {
             "group_id": group, "generation_id_or_member_epoch": generation, "member_id": member,
-            "topics": [{"name": topic, "partitions": [part]}],
+            "topics": [{"name": topic, "partitions": [part]} for topic in topics],
         }  # fmt: skip
         return self.send(conn, "offset_commit", values)
 
-    def leave(self, conn: Connection, group: str, member: str) -> Sent:
-        """A member leaves."""
-        values = {"group_id": group, "member_id": member, "members": [{"member_id": member}]}
-        return self.send(conn, "leave_group", values)
+    def leave(self, conn: Connection, group: str, *members: str) -> Sent:
+        """Members leave, where the version knows of several; else the first one."""
+        named = [{"member_id": member} for member in members]
+        return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
     def stimulus(self, what: str, **more: object) -> None:
         """Record what is done beside the connections."""
@@ -464,7 +475,17 @@ def list_of(body: object, name: str) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
-def _assignment(share: str) -> str:
-    """A consumer's assignment: version 0, no partitions, the share as user data."""
-    data = share.encode()
+def _by_topic(
+    parts: Iterable[tuple[str, Mapping[str, object]]], name: str, inner: str = "partitions"
+) -> list[Mapping[str, object]]:
+    """What is asked of partitions, each with its topic's name, under their topics."""
+    found: dict[str, list[Mapping[str, object]]] = {}
+    for topic, part in parts:
+        found.setdefault(topic, []).append(part)
+    return [{name: topic, inner: asked} for topic, asked in found.items()]
+
+
+def _consumer_data(own: str) -> str:
+    """A consumer's subscription or assignment: version 0, no topics or partitions, and what is its own."""
+    data = own.encode()
     return (struct.pack(">hii", 0, 0, len(data)) + data).hex()

@@ -9,7 +9,7 @@ import asyncio
 from typing import Final
 
 from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import Play, codes, first_of, number_of, settle
+from purgatorio_stress.wire.play import UNMADE, Play, codes, first_of, number_of, settle
 from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
@@ -20,8 +20,6 @@ WAITERS: Final = 20
 PATIENT_MS: Final = (3000, 4600, 6200, 7800)
 WOKEN_BEFORE_MS: Final = 1500
 WARM_ROUNDS: Final = 30
-UNMADE: Final = 99
-"""A partition that no topic has."""
 MOST_LOST: Final = 3
 """A racer that was not woken so often has shown it."""
 
@@ -89,7 +87,7 @@ async def patient(play: Play) -> None:
         wait = PATIENT_MS[number]
         fetch = play.fetch(readers[number], [(topic, number, 0)], max_wait_ms=wait)
         await play.pause(wait - WOKEN_BEFORE_MS)
-        await settle(play.produce(writer, topic, number), fetch, seconds=WOKEN_BEFORE_MS / 1000 + 6)
+        await settle(play.produce(writer, (topic, number)), fetch, seconds=WOKEN_BEFORE_MS / 1000 + 6)
 
     await asyncio.gather(*(one(number) for number in range(len(PATIENT_MS))))
 
@@ -118,7 +116,9 @@ async def woken_many(play: Play) -> None:
         await play.pause(80)
         for one in {*appended} - {UNMADE}:
             ends[one] += 1
-        if not await settle(play.produce(writer, topic, *appended), *sent, seconds=wait / 1000 + 6):
+        if not await settle(
+            play.produce(writer, *((topic, one) for one in appended)), *sent, seconds=wait / 1000 + 6
+        ):
             return
 
 
@@ -205,6 +205,8 @@ async def wrong_fetch(play: Play) -> None:
             seconds=wait / 1000 + 6,
         )
         await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+        beside = [(topic, UNMADE, 0), (topic, 0, 0), (nobody, 0, 0)]
+        await settle(play.fetch(reader, beside, max_wait_ms=wait), seconds=wait / 1000 + 6)
         if epoch >= 0 and (play.broker.version("fetch") or 0) >= 9:
             far = play.fetch(reader, [(topic, 0, 0)], max_wait_ms=wait, min_bytes=5000, epoch=epoch + 1000)
             await settle(far, seconds=wait / 1000 + 6)
@@ -218,13 +220,13 @@ async def sum_fetch(play: Play) -> None:
         topic = await play.topic(partitions=2)
         parts = [(topic, 0, 0), (topic, 1, 0)]
         if when != "after":
-            await play.ask_all(play.produce(writer, topic, 0, size=200))
+            await play.ask_all(play.produce(writer, topic, size=200))
         if when == "before":
-            await play.ask_all(play.produce(writer, topic, 1, size=200))
+            await play.ask_all(play.produce(writer, (topic, 1), size=200))
         fetch = play.fetch(reader, parts, max_wait_ms=wait, min_bytes=2 * batch_bytes(200))
         for number in {"before": (), "after": (0, 1), "between": (1,)}[when]:
             await play.pause(60)
-            await play.ask_all(play.produce(writer, topic, number, size=200))
+            await play.ask_all(play.produce(writer, (topic, number), size=200))
         await settle(fetch, seconds=wait / 1000 + 6)
 
 
@@ -250,7 +252,9 @@ async def acks(play: Play) -> None:
     for at in range(12):
         await play.ask_all(play.produce(writer, topic, acks=(1, -1)[at % 2], records=1 + at % 3))
     for acks in (1, -1, -1):
-        await play.ask_all(play.produce(writer, topic, 1, 0, acks=acks))
+        await play.ask_all(play.produce(writer, (topic, 1), topic, acks=acks))
+    for acks in (1, -1):
+        await play.ask_all(play.produce(writer, (topic, UNMADE), topic, play.unique("unmade"), acks=acks))
     for _ in range(3):
         play.produce(writer, topic, acks=0)
         await settle(play.produce(writer, topic, acks=1), seconds=10)
@@ -259,7 +263,7 @@ async def acks(play: Play) -> None:
         play.produce(alone, topic, acks=0)
     await settle(play.send(alone, "api_versions", {}), seconds=10)
     # Nothing is behind it on its connection, which may be closed: so a broker tells the error.
-    play.produce(await play.open("refused"), topic, UNMADE, acks=0)
+    play.produce(await play.open("refused"), (topic, UNMADE), acks=0)
     got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)
     if codes(got.body):
         return

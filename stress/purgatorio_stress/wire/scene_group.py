@@ -9,7 +9,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import LOADING
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import Play, SceneSkipped, codes, first_of, number_of, settle
+from purgatorio_stress.wire.play import PROTOCOL, Play, SceneSkipped, codes, first_of, number_of, settle
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -34,6 +34,13 @@ class Member:
     generation: int = -1
     leads: bool = False
     told: Sequence[str] = ()
+    protocol: str = PROTOCOL
+    """What the generation has chosen, of one that only this member has and one that all have."""
+    says: str = ""
+    """What its subscription has of its own, the same whenever it joins."""
+
+    def __post_init__(self) -> None:
+        self.says = self.instance or self.conn.name
 
     async def enter(self) -> None:
         """Get a member id, where the protocol gives one without a join."""
@@ -53,7 +60,7 @@ class Member:
         """A join, on its way."""
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
-            instance=self.instance,
+            instance=self.instance, protocols=(f"of {self.says}", PROTOCOL), says=self.says,
         )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
@@ -66,6 +73,8 @@ class Member:
             return False
         self.generation = number_of(body, "generation_id", -1)
         self.leads = body.get("leader") == self.id
+        chosen = body.get("protocol_name")
+        self.protocol = chosen if isinstance(chosen, str) and chosen else PROTOCOL
         members = body.get("members")
         self.told = [one["member_id"] for one in members] if isinstance(members, list) else []
         return True
@@ -77,7 +86,9 @@ class Member:
     def sync(self) -> Sent:
         """The sync; of the leader with a share for each."""
         shares = {name: f"{name}:{self.generation}" for name in self.told} if self.leads else {}
-        return self.play.sync(self.conn, self.group, self.id, self.generation, shares, self.instance)
+        return self.play.sync(
+            self.conn, self.group, self.id, self.generation, shares, self.instance, self.protocol
+        )
 
     async def reconnect(self) -> None:
         """Its connection is cut, whatever it has asked for; it goes on over another one."""
@@ -90,9 +101,9 @@ class Member:
         got = await beat.within(8)
         return codes(got.body)
 
-    async def commit(self, topic: str) -> int:
+    async def commit(self, *topics: str) -> int:
         """A commit; the error that it is answered with."""
-        said = await self.play.commit(self.conn, self.group, self.id, self.generation, topic).within(8)
+        said = await self.play.commit(self.conn, self.group, self.id, self.generation, *topics).within(8)
         return codes(first_of(first_of(said.body, "topics"), "partitions"))
 
 

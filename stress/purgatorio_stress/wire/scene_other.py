@@ -14,6 +14,7 @@ from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Se
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
     ANSWER_SECONDS,
+    UNMADE,
     Play,
     SceneSkipped,
     Second,
@@ -65,17 +66,26 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
 
 
 async def topics(play: Play) -> None:
-    """A topic comes, is asked for a second time, and goes; then two in one request."""
+    """A topic comes, is asked for a second time, and goes; then two in one request, one beside what cannot be done."""
     play.need("create_topics", "metadata")
-    for names in ((play.unique("t"),), (play.unique("t"), play.unique("t"))):
+    for count in (1, 2):
+        names = [play.unique("t") for _ in range(count)]
         await play.create(*names)
         for name in names:
             if not await _until_told(play, name, 0):
                 return
-        second = {"name": names[0], "num_partitions": 1, "replication_factor": 1}
-        await play.ask(await play.admin(), "create_topics", {"topics": [second], "timeout_ms": 5000})
+        beside = [play.unique("t") for _ in range(count - 1)]
+        play.broker.made.topics.update(beside)
+        again = [
+            {"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*names[:1], *beside)
+        ]
+        await play.ask(await play.admin(), "create_topics", {"topics": again, "timeout_ms": 5000})
+        for name in beside:
+            if not await _until_told(play, name, 0):
+                return
         await play.delete(*names)
-        for name in names:
+        await play.delete(*(play.unique("unmade") for _ in beside), *beside)
+        for name in (*names, *beside):
             await _until_told(play, name, 3)
 
 
@@ -86,9 +96,7 @@ async def partitions(play: Play) -> None:
     for _ in range(3):
         await play.ask_all(play.produce(writer, topic))
         for which in (-1, -2) if play.broker.version("list_offsets") is not None else ():
-            part = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": which}
-            asked = {"replica_id": -1, "topics": [{"name": topic, "partitions": [part]}]}
-            await play.ask(writer, "list_offsets", asked)
+            await play.ask_all(play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)]))
     admin = await play.admin()
     if play.broker.version("elect_leaders") is not None:
         for name in (topic, play.unique("unmade")):
@@ -105,7 +113,7 @@ async def partitions(play: Play) -> None:
         if count == 3 and not await _until_told(play, topic, 0, partitions=3):
             return
     await play.until_leads(topic, 3)
-    await play.ask_all(play.produce(writer, topic, 2))
+    await play.ask_all(play.produce(writer, (topic, 2)))
 
 
 async def _until_told(play: Play, name: str, error: int, partitions: int = 0) -> bool:
@@ -124,13 +132,14 @@ async def _until_told(play: Play, name: str, error: int, partitions: int = 0) ->
 async def delete_records(play: Play) -> None:
     """Records are deleted, what is below them is asked for, and what is beyond the end is to be deleted."""
     play.need("delete_records")
-    topic = await play.topic()
+    topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
     for _ in range(6):
         await play.ask_all(play.produce(writer, topic))
 
     async def delete(offset: int) -> None:
-        await settle(await _delete_at(play, topic, offset, 5000), seconds=12)
+        parts = [(topic, UNMADE, 0), (topic, 0, offset), (topic, 1, 0)]
+        await settle(play.delete_records(await play.open("deleter"), parts), seconds=12)
 
     for low in (2, 4):
         # Who waits for what is not there yet is not answered by it.
@@ -145,9 +154,7 @@ async def delete_records(play: Play) -> None:
 
 async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int) -> Sent:
     """A deletion of partition 0's records below this offset, on a connection of its own."""
-    part = {"partition_index": 0, "offset": offset}
-    asked = {"topics": [{"name": topic, "partitions": [part]}], "timeout_ms": timeout_ms}
-    return play.send(await play.open("deleter"), "delete_records", asked)
+    return play.delete_records(await play.open("deleter"), [(topic, 0, offset)], timeout_ms)
 
 
 async def order(play: Play) -> None:
@@ -271,7 +278,7 @@ async def replica_stopped(play: Play) -> None:
         try:
             await play.pause(50)
             # The topic with one replica is done at once: that part is not timed out, nor all that is waited for.
-            due = play.produce(writer, alone, acks=-1, timeout_ms=1500, also=topic)
+            due = play.produce(writer, alone, topic, acks=-1, timeout_ms=1500)
             other = await play.open("writer")
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
@@ -281,7 +288,7 @@ async def replica_stopped(play: Play) -> None:
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
             waits = [
-                play.produce(other, alone, acks=-1, timeout_ms=15_000, also=topic),
+                play.produce(other, alone, topic, acks=-1, timeout_ms=15_000),
                 play.fetch(reader, [(topic, 0, base)], max_wait_ms=15_000),
                 await _delete_at(play, topic, base, timeout_ms=15_000),
             ]
