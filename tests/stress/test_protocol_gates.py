@@ -101,10 +101,15 @@ def test_what_lies_between_two_lines_is_found_step_by_step(mutant: int, clause: 
     assert clause in broken if clause else run.verdict is Verdict.PASS
 
 
-GIVES_UP = """
+SLIP = """
 import runpy, sys
+from purgatorio.delayed.dialect import Completable
 from purgatorio.delayed.watchers import WatcherList
-
+{}
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+GIVES_UP = """
 def cancel(self, key, takes=WatcherList.cancel):
     if not self._lock.acquire(blocking=False):
         return []
@@ -112,30 +117,65 @@ def cancel(self, key, takes=WatcherList.cancel):
     return takes(self, key)
 
 WatcherList.cancel = cancel
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+DROPS_ANOTHERS = """
+def remove_key_if_empty(self, watchers):
+    with self._lock:
+        if self._lists.get().get(watchers.key) is not watchers and watchers.is_empty():
+            self._lists.mutate().pop(watchers.key, None)
+
+WatcherList.remove_key_if_empty = remove_key_if_empty
+"""
+KEEPS_THE_LOCK = """
+def call_on_complete(self):
+    try:
+        self.on_complete()
+    except Exception as error:
+        self.lock.__enter__()
+        self.faults.caught(error, "on_complete", self)
+
+Completable.call_on_complete = call_on_complete
 """
 
 
 @pytest.mark.slow
-def test_a_key_that_gives_up_at_a_lock_is_found_by_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("program", "slip", "broken", "failure"),
+    [
+        ("list-is-given-back-and-fills", GIVES_UP, {"O2"}, None),
+        ("list-is-given-back-and-fills-beside", DROPS_ANOTHERS, {"O4"}, None),
+        ("error-in-completion-beside-event", KEEPS_THE_LOCK, set(), "deadlock"),
+    ],
+)
+def test_a_slip_of_the_reference_is_found_by_its_program(
+    program: str,
+    slip: str,
+    broken: set[str],
+    failure: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Another registration is stopped where it has the lock of the key's list; without the slip all is given back."""
+    """A key that gives up where a registration is stopped with the lock of its list; a check that drops the list which
+    took the place of its own; an error that leaves a lock held. Without the slip nothing is found."""
     monkeypatch.setattr(
         gates,
         "gate_programs",
-        lambda part, delays: tuple(
-            one for one in gate_programs(part, delays) if one.name == "list-is-given-back-and-fills"
-        ),
+        lambda part, delays: tuple(one for one in gate_programs(part, delays) if one.name == program),
     )
-    example = str(EXAMPLES / "reference_purgatory.py")
-    for slip, broken in ((("-c", GIVES_UP, example, "locked"), {"O2"}), ((example, "locked"), set[str]())):
-        subjects = command_subjects((sys.executable, *slip), time="virtual")
+    example = (str(EXAMPLES / "reference_purgatory.py"), "locked")
+    for command, clauses, kind in (
+        (("-c", SLIP.format(slip), *example), broken, failure),
+        (example, set(), None),
+    ):
+        subjects = command_subjects(
+            (sys.executable, *command), time="virtual", limits=ChildLimits(silence_s=2.0)
+        )
         (record,) = record_runs([one for one in subjects if one.mode == "virtual-gates"], tmp_path)
-        assert record.path is not None, record.failure
-        (run,) = check_files([record.path]).runs
-        assert {name for name, found in run.clauses.items() if found.violations} == broken
+        assert (record.failure and record.failure.kind) == kind
+        if record.path is not None:
+            (run,) = check_files([record.path]).runs
+            assert {name for name, found in run.clauses.items() if found.violations} >= clauses
+            assert clauses or not any(found.violations for found in run.clauses.values())
 
 
 class TwoLists:

@@ -11,8 +11,8 @@ while the others expire together; and operations under keys of the same hash. Th
 none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
-several times over, and read at rest in between; before that as many that checks take along, of which no purge finds
-anything, and as many that all their keys give back.
+several times over, and read at rest in between; once in their midst the keys that they share are checked. Before that
+as many that checks take along, of which no purge finds anything, and as many that all their keys give back.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ _LEAST_HASH: Final = "polygenelubricants"
 """As Java hashes strings: two of one hash, and one of the least, which has no absolute value in 32 bits."""
 _LIVE_ONE_IN: Final = 4
 REAPER_NS: Final = 250 * MS
+_SHARED: Final = (7, 11)
+"""Keys that operations of garbage share, besides one of their own."""
 _KEYS: Final = 3
 """Of every operation: the bound on garbage counts the most keys that one has."""
 
@@ -352,7 +354,11 @@ class Reach:
         for number in range(count):
             name = f"left-{number}"
             live = number % _LIVE_ONE_IN == 0
-            keys = (f"{name}-0", f"left-{number % 7}-1", f"left-{number % 11}-2")
+            keys = (f"{name}-0", *(f"left-{number % many}-{many}" for many in _SHARED))
+            if number == count * 2 // 5:
+                # Once, in the midst: who leaves out of a purge what was checked since the last is a whole one late.
+                for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
+                    self._run.call(Check(key))
             self._run.call(Register(name, keys, far_ns))
             if not live:
                 self._complete(name, keys[0])
