@@ -16,12 +16,11 @@ from purgatorio_pipeline.documents import Unreadable, decoded
 from purgatorio_pipeline.finding import Finding, verdict_of
 from purgatorio_pipeline.hadoop import is_uri
 from purgatorio_pipeline.incremental import check
-from purgatorio_pipeline.judging import Judged, judge_in_process
+from purgatorio_pipeline.judging import Judged, judge_in_process, together
 from purgatorio_pipeline.lake import MARK, Lake
 from purgatorio_pipeline.printed import Check, Printed, Report, check_of, findings_of, known_bugs
 from purgatorio_pipeline.report.grouped import worst_first
 from purgatorio_pipeline.sources import find_traces
-from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.show.visible import visible
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.printed import Explore, MatrixRow, Stress
@@ -122,17 +121,7 @@ def gather(arguments: Iterable[str]) -> Gathered:
     for argument in arguments:
         named.add(argument)
     whole = [judge_in_process(find_traces(named.traces) if named.traces else ()), *named.checks]
-    shown = Judged(
-        CheckResult(
-            tuple(run for one in whole for run in one.result.runs),
-            sum(one.result.quarantined for one in whole),
-            tuple(line for one in whole for line in one.result.broken),
-        ),
-        {key: example for one in whole for key, example in one.examples.items()},
-        [late for one in whole for late in one.lateness],
-        [gauges for one in whole for gauges in one.gauges],
-    )
-    return Gathered(shown, worst_first([*named.findings, *known_bugs(named.bugs)]))
+    return Gathered(together(whole), worst_first([*named.findings, *known_bugs(named.bugs)]))
 
 
 def _is_trace(file: Path) -> bool:

@@ -16,7 +16,6 @@ from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.counterexample import Counterexample, counterexample
 from purgatorio_spec.show.selection import CauseKey
 from purgatorio_spec.show.wire import counterexamples
-from purgatorio_spec.trace.block import BrokenLine
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_spec.wire.file import is_wire_trace, read_trace
@@ -162,6 +161,20 @@ class Reading:
         return self._before + (0 if self._reader is None else self._reader.read_bytes), self.total_bytes
 
 
+def together(parts: Sequence[Judged]) -> Judged:
+    """Several checks as one, their runs in this order."""
+    return Judged(
+        CheckResult(
+            tuple(run for one in parts for run in one.result.runs),
+            sum(one.result.quarantined for one in parts),
+            tuple(line for one in parts for line in one.result.broken),
+        ),
+        {key: example for one in parts for key, example in one.examples.items()},
+        [late for one in parts for late in one.lateness],
+        [gauges for one in parts for gauges in one.gauges],
+    )
+
+
 def judge_in_process(
     paths: Sequence[Path],
     operation: str | None = None,
@@ -172,35 +185,27 @@ def judge_in_process(
     """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
     reading = Reading() if reading is None else reading
     reading.total_bytes = sum(path.stat().st_size for path in paths)
-    runs: list[RunResult] = []
-    broken: list[BrokenLine] = []
-    quarantined = 0
-    examples: dict[CauseKey, Counterexample] = {}
-    late: list[Lateness] = []
-    series: list[GaugeSeries] = []
+    parts: list[Judged] = []
     for path in paths:
         if is_wire_trace(path):
             if operation is None:
                 trace, run = judge_file(path)
-                runs.append(run)
-                broken += trace.broken
-                quarantined += trace.broken_count
-                examples.update(counterexamples(trace, run))
+                result = CheckResult((run,), trace.broken_count, tuple(trace.broken))
+                parts.append(Judged(result, counterexamples(trace, run), []))
             continue
         reader = reading.next(TraceReader(path))
         folded = fold_reader(reader, full=full, only=operation)
         absent = operation is not None and not folded.has(operation)
         if absent and folded.result.verdict is not Verdict.INVALID_TRACE:
             continue
-        runs.append(folded.result)
-        broken += reader.broken
-        quarantined += reader.broken_count
-        for key, count, violation, events in folded.examples():
-            examples[key] = counterexample(key.file, key.run, violation, events, count)
-        measured, read = pictures(folded)
-        late += [] if measured is None else [measured]
-        series += [] if read is None else [read]
-    return Judged(CheckResult(tuple(runs), quarantined, tuple(broken)), examples, late, series)
+        examples = {
+            key: counterexample(key.file, key.run, violation, events, count)
+            for key, count, violation, events in folded.examples()
+        }
+        late, read = pictures(folded)
+        result = CheckResult((folded.result,), reader.broken_count, tuple(reader.broken))
+        parts.append(Judged(result, examples, [] if late is None else [late], [] if read is None else [read]))
+    return together(parts)
 
 
 def with_wire_examples(judged: Judged) -> Judged:

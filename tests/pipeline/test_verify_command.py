@@ -57,11 +57,12 @@ def test_a_broken_promise_is_shown_with_the_fewest_calls(tmp_path: Path) -> None
 
 
 def test_a_bad_end_is_told_as_soon_as_its_run_has_ended(tmp_path: Path) -> None:
-    """What is violated, and what misbehaved. On standard error, before anything is checked; nothing of what passes, and
-    nothing where JSON is wanted (above). What is shown then is the same as there."""
+    """What is violated, and what misbehaved. On standard error, before anything else is done, and each is judged once;
+    nothing of what passes, and nothing where JSON is wanted (above). What is shown then is the same as there."""
     done = verify(tmp_path, f"{WHEEL} --bug", WHEEL, f"{BAD} answer-twice", options=())
-    early, checked, _ = done.stderr.partition("checking ")
-    assert checked
+    early, then, _ = done.stderr.partition("looking for ")
+    assert then
+    assert "checking " not in done.stderr
     for manner in ("steps", "jumps"):
         assert f"toy-wheel-timer-virtual-{manner}-seed1: VIOLATED: T1" in early
     assert early.count("VIOLATED") == early.count("T1  not early: ") == 2

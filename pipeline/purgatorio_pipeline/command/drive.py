@@ -14,7 +14,6 @@ import click
 
 from purgatorio_pipeline.judging import Judged
 from purgatorio_pipeline.printed import Shortest
-from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult, broken_off
 from purgatorio_spec.show.selection import promise_of
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
@@ -78,15 +77,14 @@ def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
     return replace(judged, result=replace(judged.result, runs=tuple(runs)))
 
 
-def bad_end(record: RunRecord) -> str:
-    """What is wrong with a run that is VIOLATED, or whose program misbehaved, judged by itself in this process: the
-    run in one line, then what is promised and what was seen instead. Nothing for any other."""
-    (run,) = judge_records([record], lambda paths: Judged(check_files(paths), {}, [])).result.runs
+def bad_end(run: RunResult) -> str:
+    """What is wrong with a run that is VIOLATED, or whose program misbehaved: the run in one line, then what is
+    promised and what was seen instead. Nothing for any other."""
     broken = [clause for clause in run.clauses.values() if clause.verdict is Verdict.VIOLATED]
-    if record.failure is None and not broken:
+    if not run.failure and not broken:
         return ""
     told = [f"{one.clause}  {promise_of(one.clause, run.profile)}; {_seen(one)}" for one in broken]
-    told += run.problems[:1] if record.failure is not None else ()
+    told += run.problems[:1] if run.failure else ()
     named = ", ".join(one.clause for one in broken) or run.failure
     lines = (
         textwrap.fill(visible(one, TEXT_LIMIT), 80, initial_indent="  ", subsequent_indent="      ")

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +21,11 @@ from purgatorio_pipeline.command.drive import (
 )
 from purgatorio_pipeline.command.progress import Progress, progress
 from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine_options, show
-from purgatorio_pipeline.judging import Focus, Judged
+from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
 from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, not_looked_for
 from purgatorio_stress.protocol.lines import ANY_CLASS
-from purgatorio_stress.subject.contract import Subject
 from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 
 RECORDERS = 8
@@ -106,12 +105,18 @@ def command(
         named = [*names, *(subject.label for subject in driven)]
         recording = f"recording {', '.join(dict.fromkeys(named))}"
         with progress(recording, len(chosen), "runs", quiet=output.json) as going:
-            convicts = bool(driven) and not output.json
-            records = [*failed, *_recorded(chosen, folder, seed, operations, going, convicts=convicts)]
+            early: dict[Path, Judged] = {}
+            ended = _told_early(going, early, full=engine.full) if driven and not output.json else None
+            records = [
+                *failed,
+                *record_runs(chosen, folder, seed, operations, going.share, RECORDERS, ended=ended),
+            ]
 
         def judge(paths: Sequence[Path]) -> Judged:
-            what = f"checking {counted(len(records), 'recorded run')}"
-            return engine.judge(engine.choice(paths, output).engine, what, paths, output)
+            choice = engine.choice(paths, output).engine
+            if choice is Engine.PROCESS and ended is not None:
+                return together([early[path] for path in paths])
+            return engine.judge(choice, f"checking {counted(len(records), 'recorded run')}", paths, output)
 
         judged = judge_records(records, judge)
         shown = []
@@ -129,18 +134,20 @@ def command(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _recorded(
-    chosen: Sequence[Subject], folder: Path, seed: int, operations: int, going: Progress, *, convicts: bool
-) -> list[RunRecord]:
-    """Record a run of each. `convicts`: one that is VIOLATED, or misbehaves, is told of as soon as it has ended."""
+def _told_early(going: Progress, early: dict[Path, Judged], *, full: bool) -> Callable[[RunRecord], None]:
+    """Judges a run as soon as it has ended, kept in `early`, and tells of one that is VIOLATED, or misbehaves."""
+
+    def judge(paths: Sequence[Path]) -> Judged:
+        judged = judge_in_process(paths, full=full)
+        early.update(dict.fromkeys(paths, judged))
+        return judged
 
     def ended(record: RunRecord) -> None:
-        if said := bad_end(record):
+        (run,) = judge_records([record], judge).result.runs
+        if said := bad_end(run):
             going.say(said)
 
-    return record_runs(
-        chosen, folder, seed, operations, going.share, RECORDERS, ended=ended if convicts else None
-    )
+    return ended
 
 
 def _show(
