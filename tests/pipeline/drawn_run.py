@@ -113,7 +113,7 @@ def expect(run: Run, table: pa.Table) -> dict[str, Expected]:
     context = [*check_context(table), *thread_context(table).rows]
     expected: dict[str, Expected] = {}
     for history in histories(table, context):
-        one = Expected(orphans=len(history.orphans), summary=summary_of(history)._asdict())
+        one = Expected(orphans=len(history.orphans), summary=summary_of(run, history)._asdict())
         for clause in clauses:
             said = clause.judge(run, history)
             if said is not None:

@@ -447,3 +447,45 @@ def test_what_all_keys_gave_back_is_neither_garbage_nor_waiting(again: bool) -> 
     assert [one.seen for one in made.judge()["P1"].causes["garbage"].examples] == [
         f"watched = {8 if again else 5}"
     ]
+
+
+def added_again(taken_back: bool, between: int = 0) -> Trace:
+    """A task that waits is added again, or taken back and then added again, `between` ms later; then it is due."""
+    made = Trace("timer")
+    made.add("a", delay_ns=50 * MS)
+    if taken_back:
+        made.cancel("a")
+    made.wait(between * MS)
+    made.add("a", delay_ns=100 * MS)
+    made.wait(100 * MS)
+    return made
+
+
+@pytest.mark.parametrize(("taken_back", "between"), [(False, 0), (True, 0), (True, 60)])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_task_that_was_added_again_is_judged_by_its_last_add(
+    taken_back: bool, between: int, late: bool
+) -> None:
+    """Late, fired twice, or counted after it ran: the add that is no more in force excuses none of it."""
+    made = added_again(taken_back, between)
+    made.wait(51 * MS if late else 0)
+    made.fire("a")
+    made.gauge(None, 1 if late else 0)
+    if late:
+        made.fire("a")
+    assert {name: list(one.causes) for name, one in made.judge().items() if one.causes} == (
+        {"T2": ["late"], "T3": ["fired-twice"], "T5": ["size-wrong"]} if late else {}
+    )
+
+
+def test_a_task_that_was_due_when_it_was_added_again_may_fire_for_both() -> None:
+    """The twin: it may have been handed over by then."""
+    made = Trace("timer")
+    made.add("a", delay_ns=50 * MS)
+    made.wait(60 * MS)
+    made.add("a", delay_ns=100 * MS)
+    made.fire("a")
+    made.gauge(None, 1)
+    made.wait(100 * MS)
+    made.fire("a")
+    assert not [name for name, one in made.judge().items() if one.causes]

@@ -117,7 +117,11 @@ CASES: Final[dict[str, tuple[Said, tuple[Edit, ...], Said]]] = {
         (header(late_ns=MS), event(3, t=2_012 * MS)),
         {"O5": "never-completed"},
     ),
-    "E6-readd-after-handover-T1.jsonl": ({}, (event(2, t=5 * MS), event(3, t=5 * MS + 1)), {"T1": "early"}),
+    "E6-readd-after-handover-T1.jsonl": (
+        {},
+        (event(2, t=5 * MS), event(3, t=5 * MS + 1)),
+        {"T1": "early", "T3": "fired-twice"},
+    ),
     "E6b-readd-after-handover-T4.jsonl": (
         {},
         (event(2, t=5 * MS), event(3, t=5 * MS + 1)),

@@ -3,8 +3,9 @@
 With d the deadline of an add, `early` and `late` the bounds of the header, and each add arming its task once:
 
     T1  every fire answers an add of its own with  fire.t >= d - early
-    T2  fire.t <= max(d, add.ret.t + delay) + late          of a task added once, not cancelled, not completed
-    T3  |fires| <= |adds|,  and an add that nothing takes back and that is overdue at the end has a fire after it
+    T2  fire.t <= max(d, add.ret.t + delay) + late          of the one add in force, not cancelled, not completed
+    T3  |fires| <= |adds in force at them|,  and an add that nothing takes back and that is overdue at the end has a
+        fire after it
     T4  a stop (a cancel, the winning force of another than its expiry, a cancel_for_key that gave it back) that
         returned at t < d - early:  no fire of the adds before it;  a barrier's cancel with out = 1: none at any t
 
@@ -19,30 +20,6 @@ from purgatorio_spec.clause.lost import Due, at_the_end, latest_due_t, may_have_
 from purgatorio_spec.history.operation import NEVER, Call, OperationHistory
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.verdict import KEPT, NO_BOUND, NO_OCCASION, STILL_OPEN, WANT_OF_RECORDS
-
-
-def _handed_over(run: Run, add: Call, t: int) -> bool:
-    """Whether the task may have been handed over to run by this add at that time."""
-    return add.deadline_t is None or add.deadline_t - (run.early_ns or 0) <= t
-
-
-def _in_force(run: Run, history: OperationHistory, i: int) -> list[Call]:
-    """The adds that a fire at this position may answer: started before it, and not moved by a later add that had
-    returned before it, while the task could not have been handed over."""
-    before = [add for add in history.adds if add.call_i < i]
-    return [
-        add
-        for add in before
-        if not any(
-            later.err is None
-            and add.end_i < later.call_i
-            and later.end_i < i
-            and later.ret_t is not None
-            and not _handed_over(run, add, later.ret_t)
-            for later in before
-        )
-    ]
-
 
 T1 = Clause(
     "T1",
@@ -60,12 +37,12 @@ def not_early(run: Run, history: OperationHistory) -> Finding:
     occasions = 0
     unanswered = list(history.adds)
     for fire in history.fires:
-        adds = [add for add in _in_force(run, history, fire.call_i) if add in unanswered]
+        adds = [add for add in history.in_force(fire.call_i, early_ns, cancelled=True) if add in unanswered]
         deadlines = [add.deadline_t for add in adds if add.deadline_t is not None]
         if not deadlines or len(deadlines) < len(adds):
             continue
         occasions = 1
-        due = next((add for add in adds if _handed_over(run, add, fire.call_t)), None)
+        due = next((add for add in adds if add.may_run(fire.call_t, early_ns)), None)
         if due is not None:
             unanswered.remove(due)
             continue
@@ -90,16 +67,20 @@ T2 = Clause(
 
 @T2.of_operation
 def not_late(run: Run, history: OperationHistory) -> Finding:
-    """An occasion is a task added once that fired while nothing had cancelled or completed it.
+    """An occasion is a task whose first fire can answer one add only, which nothing had cancelled or completed.
 
     The deadline may have been computed anywhere between the add's call and its return, so lateness counts from the
     return. A task that never fired is T3's.
     """
     late_ns = run.late_ns or 0
-    if len(history.adds) != 1 or not history.fires:
+    if not history.fires:
         return NO_OCCASION
-    add, fire = history.adds[0], history.fires[0]
-    if any(cancel.call_i < fire.call_i for cancel in _cancels(history)):
+    fire = history.fires[0]
+    adds = history.in_force(fire.call_i, run.early_ns or 0)
+    if len(adds) != 1:
+        return NO_OCCASION
+    (add,) = adds
+    if any(cancel.call_i < fire.call_i and cancel.end_i > add.call_i for cancel in _cancels(history)):
         # A cancel that begins later is the one inside the expiry's own `force_complete`, or too late to matter.
         return NO_OCCASION
     due_t = latest_due_t(add)
@@ -119,7 +100,8 @@ def not_late(run: Run, history: OperationHistory) -> Finding:
 T3 = Clause(
     "T3",
     "fires at most once; without cancel exactly once",
-    formula="|fires| <= |adds|;  the last add, not taken back and overdue at the end, has a fire after it",
+    formula="|fires| <= |adds in force at them|;  the last add, not taken back and overdue at the end, has a fire "
+    "after it",
     records=("timer_add", "timer_fire", "timer_cancel"),
     needs_whole=True,
 )
@@ -130,13 +112,18 @@ def exactly_once(run: Run, history: OperationHistory) -> Finding:
     """An occasion is a task that fired, or was added and overdue at the end.
 
     A cancel that answered 0 takes nothing back, nor does one before the last add. An add that raised may have armed the
-    task or not.
+    task or not. An add that was moved by another, or taken back, before its time is in force no more; that a cancelled
+    task fires at all is T4's.
     """
-    if len(history.fires) > len(history.adds) and not (run.facts.begun and not history.adds):
+    answers = {
+        add.call_i for fire in history.fires for add in history.in_force(fire.call_i, run.early_ns or 0)
+    }
+    most = max(len(answers), min(len(history.adds), 1))
+    if len(history.fires) > most and not (run.facts.begun and not history.adds):
         return Broken(
             "fired-twice" if history.adds else "fired-and-never-added",
             [fire.call_i for fire in history.fires],
-            f"fires at most once an add ({len(history.adds)} here)",
+            f"fires at most once an add ({most} here that nothing moved or took back)",
             f"fired {len(history.fires)} times",
         )
     adds = [add for add in history.adds if add.err is None]
@@ -242,7 +229,9 @@ def _cancel_stops(run: Run, history: OperationHistory) -> list[_Stop]:
     for cancel in history.cancels:
         if cancel.out == 0 or cancel.err is not None or cancel.ret_t is None or history.fire_of(cancel):
             continue
-        answered = [add for add in _in_force(run, history, cancel.call_i) if add.end_i < cancel.call_i]
+        answered = [
+            add for add in history.in_force(cancel.call_i, run.early_ns or 0) if add.end_i < cancel.call_i
+        ]
         deadline_t = _earliest_deadline_t(answered)
         if deadline_t is None:
             continue

@@ -238,7 +238,7 @@ class SecondLook:
             self.tally.add(self.run, history, self.clauses)
             self._names.pop(self._numbers.pop(history.id, 0), None)
             if self.truths is not None:
-                matrix.append(summary_of(history))
+                matrix.append(summary_of(self.run, history))
         if self.truths is not None and matrix:
             self.truths.add(_in_rows(np.array(matrix, np.int64), table.column("i").to_numpy(), rows))
 

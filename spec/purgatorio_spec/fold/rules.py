@@ -148,7 +148,8 @@ def _late(b: Block) -> Truth:
 
 
 def _undisturbed(b: Block) -> Truth:
-    stopped = (b.stopped_call < b.fire_call).surely() | (b.win_call < b.fire_call).surely()
+    cancelled = (b.stopped_call < b.fire_call) & ~(b.cancel_ret < b.add_call).surely()
+    stopped = cancelled.surely() | (b.win_call < b.fire_call).surely()
     timed = b.deadline_t.given() & b.add_ret_t.given()
     return b.fire_n.equals(1) & b.add_n.equals(1) & ~stopped & timed
 

@@ -64,6 +64,10 @@ class Call:
         """Whether `other` is a call made from within this one, on the same thread."""
         return self.th == other.th and self.call_i < other.call_i and other.end_i <= self.end_i
 
+    def may_run(self, t: int, early_ns: int) -> bool:
+        """Whether the task may have been handed over to run by this add at that time."""
+        return self.deadline_t is None or self.deadline_t - early_ns <= t
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -167,6 +171,22 @@ class OperationHistory:
     def may_have_claimed(self) -> list[Call]:
         """The `force_complete` calls of which nobody knows whether they won: open, or ended by an exception."""
         return [force for force in self.forces if force.out is None]
+
+    def in_force(self, i: int, early_ns: int, *, cancelled: bool = False) -> list[Call]:
+        """The adds that a fire at this position may answer: started before it, and neither moved by a later add nor (or
+        also, if `cancelled`) taken back by a cancel that had returned before it, while the task could not have been
+        handed over."""
+        takers = self.adds if cancelled else [*self.adds, *self.cancels]
+        later = [call for call in takers if call.end_i < i and call.err is None and call.out != 0]
+        return [
+            add
+            for add in self.adds
+            if add.call_i < i
+            and not any(
+                add.end_i < call.call_i and call.ret_t is not None and not add.may_run(call.ret_t, early_ns)
+                for call in later
+            )
+        ]
 
     def fire_of(self, call: Call) -> Call | None:
         """The `timer_fire` that made this call, if one did."""

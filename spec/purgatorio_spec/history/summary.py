@@ -52,7 +52,7 @@ class Summary(NamedTuple):
     done_t: int
 
 
-def summary_of(history: OperationHistory) -> Summary:
+def summary_of(run: Run, history: OperationHistory) -> Summary:
     """The summary of a history."""
     registration, claim = history.registration, history.claim
     registered_ret_i = NEVER if registration is None else registration.end_i
@@ -79,7 +79,7 @@ def summary_of(history: OperationHistory) -> Summary:
         added_call_i=adds[0].call_i if adds else NEVER,
         added_ret_i=NEVER if last is None else last.end_i,
         disarmed_first_i=_first([*history.cancels, *history.fires, *([claim] if claim else [])]),
-        disarmed_surely_i=_surely(history, adds) if adds else NEVER,
+        disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
         raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
         deadline_t=deadline_t,
         out_t=_out(history, deadline_t),
@@ -114,13 +114,18 @@ def _first(calls: list[Call]) -> int:
     return min((call.call_i for call in calls), default=NEVER)
 
 
-def _surely(history: OperationHistory, adds: list[Call]) -> int:
-    """From where on the task is surely out of the timer: a cancel made after all its adds, or as many fires as adds (a
-    fire may be of an earlier add, handed over before the last one came)."""
+def _surely(history: OperationHistory, adds: list[Call], early_ns: int) -> int:
+    """From where on the task is surely out of the timer: a cancel made after all its adds, or as many fires as adds
+    that they may answer (a fire may be of an earlier add, handed over before the last one came)."""
     added_i = max(add.end_i for add in adds)
     cancels = [c.end_i for c in history.cancels if c.call_i > added_i and c.out != 0 and c.err is None]
-    fires = [fire.call_i for fire in history.fires if fire.call_i > adds[0].call_i]
-    return min([*cancels, *fires[len(adds) - 1 :]], default=NEVER)
+    answers: set[int] = set()
+    fires = []
+    for count, fire in enumerate((fire for fire in history.fires if fire.call_i > adds[0].call_i), 1):
+        answers |= {add.call_i for add in history.in_force(fire.call_i, early_ns)}
+        if fire.call_i > adds[-1].call_i and count >= len(answers):
+            fires.append(fire.call_i)
+    return min([*cancels, *fires], default=NEVER)
 
 
 FAR_PAST: Final = -(1 << 62)

@@ -50,7 +50,7 @@ def judge_run(run: Run, table: pa.Table, only: str | None = None, tally: RunTall
     for history in histories(table, context):
         tally.add(run, history, clauses)
         if raw:
-            held.append(summary_of(history))
+            held.append(summary_of(run, history))
             if len(held) >= SUMMARIES:
                 totals.add(bounds(moments, np.array(held, np.int64), run))
                 held = []

@@ -54,7 +54,7 @@ class HistoryJudge:
             self._count(run, part, broken)
         raw = _readings(rows)
         if raw:
-            held = np.array([summary_of(history) for history in histories], np.int64)
+            held = np.array([summary_of(run, history) for history in histories], np.int64)
             moments = moments_of(raw, run.facts)
             totals = bounds(moments, held, run) if histories else Bounds.zero(moments)
             for at, one in enumerate(raw):
