@@ -268,7 +268,7 @@ def stopped(s: Story, begin: float, end: float) -> None:
     s.topic(replicas=2, min_insync_replicas="2")
     s.event(begin, "stimulus", body={"what": "stopped"})
     s.event(end, "stimulus", body={"what": "continues"})
-    s.produce(4, 5, 0)
+    s.produce(4, 5, 0, acks=-1)
     for at in (begin - 2, end - 10, end + 100):
         s.metadata(at, in_sync=2)
 
@@ -1154,6 +1154,39 @@ def test_the_session_of_somebody_who_never_joined_may_end_the_initial_delay() ->
     story.join(5000, 5001, "", error=79, given="a")
     story.join(5010, 6012, "a", 1, leader="a", told="a")
     assert story.judged("G1").verdict is not Verdict.VIOLATED
+
+
+def test_a_sync_in_a_stable_group_renews_no_session() -> None:
+    """Kafka 4 counts from the join's answer: `b`, whose sync came a second later, is out a second earlier."""
+    story = Story()
+    for one in "ab":
+        story.join(10, 11, "", error=79, given=one)
+        story.join(15, 1015, one, 1, leader="a", told="ab" if one == "a" else "", rebalance=20_000)
+    story.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+    story.sync(2000, 2001, "b", 1, "sb")
+    for at in range(2100, 12_000, 100):
+        story.beat(at, "a", 1, 27 if at >= 7020 else 0)
+    story.beat(7500, "b", 1, 25)
+    assert {story.judged(clause).verdict for clause in ("G7", "G10")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_above_the_high_watermark_a_fetch_need_not_wait() -> None:
+    """The last append before a replica was stopped timed out: it lies above the high watermark."""
+    story = Story()
+    stopped(story, 100, 5000)
+    story.produce(20, 90, 1, acks=-1, error=7, timeout=50)
+    story.produce(200, 202, 2)
+    story.fetch(210, 212, [("t", 0, 2, [])], wait=1000)
+    assert story.judged("F1").verdict is not Verdict.VIOLATED
+
+
+def test_where_a_controller_may_be_stopped_nothing_is_done_in_time() -> None:
+    story = Story()
+    a2_left(story, True)
+    for number in range(2):
+        story.scene = f"told#{number}"
+        story.event(50, "stimulus", body={"what": "stops"})
+    assert story.judged("A2").verdict is Verdict.SKIPPED
 
 
 def test_what_was_undecided_once_and_kept_when_it_was_asked_again_is_kept() -> None:

@@ -410,7 +410,7 @@ class Fetching:
                     len(self.asked) == 1
                     and not a.error
                     and one.wait_ms > 0
-                    and a.offset >= a.log.most_end(begin)
+                    and a.log.most_end(begin) <= a.offset <= a.log.replicated_end(begin)
                 ):
                     yield self._not_before(END_OF_TIME)
 
@@ -420,9 +420,9 @@ class Fetching:
         if len(self.asked) > 1 or integer(one.body, "min_bytes") > 1 or any(a.error for a in self.asked):
             return
         (a,) = self.asked
+        if a.offset > a.log.replicated_end(one.t):
+            return
         replicated = [x for x in a.log.surely(END_OF_TIME) if x.acks == -1]
-        if a.offset > max((x.base + x.count for x in replicated if (x.ack_t or 0) <= one.t), default=0):
-            return  # above the high watermark, perhaps: Kafka takes it for one of a log that was cut
         ready_by = min((x.ack_t or 0 for x in replicated if x.base >= a.offset), default=END_OF_TIME)
         if one.t < ready_by < self.deadline:
             yield from self._woken(ready_by)

@@ -620,7 +620,7 @@ def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) ->
     ):
         return False
     # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
-    synced = any(one.api == "sync_group" and _answered(one) and one.t >= current.first_t for one in heard)
+    synced = any(_member(sync) == member and _answered(sync) and sync.t <= beat.t for sync in current.syncs)
     longest_wait = until - min((x.t for x in _triggers(group, current, until)), default=until)
     return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
 
@@ -654,7 +654,9 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
                 or group.left(member, last.t + 2 * session_ms * MS) is not None
             ):
                 continue
-            if integer(last.body, "generation_id", one.number) != one.number or last.api == "join_group":
+            if integer(last.body, "generation_id", one.number) != one.number or not _renews(last):
+                continue
+            if last.api == "join_group":
                 continue
             others = [x for x in others if x.t > last.t]
             over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
@@ -670,10 +672,9 @@ def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange])
             continue
         if not any(_member(sync) == other and _answered(sync) for sync in one.syncs):
             return True
-        times = [x.t for x in group.contacts(other) if x.t >= one.first_t and _renews(x)]
-        if any(
-            b - a >= _session_ms(group, other) * MS - EARLY_NS for a, b in pairwise([*times, beats[-1].t])
-        ):
+        heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and _renews(x)]
+        times = [one.first_t, *heard, beats[-1].t]
+        if any(b - a >= _session_ms(group, other) * MS - EARLY_NS for a, b in pairwise(times)):
             return True
     return not any(_member(sync) == member and _answered(sync) for sync in one.syncs)
 
@@ -746,8 +747,11 @@ def _answered(one: Exchange) -> bool:
 
 
 def _renews(one: Exchange) -> bool:
-    """Whether a session begins anew with it: what is refused has not been heard."""
-    return one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
+    """Whether a session surely begins anew with it: what is refused has not been heard, and with a sync in a group that
+    is stable already nothing begins in Kafka 4."""
+    return one.api != "sync_group" and (
+        one.error == 0 or (one.api == "heartbeat" and one.error == REBALANCING)
+    )
 
 
 def _member(one: Exchange) -> str:

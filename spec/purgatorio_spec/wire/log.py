@@ -91,6 +91,11 @@ class Log:
                     end = append.base + append.count
         return end
 
+    def replicated_end(self, t: int) -> int:
+        """The high watermark is at least here at `t`. A fetch above it is answered by Kafka as one of a log that was
+        cut."""
+        return max((one.base + one.count for one in self.surely(t) if one.acks == -1), default=0)
+
     def most_end(self, t: int) -> int:
         """The end is at most here at `t`: nothing but what was sent can be in a topic of our own."""
         return sum(one.count for one in self.appends if one.t <= t and one.error in MAY_BE_THERE)

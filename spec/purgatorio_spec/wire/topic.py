@@ -26,11 +26,13 @@ PATIENCE_TIMES: Final = 5
 
 def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
     """A1 to A3: what is done is said when it is done, and not at the request's time-out. Half of that is a bound that a
-    broker which is busy keeps."""
+    broker which is busy keeps. A broker that is stopped may be a controller, without which nothing is done, and
+    another is elected then."""
+    stopped_t = min((x.t for x in scene.stimuli if text(x.body, "what") == "stops"), default=END_OF_TIME)
     for api, (clause, results) in _CHANGES.items():
         for one in scene.of(api):
             errors = {integer(said, "error_code") for said in items(one.got, results)}
-            if one.throttled_ms or one.unread:
+            if one.throttled_ms or one.unread or (one.answer_t or one.watched_t) >= stopped_t:
                 continue
             if TIMED_OUT in errors and (one.answer_t or 0) < one.t + one.wait_ms * MS - EARLY_NS:
                 seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"

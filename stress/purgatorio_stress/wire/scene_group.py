@@ -114,9 +114,25 @@ async def members(play: Play, group: str, count: int, rebalance_ms: int = REBALA
     return made
 
 
+async def gathered(joined: Sequence[Member]) -> None:
+    """All join, until one generation has them all: without an initial delay, the first is told of a rebalance."""
+    missing = len(joined)
+
+    async def join(one: Member) -> None:
+        nonlocal missing
+        await one.join()
+        missing -= 1
+        while missing:
+            if await one.beat() == REBALANCING:
+                await one.join()
+            await one.play.pause(BEAT_MS)
+
+    await asyncio.gather(*map(join, joined))
+
+
 async def stable(joined: Sequence[Member]) -> None:
     """All join, and all sync: a stable generation."""
-    await asyncio.gather(*(one.join() for one in joined))
+    await gathered(joined)
     await synced(joined)
 
 
@@ -192,7 +208,7 @@ async def sync_waits(play: Play) -> None:
     """Followers sync first: they wait for the leader's, and get the share that it gives them."""
     group = await play.group()
     three = await members(play, group, 3)
-    await asyncio.gather(*(one.join() for one in three))
+    await gathered(three)
     order = sorted(three, key=lambda one: one.leads)
     early = [one.sync() for one in order[:1]]
     await play.pause(400)
@@ -319,7 +335,7 @@ async def leaderless_sync(play: Play) -> None:
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
     joined = await members(play, group, 2, rebalance_ms=rebalance_ms)
-    await asyncio.gather(*(one.join() for one in joined))
+    await gathered(joined)
     early = min(joined, key=lambda one: one.leads).sync()
     (new,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
     sent = [new.ask_join()]
