@@ -208,7 +208,8 @@ def _held_the_lock(history: OperationHistory, attempt: Call, check: Check, momen
 def _how_it_ended(history: OperationHistory) -> str:
     claim = history.claim
     if claim is None:
-        return "it was never claimed"
+        keys = ", ".join(key for point in history.cancelled for key in point.keys)
+        return f"it was never claimed, and given back under {keys} alone" if keys else "it was never claimed"
     cause = "its expiry" if history.fire_of(claim) else f"a later force_complete on {claim.th}"
     return f"it was claimed only by {cause}, at i = {claim.call_i}"
 
