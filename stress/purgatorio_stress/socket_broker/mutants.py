@@ -138,16 +138,13 @@ def _append_unreadable(
         return Appended(first, self._log.end(), acks == -1 and self._raise_high_watermark())
 
 
-def _append_below_min(
-    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
-) -> Appended:
-    return _APPEND(self, new, acks=1, producer=producer, marker=marker)
+def _append_as(instead: int) -> Callable[..., Appended]:
+    def append(
+        self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
+    ) -> Appended:
+        return _APPEND(self, new, acks=instead, producer=producer, marker=marker)
 
-
-def _refused_with_acks_1(
-    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
-) -> Appended:
-    return _APPEND(self, new, acks=-1, producer=producer, marker=marker)
+    return append
 
 
 def _produce_times_out_well(self: DelayedProduce) -> None:
@@ -247,10 +244,13 @@ def _tried_once(self: DelayedFetch) -> bool:
     return _TRY_FETCH(self)
 
 
-def _under_first_key(
-    self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
-) -> bool:
-    return _WATCH(self, operation, keys[:1])
+def _under_first(kind: type[DelayedOperation]) -> Callable[..., bool]:
+    def watch(
+        self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
+    ) -> bool:
+        return _WATCH(self, operation, keys[:1] if isinstance(operation, kind) else keys)
+
+    return watch
 
 
 def _append_wakes_nobody(
@@ -390,8 +390,8 @@ def _heartbeat_instead(wrong: Error, told: Error) -> Callable[..., Error]:
     return heartbeat
 
 
-def _heartbeat_in_vain(
-    self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
+def _unheard(
+    self: GroupCoordinator, group_id: str, generation: int, member_id: str, *_: object, instance: str = ""
 ) -> Error:
     group = self.group(group_id)
     with group.lock:
@@ -647,12 +647,6 @@ def _times_out_well(deleted: DeleteResult) -> DeleteResult:
     return replace(deleted, low_watermark=deleted.requested_offset)
 
 
-def _under_first_topic(
-    self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
-) -> bool:
-    return _WATCH(self, operation, keys[:1] if isinstance(operation, DelayedProduce) else keys)
-
-
 # What waits for several things, and connections that come and go.
 
 _CHECK_LATER: Final = ReplicaManager._check_later
@@ -709,12 +703,6 @@ def _shows_one(self: DelayedTopics) -> bool:
     return any(self._shows(topic) for topic, _ in self._results) and self.force_complete()
 
 
-def _topics_under_first(
-    self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
-) -> bool:
-    return _WATCH(self, operation, keys[:1] if isinstance(operation, DelayedTopics) else keys)
-
-
 def _swap_unassigned(self: Group, old: str, new: Member) -> None:
     _SWAP(self, old, replace(new, assignment=b""))
 
@@ -763,15 +751,6 @@ def _put_newest(self: Group, member: Member) -> None:
 def _fenced_by_any_group(group: Group, instance: str, member_id: str) -> bool:
     static = group.instance(instance)
     return _FENCED(group, instance, member_id) or (static is not None and _NEWEST[instance] != static.id)
-
-
-def _commit_unheard(
-    self: GroupCoordinator, group_id: str, generation: int, member_id: str, offsets: Mapping[TopicPartition, int],
-    *, instance: str = "",
-) -> Error:  # fmt: skip
-    group = self.group(group_id)
-    with group.lock:
-        return group_coordinator._refusal(group, group.get(member_id), generation, instance, member_id)
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -834,14 +813,14 @@ _MUTANTS: Final = (
         "min-in-sync-ignored",
         "acks -1 is appended with fewer in sync than the minimum",
         "P4",
-        Patch(Partition, "append", _append_below_min),
+        Patch(Partition, "append", _append_as(1)),
         brokers=2,
     ),
     _one(
         "min-in-sync-for-all",
         "acks 1 is refused with fewer in sync than the minimum",
         "P4",
-        Patch(Partition, "append", _refused_with_acks_1),
+        Patch(Partition, "append", _append_as(-1)),
         brokers=2,
     ),
     _one(
@@ -898,7 +877,7 @@ _MUTANTS: Final = (
         "first-key-only",
         "an operation is watched under its first key only",
         "F3 F7",
-        Patch(Purgatory, "try_complete_else_watch", _under_first_key),
+        Patch(Purgatory, "try_complete_else_watch", _under_first(DelayedOperation)),
     ),
     _one(
         "not-re-armed",
@@ -1116,7 +1095,7 @@ _MUTANTS: Final = (
         "heartbeat-in-vain",
         "a heartbeat does not keep a member",
         "G10",
-        Patch(GroupCoordinator, "heartbeat", _heartbeat_in_vain),
+        Patch(GroupCoordinator, "heartbeat", _unheard),
     ),
     _one(
         "one-in-fifty-lost",
@@ -1249,7 +1228,7 @@ _MUTANTS: Final = (
         "first-topic-only",
         "an append with acks -1 waits for the first of its partitions",
         "P6",
-        Patch(Purgatory, "try_complete_else_watch", _under_first_topic),
+        Patch(Purgatory, "try_complete_else_watch", _under_first(DelayedProduce)),
         brokers=2,
     ),
     _one(
@@ -1308,7 +1287,7 @@ _MUTANTS: Final = (
         "first-topic-watched",
         "a request about two topics waits for news of the first",
         "A1 A2",
-        Patch(Purgatory, "try_complete_else_watch", _topics_under_first),
+        Patch(Purgatory, "try_complete_else_watch", _under_first(DelayedTopics)),
     ),
     _one(
         "static-return-unassigned",
@@ -1346,7 +1325,7 @@ _MUTANTS: Final = (
         "commit-unheard",
         "a commit does not keep a member",
         "G10",
-        Patch(GroupCoordinator, "commit", _commit_unheard),
+        Patch(GroupCoordinator, "commit", _unheard),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )
