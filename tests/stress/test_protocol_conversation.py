@@ -126,8 +126,11 @@ def test_a_held_thread_makes_calls_where_it_stands() -> None:
     scene.hear("enter", '"f":"try_complete","id":"op"')
     scene.hear("held", '"hold":7,"f":"try_complete","id":"op"')
     assert (list(scene.conversation.holds), scene.conversation.loose()) == ([7], frozenset())
+    assert scene.conversation.stuck() == []
     scene.conversation.ask(Check("k"), hold=7)
     assert scene.conversation.loose() == {"caller-0"}
+    # Nobody is held now: it must answer, or it is the subject that hangs.
+    assert scene.conversation.stuck() == ["check", "register"]
     scene.hear("answer", '"n":2,"out":0')
     scene.conversation.ask(Ready("op"), lane=1)
     scene.hear("answer", '"n":3')

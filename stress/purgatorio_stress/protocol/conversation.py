@@ -222,8 +222,8 @@ class Conversation:
     @property
     def owed(self) -> bool:
         """Whether a call must be answered. While a thread is held none must be: what is under way may wait for what
-        that thread has."""
-        return bool(self._open) and not self._holds
+        that thread has. One that makes a call where it stood is not held."""
+        return bool(self._open) and not self.standing()
 
     def is_open(self, number: int) -> bool:
         """Whether this call waits for its answer."""
