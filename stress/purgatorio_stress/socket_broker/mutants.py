@@ -244,7 +244,7 @@ def _tried_once(self: DelayedFetch) -> bool:
     return _TRY_FETCH(self)
 
 
-def _under_first(kind: type[DelayedOperation]) -> Callable[..., bool]:
+def _under_first(kind: type[object]) -> Callable[..., bool]:
     def watch(
         self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
     ) -> bool:
@@ -877,7 +877,7 @@ _MUTANTS: Final = (
         "first-key-only",
         "an operation is watched under its first key only",
         "F3 F7",
-        Patch(Purgatory, "try_complete_else_watch", _under_first(DelayedOperation)),
+        Patch(Purgatory, "try_complete_else_watch", _under_first(object)),
     ),
     _one(
         "not-re-armed",
