@@ -491,7 +491,7 @@ class GatedRun:
         self._end(play, PlayedOrder(program.name, (), stop))
         if self._clock is not None and any(isinstance(call, Until) for call in program.calls()):
             # Or it would expire while time moves in the next play, and its lines be stopped at there.
-            self._play_to_the_end([Advance(self._clock.now_ns + 2 * self._delays.later_ns + self._late_ns)])
+            self._leap(2 * self._delays.later_ns + self._late_ns)
         self._making = None
 
     def _make_stopped(self, play: _Play, stop: Stop) -> None:
@@ -732,11 +732,6 @@ class GatedRun:
     def session(self) -> Session:
         """The session that it drives."""
         return self._session
-
-    @property
-    def description(self) -> Description:
-        """Of the subject."""
-        return self._description
 
     def _come_to_rest(self) -> None:
         """Past the last time-out, so that nothing can hide behind one that has not come."""
