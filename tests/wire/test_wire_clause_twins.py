@@ -751,6 +751,16 @@ def g10(s: Story, bad: bool) -> None:
         s.beat(at, "b", 1, 25 if bad and at > 9000 else 0)
 
 
+def g10_long_join(s: Story, bad: bool) -> None:
+    """With Kafka's defaults a first generation takes as long as a session."""
+    s.pair(joins=6010)
+    for at in range(6100, 10_000, 1000):
+        s.beat(at, "a", 1)
+        s.beat(at, "b", 1, 25 if bad and at > 9000 else 0)
+    for at in range(10_100, 14_000, 1000):
+        s.beat(at, "a", 1)
+
+
 def g10_rebalance(s: Story, bad: bool) -> None:
     """`b` is heard of in a rebalance that has much time."""
     s.pair(rebalance=20_000)
@@ -919,7 +929,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8,),
-    "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_rebalance, g10_soon, g10_commits, g10_joins),
+    "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest), "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip

@@ -29,16 +29,12 @@ class _Generation:
     again: list[Exchange] = field(default_factory=list)
     """Joins that were asked after its beginning: who is in it and asks again is told the same once more."""
     syncs: list[Exchange] = field(default_factory=list)
+    from_t: int = 0
+    """It had not begun: its own time-outs may run from here on, however late its answers were read."""
 
     @property
     def members(self) -> dict[str, Exchange]:
         return {text(one.got, "member_id"): one for one in self.joins}
-
-    @property
-    def from_t(self) -> int:
-        """When the last of them was sent: the generation had not begun. Its own time-outs may run from here on, however
-        late its answers were read."""
-        return max(one.t for one in self.joins)
 
     @property
     def first_t(self) -> int:
@@ -82,6 +78,9 @@ class _Group:
             first_t = made.first_t
             made.again = [one for one in made.joins if one.t > first_t]
             made.joins = [one for one in made.joins if one.t <= first_t]
+            sent_t = max(one.t for one in made.joins)
+            slack = self.bounds.declared.late_ms * MS + self.bounds.added_ns(sent_t, first_t)
+            made.from_t = max(sent_t, first_t - slack)
         for one in self.syncs:
             number = integer(one.body, "generation_id", -1)
             if number in found:
