@@ -489,3 +489,52 @@ def test_a_task_that_was_due_when_it_was_added_again_may_fire_for_both() -> None
     made.wait(100 * MS)
     made.fire("a")
     assert not [name for name, one in made.judge().items() if one.causes]
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_check_after_an_evaluation_that_raised_owes_completion_again(seen: bool) -> None:
+    """The first check raised, and the one beside it is excused; the next one is not."""
+    made = Trace()
+    made.register("a")
+    made.point("ready", "a")
+    beside = made.start("check_and_complete", keys=["k"], th="d")
+    failing = made.start("check_and_complete", keys=["k"], th="c")
+    attempt = made.start("try_complete", "a", th="c")
+    made.end(beside, 0)
+    made.end(attempt, err="Boom")
+    made.end(failing, err="Boom")
+    made.check("k", *(["a"] if seen else []))
+    made.complete("a", out=0 if seen else 1, cancel=False)
+    assert list(made.judge()["O4"].causes) == ([] if seen else ["unclaimed-on-return"])
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_cancel_by_key_that_raised_excuses_what_was_there(beside: bool) -> None:
+    """Two raised, one early and one late: what came and was due in between is lost all the same, and the sizes count
+    from the first on only."""
+    made = Trace()
+    made.register("x")
+    made.gauge(0, 1)
+    for last in (False, True):
+        if beside and last:
+            made.register("a", delay_ns=10 * MS)
+        made.end(made.start("cancel_for_key", keys=["k"]), err="Boom")
+        if not beside and not last:
+            made.register("a", delay_ns=10 * MS)
+            made.point("ready", "a")
+            made.check("k")
+    made.wait(500 * MS)
+    made.gauge(0, 0)
+    found = {name: list(one.causes) for name, one in made.judge().items() if one.causes and name != "T3"}
+    assert found == {"P2": ["watched-out-of-bounds"]} | ({} if beside else {"O4": ["unclaimed-on-return"]})
+
+
+@pytest.mark.parametrize("given_back", [False, True])
+def test_what_a_key_gave_back_is_delayed_no_more(given_back: bool) -> None:
+    """P2: its task left the timer, though another key watches it."""
+    made = Trace()
+    made.register("a", ["k", "l"])
+    if given_back:
+        made.give_back("k", "a")
+    made.gauge(watched=1 if given_back else 2, delayed=1)
+    assert list(made.judge()["P2"].causes) == (["delayed-above-live"] if given_back else [])

@@ -42,7 +42,7 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     most = reading.waiting + reading.garbage_most
     if reading.watched <= most:
         return KEPT
-    if run.facts.unsettled:
+    if run.facts.unsettled_before(reading.ret_i):
         return STILL_OPEN  # what a key gave back, and nobody told, a purge leaves out while another key watches it
     return Broken(
         "garbage",
@@ -67,12 +67,13 @@ def gauges_bound_the_truth(run: Run, reading: Reading) -> Finding:
     rest, or as a point that is not the first event of its thread.
 
     `watched` counts every entry of an operation that is still live, and never more than were ever made. At rest,
-    `delayed` counts no more than the operations still live, and the timer's tasks that are no operations.
+    `delayed` counts no more than the operations still live, which no key has given back, and the timer's tasks that are
+    no operations.
     """
     if not reading.bounded:
         return NO_OCCASION
     # What a key may have given back, and nobody told, is counted or not.
-    least = 0 if run.facts.unsettled else reading.watched_least
+    least = 0 if run.facts.unsettled_before(reading.ret_i) else reading.watched_least
     if reading.watched is not None and not least <= reading.watched <= reading.watched_most:
         return Broken(
             "watched-out-of-bounds",

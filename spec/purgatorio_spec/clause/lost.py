@@ -109,9 +109,9 @@ def may_have_been_given_back(
     """Whether a `cancel_for_key` of one of the keys, of which is not told what it gave back, may have taken the
     operation before that position."""
     registration = history.registration
-    calls = (run.facts.unsettled[key] for key in keys if key in run.facts.unsettled)
+    calls = (call for key in keys for call in run.facts.unsettled.get(key, ()))
     return registration is not None and any(
-        first_i < before_i and registration.call_i < last_i for first_i, last_i in calls
+        call_i < before_i and registration.call_i < end_i for call_i, end_i in calls
     )
 
 

@@ -31,7 +31,7 @@ from purgatorio_spec.judge.context import (
     thread_rows,
 )
 from purgatorio_spec.judge.tally import RunTally
-from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, plain, where
+from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, given, plain, where
 from purgatorio_spec.trace.columns import EVENT_SCHEMA
 
 FLUSH_ROWS: Final = 200_000
@@ -173,14 +173,19 @@ class SecondLook:
     def _find_checks(self, some: Numbered, keys: Ints) -> None:
         if not self.joins_keys:
             return
-        ready = some.rows.of("ready", AT)
-        if len(ready):
-            ready = ready[self.wanted.chosen[some.operation[ready]]]
-            slots = self.operations.slots(some.operation[ready])
-            first = self.operations.column("ready")[slots] == some.first + ready
-            place, key = self.operations.lists(slots[first])
-            of = some.operation[ready[first]].astype(np.int64)
-            self._first_checks.wait(of[place], key, some.first + ready[first][place])
+        ready, tries = some.rows.of("ready", AT), some.rows.of("try_complete", RET, AT)
+        errors = given(some.batch.rows.column("err"))
+        since = ready if errors is None else np.sort(np.concatenate((ready, tries[errors[tries]])))
+        since = since[self.wanted.chosen[some.operation[since]]]
+        if len(since):
+            slots = self.operations.slots(some.operation[since])
+            first = self.operations.column("ready")[slots]
+            # From its `ready` on, and again from each evaluation that raised after that.
+            raised = (first >= 0) & (first < some.first + since) & ~np.isin(since, ready)
+            waits = raised | (first == some.first + since)
+            place, key = self.operations.lists(slots[waits])
+            of = some.operation[since[waits]].astype(np.int64)
+            self._first_checks.wait(of[place], key, some.first + since[waits][place])
         found = self._first_checks.feed(some, keys)
         columns = (found.operation, found.key, found.check.call_i, found.check.ret_i)
         for number, key, call_i, ret_i in zip(*(column.tolist() for column in columns), strict=True):

@@ -302,6 +302,7 @@ def summaries(b: Block) -> Ints:
         "registered_ret_i": row(b.reg_ret),
         "claim_call_i": row(b.win_call),
         "claim_end_i": row(b.win_ret),
+        "stopped_i": row(b.win_ret),
         "left_i": row(b.win_ret),
         "entries": b.reg_keys.v,
         "watches": watches.astype(np.int64),

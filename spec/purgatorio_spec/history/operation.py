@@ -103,9 +103,10 @@ class GivenBack:
 class OperationHistory:
     """All events that carry one id, paired, plus the context that O2, O4, O7 and T4 need.
 
-    `checks`: for each of its keys, of the checks that started after it was ready and ended without an exception, the
-    first to return. `under`: by the `call_i` of a try that returned true, the check that it was made directly under
-    (only where the operation was given back).
+    `checks`: for each of its keys, of the checks that started after it was ready (and after its last evaluation that
+    raised since) and ended without an exception, the first to return; there may be others besides. `under`: by the
+    `call_i` of a try that returned true, the check that it was made directly under (only where the operation was given
+    back).
     """
 
     id: str

@@ -36,11 +36,11 @@ class RawReading:
 class Reading(RawReading):
     """A reading and its bounds.
 
-    `live`: operations registered and not completed; `waiting`: entries of those that some key has not given back.
-    `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most operations that the estimate of the
-    last purge may have left out; `garbage_most`: entries of as many and the purge interval. `raced`: tasks during
-    whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is nearer than two ticks:
-    they may have been handed over to run.
+    `live`: operations registered, not completed and not given back; `waiting`: entries of those, and of what one of its
+    keys has not given back. `plain_tasks`: tasks in the timer that are no operations. `unseen`: the most operations
+    that the estimate of the last purge may have left out; `garbage_most`: entries of as many and the purge interval.
+    `raced`: tasks during whose cancel another event was recorded. `tasks_least` leaves out tasks whose deadline is
+    nearer than two ticks: they may have been handed over to run.
     """
 
     live: int

@@ -22,7 +22,7 @@ class RunFacts:
 
     `start_t`, `end_t`: its first and last `t`. `rest_t`: the `t` of the last `quiesce`, if any. `threads`: how many
     recorded something. `unsettled`: by key the `cancel_for_key` calls of which is not told what they gave back (they
-    are open, or raised, or `cancelled` is not recorded): the first call and the last return, as positions. `settled`:
+    are open, or raised, or `cancelled` is not recorded): calls and returns, as positions. `settled`:
     by key all others, in the order of their calls. `begun`:
     something had been done before the first event (an explored program's set-up), so a task may be there unadded.
     `backwards`: how many events have a time before that of the event before them on their thread; `first_back_i`: the
@@ -33,11 +33,15 @@ class RunFacts:
     end_t: int = 0
     rest_t: int | None = None
     threads: int = 1
-    unsettled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    unsettled: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     settled: Mapping[str, Sequence[KeyCancel]] = field(default_factory=dict)
     begun: bool = False
     backwards: int = 0
     first_back_i: int | None = None
+
+    def unsettled_before(self, i: int) -> bool:
+        """Whether any of the `unsettled` calls began before that position."""
+        return any(calls[0][0] < i for calls in self.unsettled.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,15 +30,16 @@ class Summary(NamedTuple):
     from the return of the registration to the claim. `raced`: 1 if another event was recorded during a cancel of the
     task. `deadline_t`: of the last add.
 
-    `left_i`: the end of the claim, or where the last of its keys gave it back. From `out_t` to `done_t`, if that came,
-    it may have been watched, or a task handed over, and not in the timer: overdue, or without a time-out, or given back
-    by one of its keys only.
+    `stopped_i`, `left_i`: the end of the claim, or where the first or the last of its keys gave it back. From `out_t`
+    to `done_t`, if that came, it may have been watched, or a task handed over, and not in the timer: overdue, or
+    without a time-out, or given back by one of its keys only.
     """
 
     registered_call_i: int
     registered_ret_i: int
     claim_call_i: int
     claim_end_i: int
+    stopped_i: int
     left_i: int
     entries: int
     watches: int
@@ -66,6 +67,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
     adds = [add for add in history.adds if add.err is None]
     last = adds[-1] if adds else None
     claim_end_i = NEVER if claim is None else claim.end_i
+    first_back_i, last_back_i = _given_back(history)
     deadline_t = NEVER if last is None or last.deadline_t is None else last.deadline_t
     ends = [call.ret_t for call in (claim, *history.fires) if call is not None and call.ret_t is not None]
     return Summary(
@@ -73,7 +75,8 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         registered_ret_i=registered_ret_i,
         claim_call_i=claim_call_i,
         claim_end_i=claim_end_i,
-        left_i=min(claim_end_i, _given_back(history)),
+        stopped_i=min(claim_end_i, first_back_i),
+        left_i=min(claim_end_i, last_back_i),
         entries=0 if registration is None else len(registration.keys),
         watches=int(watches),
         added_call_i=adds[0].call_i if adds else NEVER,
@@ -87,16 +90,16 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
     )
 
 
-def _given_back(history: OperationHistory) -> int:
-    """Where the last of its keys gave it back. Calls made beside a registration do not count: it may have watched the
-    key, and added the task, after them."""
-    if len(history.registrations) != 1:
-        return NEVER
-    by_key = dict.fromkeys(history.keys, NEVER)
+def _given_back(history: OperationHistory) -> tuple[int, int]:
+    """Where the first and the last of its keys gave it back. Calls made beside a registration or an add do not count:
+    it may have watched the key, and added the task, after them."""
+    begun_i = max((call.end_i for call in (*history.registrations, *history.adds)), default=NEVER)
+    keys = (key for registration in history.registrations for key in registration.keys)
+    by_key = dict.fromkeys(keys, NEVER)
     for back in history.given_back:
-        if back.key in by_key and back.call_i > history.registrations[0].end_i:
+        if back.key in by_key and back.call_i > begun_i:
             by_key[back.key] = min(by_key[back.key], back.point.i)
-    return max(by_key.values(), default=NEVER)
+    return min(by_key.values(), default=NEVER), max(by_key.values(), default=NEVER)
 
 
 def _out(history: OperationHistory, deadline_t: int) -> int:
@@ -271,7 +274,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
     out_of_timer, carried = _out_of_timer(column, moments, run)
     plain = (column["registered_call_i"] == NEVER).astype(np.int64)
     return Bounds(
-        live=maybe(column["registered_call_i"], column["claim_end_i"], ones),
+        live=maybe(column["registered_call_i"], column["stopped_i"], ones),
         waiting=maybe(column["registered_call_i"], column["left_i"], column["entries"]),
         plain_tasks=maybe(column["added_call_i"], column["disarmed_surely_i"], plain),
         raced=maybe(column["added_call_i"], never, column["raced"]),

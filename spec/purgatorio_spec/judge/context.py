@@ -125,11 +125,15 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
 
 
 def check_context(table: pa.Table) -> Iterator[ContextRow]:
-    """O4: for each operation and key the check that matters, as context rows."""
+    """O4: for each operation and key the check that matters, as context rows: of those that started after it was ready,
+    and after its last evaluation that raised since."""
     by_key = checks_by_key(table)
     ready: dict[str, int] = {}
-    for operation, i in _values(select(table, "ready"), "id", "i"):
-        ready.setdefault(operation, i)
+    for f, operation, i, err in _values(select(table, "ready", "try_complete"), "f", "id", "i", "err"):
+        if f == "ready":
+            ready.setdefault(operation, i)
+        elif err is not None and operation in ready:
+            ready[operation] = i
     done: set[str] = set()
     for operation, ph, keys in _values(select(table, "try_complete_else_watch"), "id", "ph", "keys"):
         if ph != "call" or operation in done or operation not in ready:
@@ -331,11 +335,11 @@ def _times_that_go_back(table: pa.Table) -> list[int]:
 
 def key_cancels(
     rows: Sequence[Mapping[str, Any]], told: bool
-) -> tuple[dict[str, tuple[int, int]], dict[str, list[KeyCancel]]]:
+) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[KeyCancel]]]:
     """`RunFacts.unsettled` and `settled` of the `cancel_for_key` events of a run, in order; `told`: `cancelled` is
     recorded."""
     ended = {row["c"]: row for row in rows if row["ph"] == "ret"}
-    unsettled: dict[str, tuple[int, int]] = {}
+    unsettled: dict[str, list[tuple[int, int]]] = {}
     settled: dict[str, list[KeyCancel]] = {}
     for row in rows:
         if row["ph"] != "call":
@@ -346,8 +350,7 @@ def key_cancels(
             if told and end is not None and end["err"] is None:
                 settled.setdefault(key, []).append(KeyCancel(row["i"], last_i, end["t"]))
             else:
-                first_i, until_i = unsettled.get(key, (row["i"], last_i))
-                unsettled[key] = (first_i, max(until_i, last_i))
+                unsettled.setdefault(key, []).append((row["i"], last_i))
     return unsettled, settled
 
 

@@ -97,6 +97,8 @@ def _parts(rows: tuple[LogRow, ...]) -> tuple[list[OperationHistory], list[Check
                 ready.setdefault(operation, i)
             elif f == "try_complete_else_watch" and ph == "call":
                 registered.setdefault(operation, keys or ())
+            elif f == "try_complete" and err is not None and operation in ready:
+                ready[operation] = i
             elif f == "try_complete" and ph == "call":
                 context.append((operation, i, "previous", before, None))
         elif f == "check_and_complete" and ph == "call":
