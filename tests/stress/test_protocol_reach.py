@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import command_subjects
-from purgatorio_stress.protocol.message import MAX_TIME_NS, Add, Call, Description
+from purgatorio_stress.protocol.message import MAX_TIME_NS, Add, Call, Check, Description, Register
 from purgatorio_stress.protocol.reach import REACHES_FROM, Reach, levels_of
 from purgatorio_stress.subject.plan import MS
 from purgatorio_stress.subjects import record_runs
@@ -139,6 +139,32 @@ def test_what_is_left_out_is_said_and_hangs_on_the_subject_alone(tick_s: float, 
     reach.through_levels(longest_ns=MAX_TIME_NS)
     assert reach.left_out == left_out
     assert (run.longest_ns > 24 * 86_400_000 * MS) is (not left_out)
+
+
+@dataclass
+class Heard(SlowTime):
+    """Keeps what was called."""
+
+    calls: list[Call] = field(default_factory=list)
+
+    def call(self, call: Call, through: tuple[int, ...] = ()) -> None:
+        self.calls.append(call)
+
+
+@pytest.mark.parametrize("most_delay_ns", [MAX_TIME_NS, 8_000 * MS])
+def test_in_real_time_short_delays_are_compared_with_some_that_look_shorter_in_32_bits(
+    most_delay_ns: int,
+) -> None:
+    """Where such are taken: in nanoseconds and in milliseconds, some of either sign. All are completed at last."""
+    run = Heard(0.0)
+    told = Description(0, "", "one", ("purgatory", "real-time"), (), most_delay_ns=most_delay_ns)
+    Reach(run, told, "purgatory", 1).in_real_time()
+    delays = {call.id: call.delay_ns for call in run.calls if isinstance(call, Register)}
+    longest = {name: delay_ns for name, delay_ns in delays.items() if delay_ns > 3_600_000 * MS}
+    for unit_ns in (1, MS):
+        bits = [(delay_ns // unit_ns - 2_000 * MS // unit_ns) % 2**32 for delay_ns in longest.values()]
+        assert {bit >= 2**31 for bit in bits} == (set() if most_delay_ns < MAX_TIME_NS else {False, True})
+    assert {call.key for call in run.calls[-2 * len(longest) :] if isinstance(call, Check)} >= set(longest)
 
 
 @pytest.mark.slow

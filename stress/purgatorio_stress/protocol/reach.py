@@ -53,8 +53,9 @@ often, and the least counts: whatever else the machine does is not the subject's
 REACHES_FROM: Final = 500
 """A smaller plan is carried out alone: it was asked to be small."""
 
-_REAL_NS: Final = 9_000 * MS
-"""No delay is longer in real time."""
+REAL_NS: Final = 9_000 * MS
+"""In real time nothing is waited for that takes longer."""
+_BITS_32: Final = 1 << 32
 
 _GARBAGE_MOST: Final = 24_000
 _CROWD: Final = 3_000
@@ -173,17 +174,31 @@ class Reach:
 
     def in_real_time(self) -> None:
         """The levels whose buckets are reached within seconds, an idle gap, and what is added after it."""
-        widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= _REAL_NS]
+        widths = [width for width in levels_of(self._description, MAX_TIME_NS) if width <= REAL_NS]
+        waiting = self._hours_and_weeks() if self._part == "purgatory" else []
         self._crowd(_CROWD_REAL)
         for number in range(len(widths)):
             for delay_ns in self._delays(widths[: number + 1]):
-                if delay_ns <= _REAL_NS + widths[0]:
+                if delay_ns <= REAL_NS + widths[0]:
                     self._begin(delay_ns, widths)
         self._run.settle()
         self._run.leap(_IDLE_NS)
         for delay_ns in self._delays(widths[:2]):
             self._begin(min(delay_ns, 300 * MS), widths)
         self._run.settle()
+        for name in waiting:
+            self._run.call(Ready(name))
+            self._run.call(Check(name))
+
+    def _hours_and_weeks(self) -> list[str]:
+        """What others wait beside: a difference of deadlines in 32 bits, of nanoseconds or of milliseconds, has either
+        sign."""
+        hours = (1_000 * _BITS_32 + quarter * _BITS_32 // 4 for quarter in range(4))
+        weeks = ((_BITS_32 + quarter * _BITS_32 // 4) * MS for quarter in range(4))
+        fit = [delay_ns for delay_ns in map(self._fit, (*hours, *weeks)) if delay_ns > REAL_NS]
+        for number, delay_ns in enumerate(fit):
+            self._run.call(Register(f"waits-{number}", (f"waits-{number}",), delay_ns))
+        return [f"waits-{number}" for number in range(len(fit))]
 
     def _crowd(self, many: int) -> None:
         delay_ns = self._fit(_CROWD_NS)

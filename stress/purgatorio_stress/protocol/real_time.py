@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.message import Add, Call, Description, Gauge, Quiesce, Register, Start
-from purgatorio_stress.protocol.reach import REACHES_FROM, Reach
+from purgatorio_stress.protocol.reach import REACHES_FROM, REAL_NS, Reach
 from purgatorio_stress.protocol.session import Session
 from purgatorio_stress.protocol.timeline import Due
 
@@ -66,6 +66,7 @@ class _RealRun:
         self._lanes = description.lanes
         self._lane = 0
         self._lost: set[str] = set()
+        """What nobody waits for."""
         self._give_up_ns = give_up_ns
 
     @property
@@ -80,6 +81,8 @@ class _RealRun:
         self._session.wait_for_lane(self._lane)
         if self._session.conversation.makes_sense(call):
             self._session.ask(call, self._lane)
+        if isinstance(call, Register) and call.delay_ns > REAL_NS:
+            self._lost.add(call.id)
 
     def advance_through(self, until_ns: int) -> None:
         self._session.listen(until_ns / 1e9)
@@ -94,7 +97,6 @@ class _RealRun:
         give_up_s = time.monotonic() + self._give_up_ns / 1e9
         while settled.pending - self._lost and time.monotonic() < give_up_s:
             self._session.listen(min(give_up_s, time.monotonic() + _LOOK_S))
-        # Nobody waits for these again.
         self._lost |= settled.pending
 
     def _wait_for_lanes(self) -> None:
