@@ -33,8 +33,8 @@ from purgatorio_stress.protocol.gates import (
     AGAIN,
     GatedRun,
     PlayedOrder,
+    comes_of_order,
     from_its_start,
-    is_deadlock,
     to_play_again,
     unfinished,
 )
@@ -146,7 +146,7 @@ def _deadlock(
             return []
         return None if again.stuck is None else again.stuck[1]
 
-    if not is_deadlock(order, calls, alone):
+    if not comes_of_order(order, calls, alone):
         return None
     # The last is that of the calls one by one.
     hung = sessions[-2]

@@ -159,6 +159,8 @@ class Conversation:
         self._held_before: set[int] = set()
         self._errors = 0
         self._first_error = ""
+        self.erred: list[str] = []
+        """The type of the first error that a call ended with, where none was asked for."""
         self.fails = False
         """Whether a callback was told to end with an error: a call may end with one, too."""
 
@@ -443,6 +445,7 @@ class Conversation:
             raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}")
         if not self.fails and not ended.early:
             self._errors += 1
+            self.erred = self.erred or [err]
             self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
         if isinstance(call, Gauge):
             ended.log.ret("gauge", ended.ticket, err=err)

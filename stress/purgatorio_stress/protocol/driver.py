@@ -22,11 +22,12 @@ from purgatorio_stress.protocol.free_play import drive_free, free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import (
     AGAIN,
+    RACED,
     STEPS_S,
     GatedRun,
     Orders,
     PlayedOrder,
-    is_deadlock,
+    comes_of_order,
     unfinished,
 )
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
@@ -157,8 +158,9 @@ TWICE: Final = "on a fresh start the same call does not return in twice the time
 @dataclass
 class Account:
     """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
-    was `left_out` of the reaching parts, and what `errors` calls ended with, or nothing. Of a run that failed: the
-    order `under_way`, the `oldest` call without an answer and its number, the names of all of them, and what was
+    was `left_out` of the reaching parts; what `errors` calls ended with, or nothing, the type of the first of them, and
+    with gates in virtual time the order in which it came (`erred`, `erring`). Of a run that failed: the order
+    `under_way`, the `oldest` call without an answer and its number, the names of all of them, and what was
     `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order
     that the next run plays."""
 
@@ -166,6 +168,8 @@ class Account:
     orders: list[Orders] = field(default_factory=list)
     left_out: str = ""
     errors: str = ""
+    erred: Sequence[str] = ()
+    erring: PlayedOrder | None = None
     under_way: PlayedOrder | None = None
     oldest: tuple[int, Call] | None = None
     unanswered: list[str] = field(default_factory=list)
@@ -266,6 +270,9 @@ class CommandSubject:
                 raise SubjectFailed(self.name, "late", why, failure.trace) from None
             raise
         if self.account.errors:
+            if self._is_raced(plan, out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")):
+                why = f"P3 is broken: {self.account.errors}; {RACED}"
+                raise SubjectFailed(self.name, "raced", why, out_path)
             raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
         if cut := unfinished(self.account.orders):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
@@ -286,7 +293,7 @@ class CommandSubject:
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
                     self._drive(session, child, lines, clock, plan, progress)
-                self.account.errors = talked.errors()
+                self.account.errors, self.account.erred = talked.errors(), talked.erred
             except SubjectFailed:
                 self.account.late = self._late(talked)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
@@ -306,31 +313,48 @@ class CommandSubject:
         hangs again in a program started anew, and the calls return where they are made one after the other. Else: it
         hangs there again, and both times nothing in it runs (`stuck`): who runs may be slow. The second trace is at
         `path`."""
-        limits = self._limits(plan)
-        patient = replace(limits, silence_s=2 * limits.silence_s)
         first = self.account.under_way
 
-        def alone(order: PlayedOrder | None) -> Account | None:
-            again = replace(self, account=Account(only=order), limits=patient, listener=None)
-            place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
-            try:
-                again._record(plan, place, silent)
-            except SubjectFailed as failure:
-                known = again.account.under_way if first else failure.stuck
-                return again.account if failure.kind == "hang" and known else None
-            place.unlink()
-            return Account()
-
         def unanswered(order: PlayedOrder) -> Sequence[str] | None:
-            account = alone(order)
-            return None if account is None else account.unanswered
+            place = path if order == first else path.with_name(f"{path.stem}-control.jsonl")
+            again, failure = self._again(plan, place, order)
+            hung = failure is None or (failure.kind == "hang" and again.under_way)
+            return again.unanswered if hung else None
 
         if not self.virtual:
             return ""
         if first is not None:
-            return AGAIN if is_deadlock(first, self.account.unanswered, unanswered) else ""
-        again = alone(None) if stuck and not self.mode.endswith("-gates") else None
-        return TWICE if again is not None and again.oldest == self.account.oldest else ""
+            return AGAIN if comes_of_order(first, self.account.unanswered, unanswered) else ""
+        if not stuck or self.mode.endswith("-gates"):
+            return ""
+        again, failure = self._again(plan, path, None)
+        hung = failure is not None and failure.kind == "hang" and failure.stuck
+        return TWICE if hung and again.oldest == self.account.oldest else ""
+
+    def _is_raced(self, plan: Plan, path: Path) -> bool:
+        """Whether a call ended with an error only by an order of threads."""
+
+        def erred(order: PlayedOrder) -> Sequence[str] | None:
+            again, failure = self._again(plan, path, order)
+            return again.erred if failure is None else None
+
+        order = self.account.erring
+        return order is not None and comes_of_order(order, self.account.erred, erred)
+
+    def _again(
+        self, plan: Plan, path: Path, order: PlayedOrder | None
+    ) -> tuple[Account, SubjectFailed | None]:
+        """What comes of this order, or of the whole plan, in a program started anew, with twice the patience. The trace
+        of what fails is kept at `path`."""
+        limits = self._limits(plan)
+        patient = replace(limits, silence_s=2 * limits.silence_s)
+        again = replace(self, account=Account(only=order), limits=patient, listener=None)
+        try:
+            again._record(plan, path, silent)
+        except SubjectFailed as failure:
+            return again.account, failure
+        path.unlink()
+        return again.account, None
 
     @contextmanager
     def _child(self, limits: ChildLimits) -> Iterator[tuple[LineChild, Lines | None]]:
@@ -388,6 +412,8 @@ class CommandSubject:
         except SubjectFailed:
             self.account.under_way = gated.under_way
             raise
+        if self.virtual:
+            self.account.erring = gated.erred
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
 

@@ -137,20 +137,25 @@ AGAIN: Final = (
 )
 """Why a hang is a deadlock."""
 
+RACED: Final = (
+    "the same order of threads does so again on a fresh start, and no call does where they come one by one"
+)
+"""Why an error is the subject's own."""
 
-def is_deadlock(
-    order: PlayedOrder, stuck: Sequence[str], alone: Callable[[PlayedOrder], Sequence[str] | None]
+
+def comes_of_order(
+    order: PlayedOrder, seen: Sequence[str], alone: Callable[[PlayedOrder], Sequence[str] | None]
 ) -> bool:
-    """Whether calls that never returned while nobody was held (`stuck`, by name) break P3.
+    """Whether calls that never returned while nobody was held (by name), or an error that one ended with, break P3.
 
-    `alone` plays one order to a subject made anew: the names of the calls that never return there, or None where
-    something else happens. They must be the same by the same order, and none where the calls are made one after the
-    other: then each returns by itself, and no slow machine is to blame, but only their order. Threads that were let go
-    run freely, so an order that does not hang is played again.
+    `alone` plays one order to a subject made anew: what is `seen` of that there, or None where something else happens.
+    It must be the same by the same order, and nothing where the calls are made one after the other: then each returns
+    by itself, and no slow machine is to blame, but only their order. Threads that were let go run freely, so an order
+    in which nothing is seen is played again.
     """
     one_by_one = replace(order, choices=(), stop=order.stop and Stop(0, 0, (_STEPS_MOST * 1_000,)))
-    hangs = bool(stuck) and any(alone(order) == stuck for _ in range(_AGAIN_MOST))
-    return hangs and alone(one_by_one) == []
+    again = bool(seen) and any(alone(order) == seen for _ in range(_AGAIN_MOST))
+    return again and alone(one_by_one) == []
 
 
 def play_of(operation: str) -> int | None:
@@ -218,6 +223,8 @@ class GatedRun:
         self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
         """What was played so far, the first under the number 1."""
+        self.erred: PlayedOrder | None = None
+        """The first in which a call ended with an error that nobody asked for."""
         self._stops_made = 0
         self._making: tuple[str, Sequence[_Choice], Stop | None] | None = None
         self._played = 0
@@ -563,6 +570,8 @@ class GatedRun:
         self.plays.append(order)
         play.over = True
         self._play_to_the_end(play.after)
+        if self._session.conversation.erred:
+            self.erred = self.erred or order
 
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
