@@ -117,13 +117,14 @@ class Story:
         protocol: str = "range", subscriptions: Mapping[str, str] | None = None,
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
+        own = given or member
         body = {
             "group_id": "g",
             "member_id": member,
             "session_timeout_ms": session,
             "rebalance_timeout_ms": rebalance,
             "group_instance_id": instance or None,
-            "protocols": [{"name": name, "metadata": f"of {member}"} for name in ("range", f"own {member}")],
+            "protocols": [{"name": name, "metadata": f"of {own}"} for name in ("range", f"own {own}")],
         }
         says = {one: f"of {one}" for one in told} | dict(subscriptions or {})
         got = {

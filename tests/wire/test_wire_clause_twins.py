@@ -147,6 +147,104 @@ def g5_refused(s: Story, bad: bool) -> None:
     s.sync(2040, 2050, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
 
+def f8_beside(s: Story, bad: bool) -> None:
+    for name in "tu":
+        s.topic(name)
+    s.fetch(10, 6011 if bad else 120, [("u", 0, 0, []), ("t", 0, 0, 3)], wait=20_000)
+    s.ask(100, "delete_topics", {"topic_names": ["t"]}, 110, {"responses": [{"name": "t", "error_code": 0}]})
+    if bad:
+        s.repeat()
+
+
+def p5_no_time(s: Story, bad: bool) -> None:
+    s.topic(replicas=2, min_insync_replicas="2")
+    s.metadata(4, in_sync=2)
+    s.event(5, "stimulus", body={"what": "stopped"})
+    for at in (10, 3000):
+        s.produce(at, at + (1500 if bad else 1), 0, acks=-1, error=7, timeout=0)
+    s.event(8000, "stimulus", body={"what": "continues"})
+    s.metadata(8001, in_sync=2)
+
+
+def a3_left(s: Story, bad: bool) -> None:
+    for at, name in ((0, "t"), (10_000, "u")):
+        said = {"topics": [{"name": name, "error_code": 0}]}
+        s.ask(at, "create_topics", {"topics": [{"name": name, "num_partitions": 1}]}, at + 1, said)
+        s.fetch(at + 2, at + 3, [(name, 0, 0, [])], wait=0)
+        body = {"topics": [{"name": name, "count": 3}], "timeout_ms": 5000}
+        said = {"results": [{"name": name, "error_code": 7 if bad else 0}]}
+        s.ask(at + 10, "create_partitions", body, at + (5011 if bad else 20), said)
+
+
+def g1_second(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 1030 if bad else 2020, one, 1, leader="a", told="ab" if one == "a" else "", rebalance=9000)
+
+
+def g1_capped(s: Story, bad: bool) -> None:
+    for at in (0, 20_000):
+        for one in "ab":
+            s.join(at + 10, at + 11, "", error=79, given=f"{one}{at}")
+            s.join(at + 15, at + (2820 if bad else 1520), f"{one}{at}", 1, leader=f"a{at}", rebalance=1500,
+                   told=[f"a{at}", f"b{at}"] if one == "a" else ())  # fmt: skip
+        break
+
+
+def g3_again(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(2100, 2101, "b", 2 if bad else 1, leader="b" if bad else "a", told="b" if bad else "")
+
+
+def g4_awaited(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(2100, 2101, "", error=79, given="ghost")
+    s.join(2110, 2111, "", error=79, given="c")
+    for one in "cab":
+        s.join(2200, 2210 if bad else 5201, one, 2, leader="a", told="abc" if one == "a" else "")
+
+
+def g5_leaver(s: Story, bad: bool) -> None:
+    for one in "abc":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told="abc" if one == "a" else "")
+    for at in (0,) if not bad else (0, 0.5):
+        s.sync(2020 + at, 5016 if bad else 2101, "b", 1, error=27)
+    s.leave(2100, "c")
+
+
+def g9_protocol(s: Story, bad: bool) -> None:
+    s.pair()
+    body = {"group_id": "g", "member_id": "", "session_timeout_ms": 6000, "rebalance_timeout_ms": 3000,
+            "protocols": [{"name": "another", "metadata": ""}]}  # fmt: skip
+    s.ask(2100, "join_group", body, 2101, {"error_code": 79 if bad else 23, "member_id": "c" if bad else ""})
+
+
+def g9_leaves(s: Story, bad: bool) -> None:
+    s.pair()
+    left = {"error_code": 0, "members": [{"member_id": "nobody", "error_code": 0 if bad else 25}]}
+    s.ask(2100, "leave_group", {"group_id": "g", "members": [{"member_id": "nobody"}]}, 2101, left)
+
+
+def g9_commits(s: Story, bad: bool) -> None:
+    s.pair()
+    s.commit(2100, "a", 100, 0 if bad else 22)
+
+
+def g2_static(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(
+            15,
+            2015,
+            "",
+            1,
+            leader="z" if bad else "a",
+            told="ab" if one == "a" else "",
+            given=one,
+            instance=one,
+        )
+
+
 def f1(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 400 if bad else 511, [("t", 0, 0, [])])
@@ -917,19 +1015,22 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
     "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty),
-    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits, f8_append), "F9": (f9,),
+    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost), "P3": (p3,), "P4": (p4,),
-    "P5": (p5, p5_late), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads), "A2": (a2, a2_left),
-    "A3": (a3, a3_refused, a3_shrunk),
+    "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads),
+    "A2": (a2, a2_left),
+    "A3": (a3, a3_refused, a3_shrunk, a3_left),
     "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on),
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0, g0_not_known),
-    "G1": (g1, g1_late), "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription),
-    "G3": (g3, g3_stays, g3_told), "G4": (g4, g4_waits, g4_expected),
-    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused),
+    "G1": (g1, g1_late, g1_second, g1_capped),
+    "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static),
+    "G3": (g3, g3_stays, g3_told, g3_again), "G4": (g4, g4_waits, g4_expected, g4_awaited),
+    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8,),
-    "G9": (g9, g9_past, g9_unknown), "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
+    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits),
+    "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest), "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip
@@ -1240,3 +1341,14 @@ def test_a_broker_that_refuses_such_records_is_not_judged() -> None:
 def test_the_page_has_the_clauses() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
     assert clauses() in text, "run `python -m docs.makers.packaged_brokers docs/wire.md --clauses`"
+
+
+@pytest.mark.parametrize("late_ms", [100, 300])
+def test_who_joins_as_its_session_ends_may_be_no_member(late_ms: int) -> None:
+    """The sync was the last that was heard of it; the join was sent in time, and may have been taken up late."""
+    story = Story()
+    story.pair()
+    sent = 2016 + 6000 - 100
+    story.beat(4000, "a", 1)
+    story.join(sent, sent + late_ms, "b", error=25)
+    assert story.judged("G10").verdict is not Verdict.VIOLATED

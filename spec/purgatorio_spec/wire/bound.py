@@ -83,6 +83,10 @@ class Bounds:
         """What the machine may have added to a wait from `start_t` to `end_t`; to any, where nothing is said."""
         return 2 * sum(self.machine(start_t, end_t))
 
+    def allowed_ns(self, start_t: int, end_t: int) -> int:
+        """How much later than it was sent something may be taken up between these moments."""
+        return self.declared.late_ms * MS + self.added_ns(start_t, end_t)
+
     def by(
         self,
         start_t: int,

@@ -230,11 +230,11 @@ class Fetching:
         return kept(clause, f"{what}-waits")
 
     def _deleted(self) -> Rows:
-        """F8, of a fetch that waited when its only topic was deleted."""
+        """F8, of a fetch that waited when a topic of it was deleted."""
         one = self.one
-        names = {a.part.topic for a in self.asked}
-        topic = self.topics.topics[next(iter(names))]
-        if len(names) > 1 or topic.deleted_t is None or topic.delete_t is None or topic.delete_t <= one.t:
+        gone = {a.part.topic for a in self.asked if self.topics.topics[a.part.topic].delete_t is not None}
+        topic = self.topics.topics[next(iter(gone))]
+        if len(gone) > 1 or topic.deleted_t is None or topic.delete_t is None or topic.delete_t <= one.t:
             return
         if self.deadline <= topic.deleted_t or self._ready_from() <= topic.deleted_t:
             return

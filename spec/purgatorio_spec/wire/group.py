@@ -15,7 +15,7 @@ from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed
 
-ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 25, 27, 79
+ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 JOIN_GAP_NS: Final = 3000 * MS
 """By how much a join that should be answered at once would be late where it waited: the usual initial delay."""
 
@@ -79,7 +79,7 @@ class _Group:
             made.again = [one for one in made.joins if one.t > first_t]
             made.joins = [one for one in made.joins if one.t <= first_t]
             sent_t = max(one.t for one in made.joins)
-            slack = self.bounds.declared.late_ms * MS + self.bounds.added_ns(sent_t, first_t)
+            slack = self.bounds.allowed_ns(sent_t, first_t)
             made.from_t = max(sent_t, first_t - slack)
         for one in self.syncs:
             number = integer(one.body, "generation_id", -1)
@@ -111,6 +111,18 @@ class _Group:
             for member, join in self.issued().items()
         )
 
+    def expected(self, one: _Generation, t: int) -> bool:
+        """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
+        session over when this generation had begun."""
+        moved = {_member(x) for x in self.joins if x.t <= one.first_t}.union(
+            *(_leavers(x) for x in self.leaves if x.t <= one.first_t)
+        )
+        return any(
+            join.error == MEMBER_ID_REQUIRED and (join.answer_t or END_OF_TIME) <= t and member not in moved
+            and one.first_t < join.t + integer(join.body, "session_timeout_ms") * MS - EARLY_NS
+            for member, join in self.issued().items()
+        )  # fmt: skip
+
     def asks_ms(self, member: str) -> int:
         """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
         return min(
@@ -135,7 +147,7 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [one for one in exchanges if one.error not in LOADING]
-        if any(_static(one) or one.unread or one.throttled_ms for one in heard):
+        if any(one.unread or one.throttled_ms for one in heard):
             continue
         if any(one.error in EXCUSED for one in heard) or (loading and heard and max(loading) > heard[0].i):
             continue
@@ -147,7 +159,11 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
             bounds, of("join_group"), of("sync_group"), of("heartbeat"), of("offset_commit"), of("leave_group"),
             scene.end_t,
         )  # fmt: skip
-        yield from _of_group(group)
+        if any(_static(one) for one in heard):
+            for generation in group.generations():
+                yield from _one_leader(group, generation)
+        else:
+            yield from _of_group(group)
 
 
 def _of_group(group: _Group) -> Rows:
@@ -162,6 +178,7 @@ def _of_group(group: _Group) -> Rows:
                 seen = f"generation {one.number}, which had begun before it was asked"
                 yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield from _syncs(group, one)
+        yield from _joins_again(group, one)
         if before is not None and set(before.members) & set(one.members):
             yield from _numbered(group, before, one)
         if before is None or not _could_be_alive(group, before, one):
@@ -175,11 +192,20 @@ def _of_group(group: _Group) -> Rows:
 
 
 def _member_ids(group: _Group) -> Rows:
-    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused."""
+    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused, as is who has no
+    protocol that the members have."""
     issued = group.issued()
+    generations = group.generations()
     for one in group.joins:
         member = text(one.body, "member_id")
-        if not member and one.version >= 4:
+        other = [x for x in group.joins if x is not one and not {*_protocols(x)} & {*_protocols(one)}]
+        if other:
+            until = one.answer_t or one.watched_t
+            current = _current(generations, one)
+            members = {} if current is None else current.members
+            if any(x in other and _alive_at(group, name, until) for name, x in members.items()):
+                yield _refused(group, one, OTHER_PROTOCOL)
+        elif not member and one.version >= 4:
             by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
             row = timed("G0", "waits", one, by, f"{named(MEMBER_ID_REQUIRED)} at once:", one.t)
             if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not text(one.got, "member_id")):
@@ -298,9 +324,10 @@ def _could_be_alive(group: _Group, before: _Generation, one: _Generation) -> boo
     return any(_alive_at(group, member, first_t) for member in before.members)
 
 
-def _alive_at(group: _Group, member: str, t: int) -> bool:
+def _alive_at(group: _Group, member: str, t: int, late_ns: int = 0) -> bool:
     """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is out,
-    and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to it."""
+    and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to it.
+    `late_ns`: how much earlier than it was read an answer may have been sent."""
     heard = [one for one in group.contacts(member) if one.t <= t]
     if not heard or group.left(member, t) is not None:
         return False
@@ -314,27 +341,33 @@ def _alive_at(group: _Group, member: str, t: int) -> bool:
     ]
     nexts = [*(one.t for one in heard[1:]), t]
     session_ns = _session_ms(group, member) * MS * 3 // 4
-    return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
+    return all(then - life + late_ns < session_ns for life, then in zip(lives, nexts, strict=True))
 
 
 def _initial_delay(group: _Group, one: _Generation) -> Rows:
-    """G1. The delay begins anew when somebody joins in it, so several joins may wait for two."""
+    """G1. It begins anew when it is over and somebody has joined in it, up to the rebalance time-out (KIP-134)."""
     delay_ms = group.bounds.declared.initial_delay_ms
     if delay_ms is None:
         return
     first = min(one.joins, key=lambda join: join.t)
     last = max(one.joins, key=lambda join: join.t)
     unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
-    earliest = first.t + min(delay_ms, one.rebalance_ms[0]) * MS
+    begins_t = min((j.t for j in group.joins if _member_of_any(j)), default=first.t)
+    slack = group.bounds.allowed_ns(begins_t, last.t)
+    soon = sum(join.t + slack <= begins_t + delay_ms * MS for join in one.joins)
+    delays = 2 if soon > 1 and one.number == 1 and begins_t == first.t else 1
+    earliest = first.t + min(delays * delay_ms, one.rebalance_ms[0]) * MS
     if one.first_t < earliest - EARLY_NS:
         if group.pending(one, one.first_t):
             return  # Kafka 4 ends the delay when the session of somebody ends who never joined
         seen = f"answered after {after(one.first_t, first.t)}"
-        yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms", seen)
+        twice = ", which begins anew when somebody has joined in it" if delays > 1 else ""
+        yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
         return
     if unheard:
         return
     due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
+    due = min(due, first.t + max(delay_ms, one.rebalance_ms[1]) * MS)
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         by = group.bounds.by(join.t, due, join.answer_t, gap_ns=gap, watched_t=join.watched_t)
@@ -349,10 +382,11 @@ def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
     begun = max((join.answer_t or 0 for join in before.joins), default=0)
     start = min((x.t for x in _triggers(group, before, one.first_t)), default=begun)
     longest = max(_rebalance_ms(join) for join in (*before.joins, *one.joins))
+    late_ns = group.bounds.added_ns(before.from_t, one.first_t)
     missing = [
         member
         for member in before.members
-        if member not in one.members and _alive_at(group, member, one.first_t)
+        if member not in one.members and _alive_at(group, member, one.first_t, late_ns)
     ]
     silent = set(before.members) - set(one.members) - set(missing)
     if missing and any(group.left(member, one.first_t) is None for member in silent):
@@ -363,6 +397,13 @@ def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
         yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
         return
     yield from _all_there(group, before, one, longest)
+    shortest = min(_rebalance_ms(join) for join in (*before.joins, *one.joins))
+    last_t = max(join.t for join in one.joins)
+    if not silent and group.expected(one, last_t):
+        allowed = "not before who has been given an id has joined or left, or the rebalance time-out"
+        seen = f"{after(one.first_t, start)} after the rebalance began"
+        awaited = one.first_t >= start + shortest * MS - EARLY_NS
+        yield kept("G4") if awaited else broken("G4", "expected-not-awaited", one.joins[0], allowed, seen)
 
 
 def _without(
@@ -483,25 +524,46 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
         yield row
 
 
+def _joins_again(group: _Group, one: _Generation) -> Rows:
+    """G3: a follower that joins a stable group again, as it was, is told the same generation at once."""
+    for join in group.joins:
+        if _member(join) not in one.members or _member(join) == one.leader or join.t < one.last_t:
+            continue
+        synced = {_member(sync) for sync in one.syncs if _answered(sync) and (sync.answer_t or 0) < join.t}
+        if set(one.members) - synced or not all(_alive_at(group, x, join.t) for x in one.members):
+            continue
+        by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
+        until = min(join.answer_t or join.watched_t, by.limit_t)
+        if _triggers(group, one, until) != [join]:
+            continue
+        row = timed("G3", "joins-again", join, by, f"generation {one.number} at once, as it was,", join.t)
+        number = integer(join.got, "generation_id", -1)
+        if row.held is Held.KEPT and number != one.number:
+            row = broken(
+                "G3", "rebalances", join, f"generation {one.number}", f"{named(join.error)}, {number}"
+            )
+        yield row
+
+
 def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
-    """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer, or that which begins when who
-    has not synced by the rebalance time-out is out."""
+    """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer or of a member that leaves, or
+    that which begins when who has not synced by the rebalance time-out is out."""
     asked = _triggers(group, one, sync.answer_t or sync.watched_t)
     newcomers = {*group.issued()} - {*one.members}
     joins = [x.t for x in asked if x.api == "join_group" and not x.error and _member(x) in newcomers]
+    others = {*one.members} - {_member(sync)}
+    joins += [x.t for x in asked if x.answer is not None and not x.error and others & {*_leavers(x)}]
     begins = min(joins, default=None)
     begun_before = bool(asked) if begins is None else begins < sync.t
     if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
         return
-    slack = group.bounds.declared.late_ms * MS + group.bounds.added_ns(
-        sync.t, sync.answer_t or sync.watched_t
-    )
+    slack = group.bounds.allowed_ns(sync.t, sync.answer_t or sync.watched_t)
     if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= _session_ms(group, _member(sync)) * MS:
         return  # its session may have been over when it came
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
     by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=longest, watched_t=sync.watched_t)
-    why = "the rebalance time-out" if begins is None else "a newcomer's join"
+    why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
     cause = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
     row = timed("G5", cause, sync, by, promise, sync.t)
@@ -525,6 +587,8 @@ def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
     for beat in (*group.heartbeats, *group.syncs, *group.commits, *joins):
         member = _member(beat)
         number = integer(beat.body, "generation_id", integer(beat.body, "generation_id_or_member_epoch", -1))
+        if beat.api == "offset_commit" and number < 0:
+            continue  # of nobody in particular: good where there are no members
         if member not in issued:
             # Kafka answers heartbeats blindly while a group is loading, so it must have been seen loaded.
             if any(join.answer_t is not None and join.answer_t <= beat.t for join in group.joins):
@@ -612,12 +676,11 @@ def _steady(group: _Group, member: str, current: _Generation, beat: Exchange) ->
         if current.members[member].t <= one.t <= beat.t and (_renews(one) or one is beat)
     ]  # fmt: skip
     # A coordinator may take one up when it comes and the next not before it answers it.
-    if any(
-        (b.answer_t or until) - max(a.t, current.from_t) >= session_ns - EARLY_NS
-        for a, b in pairwise(heard)
-        if b.api != "join_group"
-    ):
-        return False
+    for a, b in pairwise(heard):
+        joins = b.api == "join_group"  # which waits when it has been taken up
+        taken_t = b.t + group.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
+        if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
+            return False
     # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
     synced = any(_member(sync) == member and _answered(sync) and sync.t <= beat.t for sync in current.syncs)
     longest_wait = until - min((x.t for x in _triggers(group, current, until)), default=until)
@@ -699,8 +762,13 @@ def _silence(group: _Group, member: str, last: Exchange, others: list[Exchange],
 
 
 def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
-    """G8: told by the heartbeats of those who stay."""
+    """G8: told by the heartbeats of those who stay. G9: who is no member cannot leave."""
+    issued = group.issued()
     for leave in group.leaves:
+        if not issued.keys() & {*_leavers(leave)} and any(
+            (x.answer_t or END_OF_TIME) <= leave.t for x in group.joins
+        ):
+            yield _refused(group, leave, UNKNOWN_MEMBER)
         if (
             leave.answer_t is None
             or leave.error

@@ -112,10 +112,13 @@ class Exchange:
 
     @property
     def error(self) -> int:
-        """The error code of the whole answer, or of a commit's first partition; 0 where there is none."""
+        """The error code of the whole answer, or of the first partition of a commit or the first member that leaves; 0
+        where there is none."""
         got = self.got
         if self.api == "offset_commit":
             got = next((part for topic in items(got, "topics") for part in items(topic, "partitions")), None)
+        elif self.api == "leave_group" and not integer(got, "error_code"):
+            got = next(items(got, "members"), None)
         return integer(got, "error_code")
 
     @property

@@ -3,7 +3,7 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import continued_t, stopped_spans
+from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, stopped_spans
 from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer
 from purgatorio_spec.wire.log import Part, Topic, Topics, produced
 from purgatorio_spec.wire.record import Body
@@ -171,7 +171,8 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
         seen = f"{named(error)} after {after(one.answer_t, one.t)}"
         yield broken("P5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
         return
-    by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
+    gap = max(one.wait_ms * MS, FORGOTTEN_NS)
+    by = bounds.by(one.t, due, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
     row = timed("P5", "late", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
     if row.held is Held.KEPT and error != TIMED_OUT:
         row = broken("P5", "other-error", one, named(TIMED_OUT), named(error))

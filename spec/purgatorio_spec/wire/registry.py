@@ -29,27 +29,27 @@ F7 | min_bytes counts over all partitions of the request
 F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark
 P1 | acks 1 and -1 are answered, offsets grow, and what is acknowledged can be fetched at once
-P2 | acks 0 is answered by nothing, and the connection goes on
+P2 | acks 0 is answered by nothing and appended, and the connection goes on
 P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
 P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
 P6 | acks -1 is answered promptly after the replica goes on | as Kafka
-A1 | a created topic is there, a second creation says so (36), and the first is not left to its time-out
+A1 | a created topic is there and leads, a second creation says so (36), and the first is not left to its time-out
 A2 | a deleted topic is gone, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)
 D1 | DeleteRecords says the low watermark, or 7 at its time-out; OFFSET_OUT_OF_RANGE (1) below it, and beyond the end
 L1 | ListOffsets says where a partition begins, and that it ends behind what is acknowledged
 E1 | an election that is not needed says so (84), one of an unknown topic too (3) | KIP-460
-G0 | a join without a member id is sent one at once (79) | KIP-394
-G1 | the first generation of an empty group waits for the declared initial delay
-G2 | one generation, one leader, who alone is told all members
-G3 | a rebalance raises the generation by one, and heartbeats say so (27)
-G4 | a join waits for the members that have not rejoined, and all are answered when the last has
+G0 | a join without a member id is sent one at once (79), and may join with it | KIP-394
+G1 | the first generation of an empty group waits for the declared initial delay, and longer where others come
+G2 | one generation, one leader, who alone is told all members and what they gave; one protocol that all have
+G3 | a rebalance raises the generation by one, and heartbeats say so (27); a follower's joining again begins none
+G4 | a join waits for members that have not rejoined and who was given an id; all are answered when the last has
 G5 | a sync waits for the leader's, and is answered by it with its assignment, or by the next rebalance (27)
 G6 | who has not rejoined by the rebalance time-out is out (25); the others are answered then, not before
 G7 | who is not heard of for its session time-out is out then, not before, and is waited for no longer
 G8 | a member that leaves starts a rebalance at once | as Kafka
-G9 | a wrong generation (22) or an unknown member (25) is refused at once
+G9 | a wrong generation (22), an unknown member (25) or a protocol of nobody else (23) is refused at once
 G10 | a member that is heard of stays
 G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka

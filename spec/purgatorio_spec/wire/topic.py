@@ -38,7 +38,9 @@ def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
                 seen = f"{named(TIMED_OUT)} after {after(one.answer_t or 0, one.t)}"
                 allowed = f"not before its time-out, {one.wait_ms} ms"
                 yield broken(clause, "timed-out-early", one, allowed, seen)
-            if errors - {0}:
+            if errors & BUSY - {TIMED_OUT}:
+                yield undecided(clause, "the controller was not asked, or refused", "left-to-its-time-out")
+            if errors - {0, TIMED_OUT}:
                 continue
             half = one.wait_ms * MS // 2
             by = bounds.by(one.t, one.t + half, one.answer_t, gap_ns=half, watched_t=one.watched_t)

@@ -117,6 +117,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
         SceneSpec("leave", "groups", ("G8", "G4"), _GROUP.leave),
+        SceneSpec("leave-unsynced", "groups", ("G5",), _GROUP.leave_unsynced),
         SceneSpec("idle-fetch", "fetch", ("F1", "F2"), _FETCH.idle_fetch),
         SceneSpec("woken-fetch", "fetch", ("F3",), _FETCH.woken_fetch),
         SceneSpec("woken-many", "fetch", ("F3",), _FETCH.woken_many, alone=True),

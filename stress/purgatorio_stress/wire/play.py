@@ -428,7 +428,9 @@ class Play:
         }  # fmt: skip
         return self.send(conn, "heartbeat", values)
 
-    def commit(self, conn: Connection, group: str, member: str, generation: int, *topics: str) -> Sent:
+    def commit(
+        self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str]
+    ) -> Sent:
         """A commit of offset 0 of partition 0 of each topic."""
         part = {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
         values = {

@@ -58,13 +58,16 @@ async def woken_fetch(play: Play) -> None:
     """An append while a fetch waits, over and over, at chosen moments around the fetch's own arrival."""
     topics = [await play.topic() for _ in range(RACERS)]
     wait = play.wait_ms(WAKE_MS)
+    longest = (1 << 31) - 1
 
     async def race(topic: str) -> None:
         reader, writer = await play.open("reader"), await play.open("writer")
         lost = 0
         for offset in range(RACES):
             delay = play.rng.choice((0.0, 0.0, 0.3, 1.0, 3.0, 10.0))
-            fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait)
+            fetch = play.fetch(
+                reader, [(topic, 0, offset)], max_wait_ms=play.rng.choice((wait, wait, longest))
+            )
             if delay:
                 await play.pause(delay)
             produce = play.produce(writer, topic, acks=play.rng.choice((1, 1, -1)))
@@ -231,13 +234,18 @@ async def sum_fetch(play: Play) -> None:
 
 
 async def deleted_topic(play: Play) -> None:
-    """A topic is deleted while fetches wait for it."""
+    """A topic is deleted while fetches wait for it, alone and beside another."""
     play.need("delete_topics", "create_topics")
     wait = play.wait_ms(10_000)
-    readers = await play.open_many(3, "reader")
-    topic = await play.topic(partitions=2)
+    readers = await play.open_many(4, "reader")
+    topic, stays = await play.topic(partitions=2), await play.topic()
     sent = [
-        play.fetch(conn, [(topic, at % 2, 0)], max_wait_ms=wait, min_bytes=1 + at)
+        play.fetch(
+            conn,
+            [*([(stays, 0, 0)] if at > 2 else []), (topic, at % 2, 0)],
+            max_wait_ms=wait,
+            min_bytes=1 + at,
+        )
         for at, conn in enumerate(readers)
     ]
     await play.pause(150)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from purgatorio_spec.wire.history import LOADING
@@ -15,6 +16,8 @@ JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
 REBALANCE_MS: Final = 6000
 WARM_REBALANCE_MS: Final = 1000
+LONGER: Final = 3
+"""Sessions that are not what a scene is about: they may run from where a first join waits, and outlast the delay."""
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
 
@@ -103,13 +106,16 @@ class Member:
 
     async def commit(self, *topics: str) -> int:
         """A commit; the error that it is answered with."""
-        said = await self.play.commit(self.conn, self.group, self.id, self.generation, *topics).within(8)
+        said = await self.play.commit(self.conn, self.group, self.id, self.generation, topics).within(8)
         return codes(first_of(first_of(said.body, "topics"), "partitions"))
 
 
-async def members(play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS) -> list[Member]:
-    """Members with their connections and ids, not joined yet."""
-    made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms) for at in range(count)]
+async def members(
+    play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1
+) -> list[Member]:
+    """Members with their connections and ids, not joined yet. `sessions`: their session time-outs, in the shortest."""
+    session_ms = sessions * play.broker.session_ms
+    made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms, session_ms) for at in range(count)]
     await asyncio.gather(*(one.enter() for one in made))
     return made
 
@@ -182,26 +188,33 @@ async def warm_up(play: Play) -> None:
 
 
 async def first_generation(play: Play) -> None:
-    """An empty group: one member alone, and two of which the second comes within the initial delay."""
+    """An empty group: one member alone, who leaves, and the next one; and two of which the second comes within the
+    initial delay. One of them joins again."""
 
     async def alone() -> None:
-        (one,) = await members(play, await play.group(), 1)
-        await stable([one])
-        await one.beat()
+        group = await play.group()
+        for _ in range(2):
+            (one,) = await members(play, group, 1)
+            await stable([one])
+            await one.beat()
+            await play.leave(one.conn, group, one.id).within(8)
 
-    async def together() -> None:
-        # Three delays and more would fit into the time-out: the second joiner puts it off once.
-        delay_ms = play.broker.declared.initial_delay_ms or 0
-        pair = await members(play, await play.group(), 2, rebalance_ms=max(REBALANCE_MS, 4 * delay_ms))
+    delay_ms = play.broker.declared.initial_delay_ms or 0
+
+    async def together(rebalance_ms: int) -> None:
+        pair = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
         first = pair[0].ask_join()
         await play.pause(300)
         second = pair[1].ask_join()
         await answered(pair, (first, second))
         await synced(pair)
+        await min(pair, key=lambda one: one.leads).join()
         for one in pair:
             await one.beat()
 
-    await asyncio.gather(alone(), together())
+    # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the other less.
+    times = (max(REBALANCE_MS, 4 * delay_ms), delay_ms * 3 // 2)
+    await asyncio.gather(alone(), *(together(one) for one in times if one))
 
 
 async def sync_waits(play: Play) -> None:
@@ -351,10 +364,7 @@ async def leaderless_sync(play: Play) -> None:
 async def cut_members(play: Play) -> None:
     """Members whose connections are cut go on over others, in a stable group; then while a join waits, and a sync."""
     group = await play.group()
-    pair = await members(play, group, 2)
-    for one in pair:
-        # It may run from where a first join waits: longer than the delay.
-        one.session_ms = 3 * play.broker.session_ms
+    pair = await members(play, group, 2, sessions=LONGER)
     await stable(pair)
     for one in pair:
         await one.reconnect()
@@ -444,14 +454,30 @@ async def leave(play: Play) -> None:
         await play.leave(gone.conn, group, gone.id).within(8)
         await answered(joined, sent)
         await synced(joined)
-    for _ in range(2):
-        follower = min(joined, key=lambda one: one.leads)
-        joined.remove(follower)
-        await play.leave(follower.conn, group, follower.id).within(8)
+    several = (play.broker.version("leave_group") or 0) >= 3
+    while len(joined) > 1:
+        followers = [one for one in joined if not one.leads][: 2 if several else 1]
+        joined = [one for one in joined if one not in followers]
+        if not joined or not followers:
+            return  # everybody leads, or nobody does
+        await play.leave(followers[0].conn, group, *(one.id for one in followers)).within(8)
         if not await _is_told(joined[0]):
             return
         await stable(joined)
         await asyncio.gather(*(one.beat() for one in joined))
+
+
+async def leave_unsynced(play: Play) -> None:
+    """A member leaves while another's sync waits for the leader's: the sync is answered, and the others go on."""
+    group = await play.group()
+    three = await members(play, group, 3, sessions=LONGER)
+    await asyncio.gather(*(one.join() for one in three))
+    waits, leaves, leads = sorted(three, key=lambda one: one.leads)
+    early = waits.sync()
+    await play.pause(200)
+    await play.leave(leaves.conn, group, leaves.id).within(8)
+    await settle(early, seconds=REBALANCE_MS / 1000 + 2)
+    await stable([waits, leads])
 
 
 async def _is_told(one: Member) -> bool:
@@ -468,8 +494,8 @@ def _knows_static(play: Play) -> bool:
 
 
 async def static_members(play: Play) -> None:
-    """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then one
-    does not rejoin."""
+    """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
+    leader does not rejoin."""
     if not _knows_static(play):
         raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
     group = await play.group()
@@ -480,6 +506,7 @@ async def static_members(play: Play) -> None:
     others = [Member(play, await play.open("s"), elsewhere, instance=one.instance) for one in pair]
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
+    led = max(range(2), key=lambda at: pair[at].leads)
     for at, former in enumerate(pair):
         other = pair[1 - at]
         await asyncio.gather(former.beat(), other.beat())
@@ -492,24 +519,34 @@ async def static_members(play: Play) -> None:
         pair[at] = back
         await back.sync().within(JOIN_SECONDS)
         await other.beat()
-    await _without(pair[1], [Member(play, await play.open("s"), group, rebalance_ms, instance="i2"), pair[0]])
-    await pair[1].beat()
+    third = Member(play, await play.open("s"), group, rebalance_ms, instance="i2")
+    await _without(pair[led], [third, pair[1 - led]])
+    await pair[led].beat()
 
 
 async def refusals(play: Play) -> None:
-    """Generations that are over or never were, and members that are none."""
+    """Generations that are over or never were, members that are none, and one that has no protocol of theirs."""
     group = await play.group()
-    (one,) = await members(play, group, 1)
+    commits = play.broker.version("offset_commit") is not None
+    topics = [await play.topic()] if commits else []
+    (one,) = await members(play, group, 1, sessions=LONGER)
     for _ in range(2):
         await stable([one])
+    stranger = await play.open("stranger")
     for _ in range(2):
-        await _refused(one)
+        await _refused(one, *topics)
+        await one.beat()
+        await play.join(stranger, group, "", protocols=("of nobody else",)).within(JOIN_SECONDS)
         await one.beat()
 
 
-async def _refused(one: Member) -> None:
-    for ask in (one.play.heartbeat, one.play.sync):
+async def _refused(one: Member, *topics: str) -> None:
+    asks: list[Callable[[Connection, str, str, int], Sent]] = [one.play.heartbeat, one.play.sync]
+    if topics:
+        asks.append(partial(one.play.commit, topics=topics))
+    for ask in asks:
         for wrong in (100, -1):
             await ask(one.conn, one.group, one.id, one.generation + wrong).within(8)
         await ask(one.conn, one.group, "nobody", one.generation).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)
+    await one.play.leave(one.conn, one.group, "nobody").within(8)

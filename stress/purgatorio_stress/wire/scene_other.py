@@ -108,7 +108,10 @@ async def partitions(play: Play) -> None:
     node = play.broker.node
     placed = None if node is None else [{"broker_ids": [node]}] * 2
     for count, assigned in ((3, placed), (3, None), (2, None)):
-        wanted = {"topics": [{"name": topic, "count": count, "assignments": assigned}], "timeout_ms": 5000}
+        grows = [
+            {"name": name, "count": count, "assignments": assigned} for name in (topic, play.unique("unmade"))
+        ]
+        wanted = {"topics": grows[: 1 if count == 3 else 2], "timeout_ms": 5000}
         await play.ask(admin, "create_partitions", {**wanted, "validate_only": False})
         if count == 3 and not await _until_told(play, topic, 0, partitions=3):
             return
@@ -283,7 +286,8 @@ async def replica_stopped(play: Play) -> None:
             await play.ask_all(play.produce(other, topic, acks=1))
             fetch = play.fetch(reader, [(topic, 0, base)], max_wait_ms=700)
             cuts = await _delete_at(play, topic, base, timeout_ms=1500)
-            await settle(due, fetch, cuts, seconds=8)
+            hasty = play.produce(await play.open("writer"), topic, acks=-1, timeout_ms=0)
+            await settle(due, fetch, cuts, hasty, seconds=8)
             # The replica stays away until the time-out is over, also where the answer came before.
             await play.pause(max(1700 - (play.recorder.now() - due.t) / 1e6, 0))
             await play.metadata(topic)
