@@ -105,6 +105,7 @@ def a1_never_leads(s: Story, bad: bool) -> None:
     s.ask(10, "create_topics", {"topics": [asked]}, 30, {"topics": [{"name": "u", "error_code": 0}]})
     for at in (40, 15_000):
         s.fetch(at, at + 1, [("u", 0, 0, 6 if bad or at == 40 else [])], wait=0)
+    s.ask(15_010, "metadata", {"topics": []}, 15_011, {"brokers": [{"node_id": 0}]})
 
 
 def g0_not_known(s: Story, bad: bool) -> None:
@@ -1279,6 +1280,26 @@ def test_a_sync_in_a_stable_group_renews_no_session() -> None:
         story.beat(at, "a", 1, 27 if at >= 7020 else 0)
     story.beat(7500, "b", 1, 25)
     assert {story.judged(clause).verdict for clause in ("G7", "G10")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_of_several_brokers_another_may_lead() -> None:
+    story = Story()
+    told = {"topics": [{"name": "u", "error_code": 0}]}
+    story.ask(10, "create_topics", {"topics": [{"name": "u", "num_partitions": 1}]}, 30, told)
+    for at in (40, 15_000):
+        story.fetch(at, at + 1, [("u", 0, 0, 6)], wait=0)
+    story.ask(15_010, "metadata", {"topics": []}, 15_011, {"brokers": [{"node_id": 0}, {"node_id": 1}]})
+    assert story.judged("A1").verdict is not Verdict.VIOLATED
+
+
+def test_what_a_quota_or_the_controller_holds_up_need_not_name_all() -> None:
+    story = Story()
+    story.topic()
+    asked = {"max_wait_ms": 0, "topics": [{"topic": "t", "partitions": [{"partition": 0}]}]}
+    story.ask(10, "fetch", asked, 11, {"throttle_time_ms": 900, "responses": []})
+    said = {"responses": [{"name": "nobody", "error_code": 41}]}
+    story.ask(20, "delete_topics", {"topic_names": ["nobody"]}, 21, said)
+    assert story.judged("X4").verdict is not Verdict.VIOLATED
 
 
 def test_above_the_high_watermark_a_fetch_need_not_wait() -> None:

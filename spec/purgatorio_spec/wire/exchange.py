@@ -3,7 +3,7 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import EXCUSED, Exchange, Lane, Scene, integer
+from purgatorio_spec.wire.history import BUSY, EXCUSED, Exchange, Lane, Scene, integer
 from purgatorio_spec.wire.log import NAMED, Part, Topics, parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
@@ -124,8 +124,8 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
 def about_all(_: Bounds, scene: Scene, topics: Topics) -> Rows:
     """X4. The occasions are the answers to requests that name topics, partitions or members."""
     for one in scene.exchanges:
-        if one.api not in NAMED or one.got is None or integer(one.got, "error_code"):
-            continue
+        if one.api not in NAMED or one.got is None or integer(one.got, "error_code") or one.throttled_ms:
+            continue  # what a quota holds up may be answered with nothing, as Kafka's fetches are
         if one.api == "leave_group" and one.version < 3:
             continue  # of one member, which the answer does not name
         asked, told = (
@@ -151,8 +151,8 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
         if topic is not None and (partitions is None or part.number < partitions):
             continue
-        if error in EXCUSED:
-            yield undecided("X4", f"{named(error)}: {EXCUSED[error]}", "not-there")
+        if error in BUSY:
+            yield undecided("X4", f"{named(error)}: {EXCUSED.get(error, 'not asked in time')}", "not-there")
         elif error == UNKNOWN_TOPIC:
             yield kept("X4", "not-there")
         else:

@@ -24,6 +24,8 @@ EXCUSED: Final[Mapping[int, str]] = {
     89: "the broker's quota is used up",
 }
 """Errors that say nothing of the promise that was asked for, and what they say instead."""
+BUSY: Final = frozenset({7, 8, 41, *EXCUSED})
+"""The controller did not answer in time, is not there or another, or is asked too often."""
 END_OF_TIME: Final = 1 << 62
 
 

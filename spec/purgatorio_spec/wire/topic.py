@@ -4,14 +4,12 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.fetch import continued_t, stopped_spans
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched, settled_parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
 
 OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 7, 36, 37, 84
-BUSY: Final = frozenset({TIMED_OUT, 8, 41, *EXCUSED})
-"""The controller did not answer in time, is not there or another, or is asked too often."""
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
 MOVES: Final = frozenset({5, 6})
@@ -96,7 +94,8 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
 
 
 def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
-    """A1: a partition of what was made can be fetched, by when it must be there."""
+    """A1: a partition of what was made can be fetched, by when it must be there. Of several brokers another may lead
+    it."""
     partitions = topic.partitions_at(topic.made_t or 0)
     if topic.made_t is None or topic.delete_t is not None or partitions is None or part.number >= partitions:
         return
@@ -106,7 +105,8 @@ def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows
         for other, _, said in fetched(one)
         if other == part and said is not None and one.t >= topic.made_t
     ]
-    if not any(error in EXCUSED and error not in MOVES for _, error in asked):
+    alone = any(sum(1 for _ in items(one.got, "brokers")) == 1 for one in scene.of("metadata"))
+    if not any(error in EXCUSED and not (alone and error in MOVES) for _, error in asked):
         yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "a partition that leads")
 
 

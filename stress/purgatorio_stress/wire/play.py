@@ -329,6 +329,8 @@ class Play:
             if not errors and not codes(got.body) and attempt * POLL_SECONDS > MUTE_SECONDS:
                 return  # it says nothing of a topic without records; an append will show whether it works
             await asyncio.sleep(POLL_SECONDS)
+        if self.broker.version("metadata") is not None:
+            await self.metadata(name)  # another broker may lead it, where there are several
         raise SceneSkipped(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
 
     async def delete(self, *names: str) -> None:
