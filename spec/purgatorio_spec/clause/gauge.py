@@ -47,8 +47,9 @@ def garbage_is_bounded(run: Run, reading: Reading) -> Finding:
     return Broken(
         "garbage",
         reading.events,
-        f"watched <= {most} = {reading.waiting} of those that wait + {reading.garbage_most} of {run.purge_interval} "
-        f"others and {reading.unseen} that the purge may not have seen",
+        f"watched <= {most} = {reading.waiting} of those that wait + {reading.garbage_most} of "
+        f"{run.purge_interval + reading.unseen} others: the purge interval, {run.purge_interval}, and {reading.unseen} "
+        "that the purge may not have seen",
         f"watched = {reading.watched}",
     )
 
