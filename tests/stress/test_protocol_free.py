@@ -11,9 +11,10 @@ import pytest
 from purgatorio_spec.check import check_files
 from purgatorio_spec.judge.result import RunResult
 from purgatorio_spec.verdict import Verdict
-from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
+from purgatorio_stress.protocol.driver import command_subjects, looked_for, not_looked_for
 from purgatorio_stress.protocol.free_play import free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, Delays, Inside, gate_programs
+from purgatorio_stress.protocol.gates import Orders
 from purgatorio_stress.subjects import record_runs
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -67,3 +68,20 @@ def test_a_run_with_gates_that_broke_off_is_not_called_one_without() -> None:
     assert any("(the run with gates broke off)" in line for line in not_looked_for(subjects))
     without = [one for one in subjects if one.mode != "real-gates"]
     assert any("(no gates)" in line for line in not_looked_for(without))
+
+
+def test_what_was_looked_for_is_counted_and_what_was_not_has_its_reason() -> None:
+    """By class of bugs: of two programs of a class one is enough, and what kept the others out is said."""
+    *others, gated = command_subjects(REFERENCE, time="real")
+    programs = {one.name: one for one in gate_programs("purgatory", Delays(1, 9, 5, 6, 2, 3, 4))}
+    events, inside = programs["two-events"], programs["event-inside-registration"]
+    gated.account.orders[:] = [
+        Orders(events, 3),
+        Orders(events, skipped="luck"),
+        Orders(inside, skipped="no gates here"),
+    ]
+    assert looked_for([*others, gated]) == [
+        f"{gated.label} purgatory: looked for, in so many plays: {events.looks_for} 3"
+    ]
+    said = [line for line in not_looked_for([*others, gated]) if inside.looks_for in line]
+    assert [("no gates here" in line, events.looks_for in line) for line in said] == [(True, False)]

@@ -24,7 +24,7 @@ from purgatorio_pipeline.command.showing import CheckOutput, EngineAsked, engine
 from purgatorio_pipeline.judging import Engine, Focus, Judged, judge_in_process, together
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS, Verdict
-from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, not_looked_for
+from purgatorio_stress.protocol.driver import CommandSubject, TimeChoice, looked_for, not_looked_for
 from purgatorio_stress.protocol.lines import ANY_CLASS
 from purgatorio_stress.subjects import MAIN, SUBJECTS, RunRecord, record_runs, subjects_named
 
@@ -162,6 +162,7 @@ def _show(
     if not output.json:
         for one in shown:
             one.print()
-        for line in silent:
+        passed = judged.result.verdict is Verdict.PASS
+        for line in (*(looked_for(driven) if passed else ()), *silent):
             click.echo(textwrap.fill(visible(line, 4 * TEXT_LIMIT), 80, subsequent_indent="  "))
     return status

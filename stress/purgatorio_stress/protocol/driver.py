@@ -178,25 +178,50 @@ class Account:
     only: PlayedOrder | None = None
 
 
-def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
-    """A line for each program and part: the classes of bugs that nothing was done to find, or that only luck could find
-    on free lanes, and what was left out."""
-    found: list[str] = []
+def _parts(subjects: Sequence[CommandSubject]) -> Iterator[tuple[str, Part, list[CommandSubject]]]:
+    """The parts of programs, as they are called, and the ways in which each was driven."""
     for label, part in dict.fromkeys((subject.label, subject.part) for subject in subjects):
-        ways = [subject for subject in subjects if (subject.label, subject.part) == (label, part)]
-        looked = {
-            orders.program.looks_for for way in ways for orders in way.account.orders if not orders.skipped
-        }
-        missing = [name for name in CLASSES[part] if name not in looked]
-        if missing:
-            broken_off = any(way.mode.endswith("-gates") for way in ways)
-            why = (
-                "only some gates" if looked else "the run with gates broke off" if broken_off else "no gates"
-            )
-            left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
-            found.append(f"{label} {part}: {left} ({why}): {'; '.join(missing)}")
+        yield (
+            f"{label} {part}",
+            part,
+            [subject for subject in subjects if (subject.label, subject.part) == (label, part)],
+        )
+
+
+def _looked(ways: Sequence[CommandSubject]) -> dict[str, int]:
+    """The classes of bugs that were looked for by small programs, each with the number of its plays."""
+    plays: dict[str, int] = {}
+    for orders in (orders for way in ways for orders in way.account.orders if not orders.skipped):
+        plays[orders.program.looks_for] = plays.get(orders.program.looks_for, 0) + orders.plays
+    return plays
+
+
+def looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
+    """A line for each program and part: the classes of bugs that were looked for, and how often."""
+    return [
+        f"{name}: looked for, in so many plays: "
+        + "; ".join(f"{looks_for} {plays:,}" for looks_for, plays in _looked(ways).items())
+        for name, _, ways in _parts(subjects)
+        if _looked(ways)
+    ]
+
+
+def not_looked_for(subjects: Sequence[CommandSubject]) -> list[str]:
+    """Lines for each program and part: the classes of bugs that nothing was done to find, or that only luck could find
+    on free lanes, by the reason, and what was left out."""
+    found: list[str] = []
+    for name, part, ways in _parts(subjects):
+        looked = _looked(ways)
+        gated = [way for way in ways if way.mode.endswith("-gates")]
+        lacks = {orders.program.looks_for: orders.skipped for way in gated for orders in way.account.orders}
+        left = "left to luck" if any(way.mode == "real-free" for way in ways) else "not looked for"
+        missing: dict[str, list[str]] = {}
+        for looks_for in (one for one in CLASSES[part] if one not in looked):
+            why = lacks.get(looks_for, "the run with gates broke off" if gated else "no gates")
+            missing.setdefault(why, []).append(looks_for)
+        found += [f"{name}: {left} ({why}): {'; '.join(these)}" for why, these in missing.items()]
         lost = dict.fromkeys(way.account.lost for way in ways if way.account.lost)
-        found += [f"{label} {part}: what lies between two lines was not looked for: {why}" for why in lost]
+        found += [f"{name}: what lies between two lines was not looked for: {why}" for why in lost]
         found += [f"{way.name}: left out: {way.account.left_out}" for way in ways if way.account.left_out]
     return found
 

@@ -94,7 +94,7 @@ class GateProgram:
             return f"no gate at {' or '.join(self.stops or (STEP,))}"
         lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
         if description.lanes < lanes:
-            return f"{description.lanes} lanes of {lanes}"
+            return f"{description.lanes} of {lanes} lanes"
         if self.expiring() and not (virtual or free) and "timer_fire" not in description.gates:
             return "no gate at timer_fire"
         return self._lacking(description)
