@@ -346,7 +346,7 @@ class Reach:
     def garbage(self, readings: int) -> None:
         """Completed operations lie about under keys that nobody checks, more than the purge interval, several times,
         and one in four stays live, so that a purge which takes the one for the other comes too late; the sizes are read
-        so often in between, at rest."""
+        so often in between, at rest. At last as many as two purges take come at once, live, and complete after that."""
         interval = self._description.purge_interval
         if interval is None or interval * _PURGES > _GARBAGE_MOST:
             self.left_out = self.left_out or f"purges: the interval is {interval}"
@@ -355,6 +355,11 @@ class Reach:
         count = max(interval * _PURGES, 200)
         each = max(1, count // readings)
         far_ns = self._fit(3_600_000 * MS)
+
+        def register(number: int) -> None:
+            keys = (f"left-{number}-0", *(f"left-{number % many}-{many}" for many in _SHARED))
+            self._run.call(Register(f"left-{number}", keys, far_ns))
+
         for number in range(count):
             name = f"taken-{number}"
             for call in (Register(name, (name,), far_ns), Ready(name), Check(name)):
@@ -367,20 +372,21 @@ class Reach:
             for key in both:
                 self._run.call(CancelKey(key))
         for number in range(count):
-            name = f"left-{number}"
-            live = number % _LIVE_ONE_IN == 0
-            keys = (f"{name}-0", *(f"left-{number % many}-{many}" for many in _SHARED))
             if number == count * 2 // 5:
                 # Once, in the midst: who leaves out of a purge what was checked since the last is a whole one late.
                 for key in [f"left-{each}-{many}" for many in _SHARED for each in range(many)]:
                     self._run.call(Check(key))
-            self._run.call(Register(name, keys, far_ns))
-            if not live:
-                self._complete(name, keys[0])
+            register(number)
+            if number % _LIVE_ONE_IN:
+                self._complete(f"left-{number}", f"left-{number}-0")
             if number % each == 0:
                 self._at_rest()
         self._at_rest()
-        for number in range(0, count, _LIVE_ONE_IN):
+        most = count + 2 * interval * _LIVE_ONE_IN
+        for number in range(count, most, _LIVE_ONE_IN):
+            register(number)
+        self._at_rest()
+        for number in range(0, most, _LIVE_ONE_IN):
             self._complete(f"left-{number}", f"left-{number}-0")
         self._at_rest()
 
