@@ -824,6 +824,22 @@ def g8(s: Story, bad: bool) -> None:
             s.beat(at, "a", 1, 0 if bad and at < 5500 else 27)
 
 
+def g8_at_once(s: Story, bad: bool) -> None:
+    """`b` left the generation before, which was told after the joins that it completed."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.pair()
+        newcomer(s, 3000, 3302)
+        s.join(3100, 3302, "a", 2, leader="a", told="an")
+        body = {"group_id": "g", "members": [{"member_id": "b"}]}
+        s.ask(3300, "leave_group", body, 3304, {"error_code": 0, "members": []})
+        s.sync(3310, 3313, "n", 2, "sn")
+        s.sync(3311, 3312, "a", 2, "sa", gives={"a": "sa", "n": "sn"})
+        s.leave(3400, "n")
+        for at in range(3402, 6000, 20):
+            s.beat(at, "a", 2, 0 if bad and at < 5500 else 27)
+
+
 def g9(s: Story, bad: bool) -> None:
     s.pair()
     s.beat(3000, "a", 101, 0 if bad else 22)
@@ -1029,7 +1045,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "G3": (g3, g3_stays, g3_told, g3_again), "G4": (g4, g4_waits, g4_expected, g4_awaited),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
-    "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8,),
+    "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8, g8_at_once),
     "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits),
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest), "C1": (c1, c1_files, c1_unread),

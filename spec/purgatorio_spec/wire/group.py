@@ -648,11 +648,14 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
 
 
 def _triggers(group: _Group, current: _Generation, until: int = END_OF_TIME) -> list[Exchange]:
-    """What was asked by then and may have begun a rebalance since the generation began."""
+    """What was asked by then and may have begun a rebalance since the generation began. Who joined one before and is
+    not in this one begins none by leaving."""
+    out = {_given(join) for join in group.joins if _answered(join)} - {*current.members}
+    out -= {_member(join) for join in group.joins if join.answer is None}
     return [
         x for x in (*group.joins, *group.leaves)
         if x not in current.joins and _member_of_any(x) and (x.answer_t or END_OF_TIME) >= current.first_t
-        and x.t <= until
+        and x.t <= until and not (x.t <= current.first_t and _leavers(x) and out >= {*_leavers(x)})
     ]  # fmt: skip
 
 

@@ -471,7 +471,7 @@ async def leave_unsynced(play: Play) -> None:
     """A member leaves while another's sync waits for the leader's: the sync is answered, and the others go on."""
     group = await play.group()
     three = await members(play, group, 3, sessions=LONGER)
-    await asyncio.gather(*(one.join() for one in three))
+    await gathered(three)
     waits, leaves, leads = sorted(three, key=lambda one: one.leads)
     early = waits.sync()
     await play.pause(200)
