@@ -4,6 +4,7 @@ A function makes both: `broken` changes the one thing that matters. `TWINS` says
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from purgatorio_spec.trace.record import State
@@ -145,6 +146,14 @@ def left_to_the_time_out(broken: bool) -> Trace:
         made.attempt("a", out=0, th="later")
     made.wait(200 * MS)
     made.expire("a")
+    return made
+
+
+def left_to_a_time_out_that_is_not_told(broken: bool) -> Trace:
+    """Where fires are not recorded, its `on_expiration` tells."""
+    made = left_to_the_time_out(broken)
+    made.header = replace(made.header, recorded=tuple(f for f in made.header.recorded if f != "timer_fire"))
+    made.events = [event for event in made.events if event.f != "timer_fire"]
     return made
 
 
@@ -440,6 +449,7 @@ TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
     ("O4", "unclaimed-on-return", unclaimed_on_return),
     ("O4", "never-claimed", never_claimed),
     ("O4", "left-to-the-time-out", left_to_the_time_out),
+    ("O4", "left-to-the-time-out", left_to_a_time_out_that_is_not_told),
     ("O5", "never-completed", never_completed),
     ("O6", "overlap", overlap),
     ("O7", "try_complete_else_watch-answered-true", registration_answered_true),

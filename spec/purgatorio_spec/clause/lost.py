@@ -165,7 +165,7 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
         if any(call.ret_i is None for call in history.calls()):
             return STILL_OPEN
         return Broken("never-claimed", (ready_i, check.call_i, check.ret_i), allowed, _how_it_ended(history))
-    if not _expired_after(history, claim, check) or _an_evaluation_was_due(history, check, claim.call_i):
+    if not _expired_after(run, history, claim, check) or _an_evaluation_was_due(history, check, claim.call_i):
         return KEPT
     return Broken(
         "left-to-the-time-out",
@@ -175,9 +175,13 @@ def _never_left_to_the_timeout(run: Run, history: OperationHistory, ready_i: int
     )
 
 
-def _expired_after(history: OperationHistory, claim: Call, check: Check) -> bool:
-    """Whether its expiry claimed it, when the check had returned: before that, nothing was left to it."""
-    return history.fire_of(claim) is not None and check.ret_i <= claim.call_i
+def _expired_after(run: Run, history: OperationHistory, claim: Call, check: Check) -> bool:
+    """Whether its expiry claimed it, when the check had returned: before that, nothing was left to it. Where fires are
+    not recorded, an `on_expiration` of the thread that claimed it tells."""
+    expired = history.fire_of(claim) is not None
+    if not run.records("timer_fire"):
+        expired = any(point.th == claim.th and point.call_i > claim.end_i for point in history.expirations)
+    return expired and check.ret_i <= claim.call_i
 
 
 def _an_evaluation_was_due(history: OperationHistory, check: Check, moment_i: int) -> bool:

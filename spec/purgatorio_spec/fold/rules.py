@@ -121,7 +121,8 @@ def _lost(b: Block) -> Truth:
         left = b.check_ret.given() & (b.claimed > greatest(b.check_ret, b.reg_ret))
     else:
         # The checks before its registration are not known here, if it was ready in an earlier batch.
-        left = (b.check_ret.given() | before) & (b.win_n.equals(0) | b.by_expiry.surely())
+        expired = b.by_expiry.surely() if b.run.records("timer_fire") else _some(b.exp_n)
+        left = (b.check_ret.given() | before) & (b.win_n.equals(0) | expired)
     return _is_registered_and_ready(b) & ((before & (b.claimed > b.reg_ret)) | left)
 
 
