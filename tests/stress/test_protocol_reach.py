@@ -56,6 +56,14 @@ CHANGES = [
         "        self.now_ns = now_ns\n        last",
         "        self.fire = fire": "        self.fire, self.idle = fire, False",
     }),
+    ("toy_wheel", "T5", {
+        'subject/1"': 'subject/1.1"',
+        '"gauge"]': '"gauge", "add-again"]',
+        "wheel.add(": 'wheel.again += wheel.cancel(call["id"])\n        wheel.add(',
+        "return sum(": "return self.again + sum(",
+        "        self.now_ns = now_ns\n        last": "        self.now_ns, self.again = now_ns, 0\n        last",
+        "        self.fire = fire": "        self.fire, self.again = fire, 0",
+    }),
     ("toy_purgatory", "P1", {
         PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
         '"purge_interval": 0': PURGED_AT,
@@ -68,9 +76,9 @@ CHANGES = [
         "not in self.completed] for key": "not in self.completed or key in left_out] for key",
     }),
 ]  # fmt: skip
-"""A level that is lost, one of days, tasks after an idle gap; a purge that comes too late, one whose estimate each key
-lowers by what it gives back, one that counts what was delayed a turn ago, and one that leaves out what was checked
-since the last."""
+"""A level that is lost, one of days, tasks after an idle gap; one that is counted twice when it is added again; a purge
+that comes too late, one whose estimate each key lowers by what it gives back, one that counts what was delayed a turn
+ago, and one that leaves out what was checked since the last."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

@@ -32,6 +32,7 @@ from purgatorio_stress.protocol.message import (
     Check,
     Description,
     Force,
+    Gauge,
     Quiesce,
     Ready,
     Register,
@@ -311,6 +312,8 @@ class Reach:
                 self._run.call(
                     Add(name, delay_ns if "add-again" in again else self._delay_of[name]), tuple(widths)
                 )
+                if "gauge" in self._description.capabilities:
+                    self._run.call(Gauge())
         self._delay_of.clear()
 
     def _begin(self, delay_ns: int, widths: list[int]) -> str:
