@@ -264,7 +264,6 @@ _SUMMARY: Final[dict[str, str]] = {
     "registered_call_i": f"coalesce(reg_call, {NEVER})",
     "registered_ret_i": f"coalesce(reg_ret, {NEVER})",
     "claim_call_i": f"coalesce(win_call, {NEVER})",
-    "claim_end_i": f"coalesce(win_ret, {NEVER})",
     "stopped_i": f"coalesce(win_ret, {NEVER})",
     "left_i": f"coalesce(win_ret, {NEVER})",
     "entries": "CAST(coalesce(reg_keys, 0) AS BIGINT)",

@@ -22,7 +22,7 @@ MAX_ROWS: Final = np.iinfo(np.int32).max
 _REGISTER, _FORCE, _TRY = "try_complete_else_watch", "force_complete", "try_complete"
 _COUNTS: Final = (
     "reg_n", "reg_no", "force_n", "win_n", "try_n", "try_answers", "true_n", "done_n", "exp_n", "fire_n", "add_n",
-    "cancel_n", "stopped_n", "ready_n", "cut_n", "reg_keys",
+    "cancel_n", "stopped_n", "cut_n", "reg_keys",
 )  # fmt: skip
 _ROWS: Final = (
     "reg_call", "reg_ret", "win_call", "win_ret", "lost_ret", "true_call", "true_ret", "false_ret", "done_call",
@@ -244,7 +244,6 @@ class Operations(Pages):
 
     def _add_points(self, some: Numbered, of: Ints, row: Ints) -> None:
         r = some.rows.of("ready", AT)
-        self._count("ready_n", of[r])
         self.first("ready", of[r], row[r])
         kept, values = some.some("t_call", r)
         self.most("ready_t", of[kept], values)

@@ -283,7 +283,7 @@ def marks(
             broken |= rule.broken(b)
     once = (b.win_first < b.reg_ret.or_else(b.win_first + 1)) | (b.reg_n > 1)
     inside = _some(b.reg_no) & (b.reg_call < b.win_call) & once
-    retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else _some(b.ready_n).yes
+    retried = np.zeros(b.size, bool) if run.profile.claimed_on_return else b.ready.given().yes
     everything = b.always(run.dropped)
     # What is not known to be whole is marked.
     return Marks(~broken.no, retried, (inside | everything).yes, occasions)
@@ -302,7 +302,6 @@ def summaries(b: Block) -> Ints:
         "registered_call_i": row(b.reg_call),
         "registered_ret_i": row(b.reg_ret),
         "claim_call_i": row(b.win_call),
-        "claim_end_i": row(b.win_ret),
         "stopped_i": row(b.win_ret),
         "left_i": row(b.win_ret),
         "entries": b.reg_keys.v,

@@ -38,7 +38,6 @@ class Summary(NamedTuple):
     registered_call_i: int
     registered_ret_i: int
     claim_call_i: int
-    claim_end_i: int
     stopped_i: int
     left_i: int
     entries: int
@@ -74,7 +73,6 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         registered_call_i=NEVER if registration is None else registration.call_i,
         registered_ret_i=registered_ret_i,
         claim_call_i=claim_call_i,
-        claim_end_i=claim_end_i,
         stopped_i=min(claim_end_i, first_back_i),
         left_i=min(claim_end_i, last_back_i),
         entries=0 if registration is None else len(registration.keys),
@@ -284,7 +282,7 @@ def bounds(moments: Moments, summaries: Ints, run: Run) -> Bounds:
         watched_most=maybe(column["registered_call_i"], never, column["entries"]),
         tasks_least=surely(column["added_ret_i"], column["disarmed_first_i"], ones, settled_t),
         tasks_most=maybe(column["added_call_i"], column["disarmed_surely_i"], ones),
-        ended_least=surely(column["claim_end_i"], never, column["watches"]),
+        ended_least=surely(column["stopped_i"], never, column["watches"]),
         begun_most=maybe(column["claim_call_i"], never, column["watches"]),
         out_of_timer=out_of_timer,
         carried=carried,

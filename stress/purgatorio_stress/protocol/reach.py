@@ -73,7 +73,7 @@ REAPER_NS: Final = 250 * MS
 _SHARED: Final = (7, 11)
 """Keys that operations of garbage share, besides one of their own."""
 _KEYS: Final = 3
-"""Of every operation: the bound on garbage counts the most keys that one has."""
+"""Of every operation."""
 
 
 class ReachingRun(Protocol):
