@@ -38,8 +38,8 @@ class Profile:
 
 _PROFILES: Final = (
     Profile("locked", _OPERATION | {"O6"} | _TIMER | _PURGATORY,
-            "a check that has returned has completed what was ready, and no two evaluations overlap: Kafka 4.1 and later, "
-            "where the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
+            "a check that has returned has completed what was ready, and no two evaluations overlap: Kafka 4.1 and "
+            "later, where the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
             claimed_on_return=True, counts_raced=True),
     Profile("pending-flag", _OPERATION | _TIMER | _PURGATORY,
             "a check may leave that to an evaluation under way: Kafka 1.1 to 2.6, with try_lock and the flag "
