@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -54,8 +55,8 @@ def broker(*options: str) -> Iterator[Process]:
             child.wait()
 
 
-def judged(brokers: int, mutant: FeltMutant | None, only: str = "") -> dict[str, str]:
-    """The verdict of each clause of one run of the wire."""
+def judged(brokers: int, mutant: FeltMutant | None, folder: Path, only: str = "") -> dict[str, str]:
+    """The verdict of each clause of one run of the wire, of which the folder keeps the trace."""
     options = [
         "--initial-delay-ms", str(INITIAL_DELAY_MS), "--session-bounds-ms", "100", "1800000",
         "--replica-lag-ms", str(LAG_MS),
@@ -71,6 +72,8 @@ def judged(brokers: int, mutant: FeltMutant | None, only: str = "") -> dict[str,
             "--json",
             "--pid",
             str(first.pid),
+            "--trace",
+            str(folder / "wire.jsonl"),
         ]
         if brokers == 2:
             second = stack.enter_context(broker(*options, "--follow", first.address))
@@ -86,21 +89,21 @@ def judged(brokers: int, mutant: FeltMutant | None, only: str = "") -> dict[str,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("brokers", [1, 2])
-def test_nothing_is_wrong_with_our_own_broker(brokers: int) -> None:
-    found = judged(brokers, None)
-    assert "VIOLATED" not in found.values(), found
-    assert set(found.values()) <= ({"PASS"} if brokers == 2 else {"PASS", "SKIPPED"}), found
+def test_nothing_is_wrong_with_our_own_broker(brokers: int, tmp_path: Path) -> None:
+    found = judged(brokers, None, tmp_path)
+    assert "VIOLATED" not in found.values(), (found, tmp_path)
+    assert set(found.values()) <= ({"PASS"} if brokers == 2 else {"PASS", "SKIPPED"}), (found, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(FELT))
-def test_a_mutant_is_convicted_by_its_clause(name: str) -> None:
+def test_a_mutant_is_convicted_by_its_clause(name: str, tmp_path: Path) -> None:
     mutant = FELT[name]
-    found = judged(mutant.brokers, mutant, ",".join(mutant.clauses))
+    found = judged(mutant.brokers, mutant, tmp_path, ",".join(mutant.clauses))
     guilty = {clause for clause, verdict in found.items() if verdict == "VIOLATED"}
     if name in BLIND:
         assert not guilty & set(mutant.clauses), f"{name} is seen by now: {BLIND[name]} is history"
         pytest.skip(BLIND[name])
     assert guilty & set(mutant.clauses), (
-        f"convicted by {sorted(guilty)}, wanted one of {mutant.clauses}: {found}"
+        f"convicted by {sorted(guilty)}, wanted one of {mutant.clauses}: {found}, trace in {tmp_path}"
     )

@@ -4,11 +4,13 @@ Each names the clause (or one of the clauses) of the wire that must be the one t
 function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
 """
 
+import inspect
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from socket import socket
+from textwrap import dedent
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -19,7 +21,7 @@ from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import delayed_delete_records, group_coordinator
 from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
-from purgatorio_broker.delayed_group import DelayedJoin
+from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
@@ -35,13 +37,14 @@ from purgatorio_broker.group import (
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log, NewRecord, OffsetMetadata
-from purgatorio_broker.partition import Appended, EnoughReplicas, Isolation, Partition
+from purgatorio_broker.partition import Appended, Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
+from purgatorio_broker.request import Gatekeeper
 from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, patched
 from purgatorio_stress.socket_broker import api, data_requests, server, topic_requests
-from purgatorio_stress.socket_broker.cluster import Topic
+from purgatorio_stress.socket_broker.cluster import Cluster, Topic
 from purgatorio_stress.socket_broker.data_requests import _Produced
 from purgatorio_stress.socket_broker.fields import Fields, Values
 from purgatorio_stress.socket_broker.node import Node
@@ -331,10 +334,8 @@ _COORDINATOR_JOIN: Final = GroupCoordinator.join
 _COORDINATOR_SYNC: Final = GroupCoordinator.sync
 _COORDINATOR_HEARTBEAT: Final = GroupCoordinator.heartbeat
 _WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
-_HEARD_OF: Final = GroupCoordinator._heard_of
 _NEXT_GENERATION: Final = Group.next_generation
 _JOINED: Final = group_coordinator._joined
-_REFUSAL: Final = group_coordinator._refusal
 
 
 def _no_id_required(
@@ -426,14 +427,6 @@ def _sync_at_once(
     _COORDINATOR_SYNC(self, group_id, generation, member_id, assignments, callback, instance=instance)
 
 
-def _assign_leader_alone(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
-    group.enter(GroupState.STABLE)
-    for member in group.members():
-        assigned = group.update(member.id, assignment=assignments.get(member.id, b""))
-        if assigned.id == group.leader():
-            self._answer_sync(group, assigned)
-
-
 _ASSIGN: Final = GroupCoordinator._assign
 
 
@@ -465,29 +458,12 @@ def _session_for_ever(self: GroupCoordinator, group: Group, member_id: str, pend
     return None
 
 
-def _half_a_session(self: GroupCoordinator, group: Group, member: Member, timeout_ms: int) -> None:
-    _HEARD_OF(self, group, member, timeout_ms // 2)
-
-
 def _drop_quietly(self: GroupCoordinator, group: Group, member_id: str) -> None:
     member = group.get(member_id)
     if member is not None:
         self._remove(group, member)
     if not group.members():
         group.enter(GroupState.EMPTY)
-
-
-def _any_generation(
-    group: Group, member: Member | None, generation: int, instance: str, member_id: str
-) -> Error:
-    return _REFUSAL(group, member, group.generation(), instance, member_id)
-
-
-def _generation_for_member(
-    group: Group, member: Member | None, generation: int, instance: str, member_id: str
-) -> Error:
-    error = _REFUSAL(group, member, generation, instance, member_id)
-    return Error.UNKNOWN_MEMBER_ID if error is Error.ILLEGAL_GENERATION else error
 
 
 # C: connections.
@@ -511,7 +487,6 @@ _LOOK_UP: Final = data_requests._look_up
 _PRODUCED_ANSWER: Final = _Produced._answer
 _SESSION_EXPIRED: Final = GroupCoordinator._session_expired
 _SYNCS_EXPIRED: Final = GroupCoordinator._syncs_expired
-_ENDED: Final = GroupCoordinator._end_rebalance
 
 
 def _one_in_fifty_wakes_nobody(
@@ -532,22 +507,6 @@ def _first_that_completes(self: Watchers) -> int:
             self._operations.remove(node)
             return 1
     return 0
-
-
-def _more_than_min(self: DelayedFetch) -> bool:
-    kept = self._params
-    self._params = replace(kept, min_bytes=kept.min_bytes + 1)
-    try:
-        return _TRY_FETCH(self)
-    finally:
-        self._params = kept
-
-
-def _drop_unseen_while_preparing(self: GroupCoordinator, group: Group, member_id: str) -> None:
-    member = group.get(member_id)
-    if member is not None:
-        self._remove(group, member)
-    self._maybe_rebalance(group)
 
 
 def _assign_whoever_waits(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
@@ -612,35 +571,13 @@ def _heartbeat_vain_while_preparing(
     return _COORDINATOR_HEARTBEAT(self, group_id, generation, member_id, instance=instance)
 
 
-def _shortest_time_out(self: Group) -> int:
-    return min((member.rebalance_timeout_ms for member in self.members()), default=0)
-
-
 def _leader_never_out(self: GroupCoordinator, group: Group, generation: int) -> None:
     group.has_synced(group.leader())
     _SYNCS_EXPIRED(self, group, generation)
 
 
-def _past_generation(
-    group: Group, member: Member | None, generation: int, instance: str, member_id: str
-) -> Error:
-    return _REFUSAL(group, member, max(generation, group.generation()), instance, member_id)
-
-
 def _syncs_left_waiting(self: GroupCoordinator, group: Group, member: Member, error: Error) -> None:
     """Nothing."""
-
-
-def _absent_static_out(self: GroupCoordinator, group: Group) -> None:
-    for member in group.members():
-        if member.awaiting_join is None:
-            self._remove(group, member)
-    _ENDED(self, group)
-
-
-def _removed_silently(self: Metadata, topic: str) -> None:
-    with self._lock:
-        self._leaders.mutate().pop(topic, None)
 
 
 def _times_out_well(deleted: DeleteResult) -> DeleteResult:
@@ -650,7 +587,6 @@ def _times_out_well(deleted: DeleteResult) -> DeleteResult:
 # What waits for several things, and connections that come and go.
 
 _CHECK_LATER: Final = ReplicaManager._check_later
-_FOLLOWER_FETCHED: Final = Partition.follower_fetched
 _SWAP: Final = Group.swap
 _PUT: Final = Group.put
 _FENCED: Final = group_coordinator._fenced
@@ -677,26 +613,11 @@ def _replicas_wake_produce(
             self._produce.check_and_complete(partition)
 
 
-def _low_watermark_unseen(self: Partition, follower: int, offset: int, log_start: int = 0) -> bool:
-    before = self.ends(None, leader_only=False).high_watermark.offset
-    _FOLLOWER_FETCHED(self, follower, offset, log_start)
-    return self.ends(None, leader_only=False).high_watermark.offset > before
-
-
-def _enough_unless_gone(self: ReplicaManager, partition: TopicPartition, required: int) -> EnoughReplicas:
-    replica = self.replicas.get(partition)
-    return EnoughReplicas(False, Error.NONE) if replica is None else replica.enough_replicas(required)
-
-
 def _all_time_out(self: DelayedProduce) -> None:
     results = self.results()
     if self.undecided():
         results = {p: replace(r, error=Error.REQUEST_TIMED_OUT) for p, r in results.items()}
     self._callback(results)
-
-
-def _whatever_room(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
-    return _BYTES_AVAILABLE(self, replace(status, request=replace(status.request, max_bytes=1 << 30)), start)
 
 
 def _shows_one(self: DelayedTopics) -> bool:
@@ -751,6 +672,19 @@ def _put_newest(self: Group, member: Member) -> None:
 def _fenced_by_any_group(group: Group, instance: str, member_id: str) -> bool:
     static = group.instance(instance)
     return _FENCED(group, instance, member_id) or (static is not None and _NEWEST[instance] != static.id)
+
+
+def _edited(owner: object, attribute: str, *words: str) -> Patch:
+    """The function as it is written, but for words that it has once, each followed by what stands there instead."""
+    function = vars(owner)[attribute]
+    source = dedent(inspect.getsource(function))
+    for old, new in zip(words[::2], words[1::2], strict=True):
+        if source.count(old) != 1:
+            raise ValueError(f"{attribute} has {old!r} {source.count(old)} times")
+        source = source.replace(old, new)
+    made: dict[str, object] = {}
+    exec(f"from __future__ import annotations\n{source}", function.__globals__, made)  # our own source
+    return Patch(owner, attribute, made[attribute])
 
 
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
@@ -1024,7 +958,9 @@ _MUTANTS: Final = (
         "sync-not-woken",
         "the leader's sync answers nobody else's",
         "G5",
-        Patch(GroupCoordinator, "_assign", _assign_leader_alone),
+        _edited(
+            GroupCoordinator, "_assign", "assigned.awaiting_sync is not None", "assigned.id == group.leader()"
+        ),
     ),
     _one(
         "same-assignment",
@@ -1064,7 +1000,9 @@ _MUTANTS: Final = (
         "half-a-session",
         "a session lasts half its time",
         "G7 G10",
-        Patch(GroupCoordinator, "_heard_of", _half_a_session),
+        _edited(
+            GroupCoordinator, "_heard_of", "DelayedHeartbeat(timeout_ms,", "DelayedHeartbeat(timeout_ms // 2,"
+        ),
     ),
     _known(28, "G7"),
     _one(
@@ -1077,7 +1015,7 @@ _MUTANTS: Final = (
         "any-generation",
         "a wrong generation is taken",
         "G9",
-        Patch(group_coordinator, "_refusal", _any_generation),
+        _edited(group_coordinator, "_refusal", "generation == group.generation()", "True"),
     ),
     _one(
         "stranger-heard",
@@ -1089,7 +1027,9 @@ _MUTANTS: Final = (
         "generation-as-member",
         "a wrong generation is UNKNOWN_MEMBER_ID",
         "G9",
-        Patch(group_coordinator, "_refusal", _generation_for_member),
+        _edited(
+            group_coordinator, "_refusal", "else Error.ILLEGAL_GENERATION", "else Error.UNKNOWN_MEMBER_ID"
+        ),
     ),
     _one(
         "heartbeat-in-vain",
@@ -1125,7 +1065,7 @@ _MUTANTS: Final = (
         "more-than-min-bytes",
         "a waiting fetch wants a byte more than min_bytes",
         "F3 F7",
-        Patch(DelayedFetch, "try_complete", _more_than_min),
+        _edited(DelayedFetch, "try_complete", ">= self._params", "> self._params"),
     ),
     _one(
         "deletion-ends-fetches",
@@ -1149,7 +1089,7 @@ _MUTANTS: Final = (
         "leave-unseen-in-rebalance",
         "a member that leaves while a rebalance waits for it is waited for",
         "G4",
-        Patch(GroupCoordinator, "_drop", _drop_unseen_while_preparing),
+        _edited(GroupCoordinator, "_drop", "group.state() is GroupState.PREPARING", "False"),
     ),
     _one(
         "late-sync-empty",
@@ -1185,7 +1125,7 @@ _MUTANTS: Final = (
         "shortest-rebalance",
         "a rebalance lasts as long as the shortest of its members' time-outs",
         "G6",
-        Patch(Group, "rebalance_timeout_ms", _shortest_time_out),
+        _edited(Group, "rebalance_timeout_ms", "max(", "min("),
     ),
     _one(
         "leader-never-out",
@@ -1197,7 +1137,12 @@ _MUTANTS: Final = (
         "past-generation",
         "a generation that is over is taken",
         "G9",
-        Patch(group_coordinator, "_refusal", _past_generation),
+        _edited(
+            group_coordinator,
+            "_refusal",
+            "generation == group.generation()",
+            "generation <= group.generation()",
+        ),
     ),
     _one(
         "sync-left-in-rebalance",
@@ -1209,13 +1154,13 @@ _MUTANTS: Final = (
         "absent-static-out",
         "a static member that does not rejoin is out at the rebalance time-out",
         "G11",
-        Patch(GroupCoordinator, "_end_rebalance", _absent_static_out),
+        _edited(GroupCoordinator, "_end_rebalance", " and not member.instance", ""),
     ),
     _one(
         "deletion-left",
         "the deletion of a topic is answered at its time-out",
         "A2",
-        Patch(Metadata, "remove", _removed_silently),
+        _edited(Metadata, "remove", "self._changed(TopicKey(topic))", "pass"),
     ),
     _one(
         "deletion-times-out-well",
@@ -1248,14 +1193,14 @@ _MUTANTS: Final = (
         "low-watermark-unseen",
         "a replica that has deleted records wakes no deletion",
         "D1",
-        Patch(Partition, "follower_fetched", _low_watermark_unseen),
+        _edited(Partition, "follower_fetched", " or self._low_watermark() > low_before", ""),
         brokers=2,
     ),
     _one(
         "append-waits-for-deleted",
         "an append waits on for the replicas of a topic that was deleted",
         "F8",
-        Patch(ReplicaManager, "_enough_replicas", _enough_unless_gone),
+        _edited(ReplicaManager, "_enough_replicas", "refused.error)", "Error.NONE)"),
         brokers=2,
     ),
     _one(
@@ -1275,7 +1220,7 @@ _MUTANTS: Final = (
         "partition-room-ignored",
         "a waiting fetch counts more than its partitions have room for",
         "F1",
-        Patch(DelayedFetch, "_bytes_available", _whatever_room),
+        _edited(DelayedFetch, "_bytes_available", "status.request.max_bytes)", "1 << 30)"),
     ),
     _one(
         "first-topic-answers",
@@ -1326,6 +1271,138 @@ _MUTANTS: Final = (
         "a commit does not keep a member",
         "G10",
         Patch(GroupCoordinator, "commit", _unheard),
+    ),
+    _one(
+        "part-left-out",
+        "an answer leaves out the last of several partitions",
+        "X4",
+        _edited(data_requests, "_grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]"),
+    ),
+    _one(
+        "unknown-is-out-of-range",
+        "a partition that is not there is told as an offset that is not",
+        "X4",
+        _edited(
+            Gatekeeper, "refuses", "else Error.UNKNOWN_TOPIC_OR_PARTITION", "else Error.OFFSET_OUT_OF_RANGE"
+        ),
+    ),
+    _one(
+        "creation-refused",
+        "no topic can be made",
+        "A1",
+        _edited(topic_requests, "create_topics", "names.count(name) > 1", "name in names"),
+    ),
+    _one(
+        "growth-left",
+        "a topic that shall grow does not, and the request is answered at its time-out",
+        "A3",
+        _edited(Cluster, "grow", "topic.partitions >= partitions", "partitions"),
+    ),
+    _one(
+        "acks-0-dropped",
+        "what comes with acks 0 is not appended",
+        "P2",
+        _edited(
+            ReplicaManager,
+            "append_records",
+            "producer, marker)",
+            "producer, marker) if acks else ProduceResult(Error.NONE)",
+        ),
+    ),
+    _one(
+        "id-forgotten",
+        "the id that a join was sent is not known",
+        "G0",
+        _edited(Group, "is_pending", "member in self._pending.get()", "False"),
+    ),
+    _one(
+        "second-join-unheard",
+        "who joins within the initial delay does not put it off",
+        "G1",
+        _edited(GroupCoordinator, "_add", "group.new_member_added.set(True)", "pass"),
+    ),
+    _one(
+        "initial-delay-uncapped",
+        "the initial delay goes beyond the rebalance time-out",
+        "G1",
+        _edited(
+            InitialDelayedJoin,
+            "on_complete",
+            "min(self._configured_ms, self._remaining_ms)",
+            "self._configured_ms",
+        ),
+    ),
+    _one(
+        "protocol-of-the-leader",
+        "the first protocol of the leader is chosen, whoever has it",
+        "G2",
+        _edited(
+            Group, "protocol", "if all(name in member.protocols for member in self.members())", "if name"
+        ),
+    ),
+    _one(
+        "subscription-of-the-leader",
+        "the leader is told its own subscription for everybody's",
+        "G2",
+        _edited(
+            group_coordinator,
+            "_joined",
+            "group.metadata(m) for m in told",
+            "group.metadata(member) for _ in told",
+        ),
+    ),
+    _one(
+        "absent-leads",
+        "a static leader that has not rejoined leads on",
+        "G2",
+        _edited(Group, "elect_joined_leader", "self._leader.get() not in joined and joined", "False"),
+    ),
+    _one(
+        "rejoin-rebalances",
+        "a follower that joins a stable group again starts a rebalance",
+        "G3",
+        _edited(GroupCoordinator, "_rejoin", "member.id != group.leader()", "False"),
+    ),
+    _one(
+        "expected-not-awaited",
+        "a rebalance does not wait for who was given an id",
+        "G4",
+        _edited(Group, "all_have_joined", "not self._pending.get() and ", ""),
+    ),
+    _one(
+        "sync-refused",
+        "syncs are told of a rebalance where none is",
+        "G5",
+        _edited(
+            GroupCoordinator,
+            "sync",
+            "group.state() is GroupState.PREPARING",
+            "group.state() is GroupState.COMPLETING",
+        ),
+    ),
+    _one(
+        "unsynced-left-alone",
+        "who leaves before all have synced starts no rebalance",
+        "G5",
+        _edited(GroupCoordinator, "_maybe_rebalance", "GroupState.COMPLETING, ", ""),
+    ),
+    _one(
+        "commit-unchecked",
+        "a commit of any generation is taken",
+        "G9",
+        _edited(GroupCoordinator, "commit", "refusal is not Error.NONE or member is None", "member is None"),
+    ),
+    _one(
+        "stranger-leaves",
+        "who is no member leaves without an error",
+        "G9",
+        _edited(GroupCoordinator, "leave", "return Error.UNKNOWN_MEMBER_ID", "pass"),
+    ),
+    _one(
+        "any-protocol",
+        "a member may join with protocols that nobody else has",
+        "G9",
+        _edited(GroupCoordinator, "_refuses_join", "return Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )
