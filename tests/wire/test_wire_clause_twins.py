@@ -246,6 +246,48 @@ def g2_static(s: Story, bad: bool) -> None:
         )
 
 
+def g3_leader(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(2100, 2101 if bad else 2210, "a", 1 if bad else 2, leader="a", told="ab")
+    if not bad:
+        s.join(2200, 2210, "b", 2, leader="a")
+
+
+def g3_for_nothing(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told="ab" if one == "a" else "")
+    s.beat(2100, "b", 1, 27 if bad else 0)
+
+
+def g7_since_sync(s: Story, bad: bool) -> None:
+    s.pair(rebalance=20_000)
+    for at in range(2100, 12_000, 500):
+        s.beat(at, "a", 1, 27 if not bad and at > 8020 else 0)
+
+
+def g9_unassigned(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 11, "", error=79, given=one)
+        s.join(15, 2015, one, 1, leader="a", told="ab" if one == "a" else "")
+    s.commit(2100, "b", 1, 0 if bad else 27)
+
+
+def g11_sync(s: Story, bad: bool) -> None:
+    g11(s, False)
+    s.sync(3100, 3101, "b", 1, error=0 if bad else 82, instance="ib")
+
+
+def d1_all(s: Story, bad: bool) -> None:
+    s.topic()
+    for at in (5, 7):
+        s.produce(at, at + 1, at // 6)
+    part = {"partition_index": 0, "offset": -1}
+    said = {"partition_index": 0, "error_code": 0, "low_watermark": 0 if bad else 2}
+    s.ask(20, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, 21,
+          {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+
+
 def f1(s: Story, bad: bool) -> None:
     s.topic()
     s.fetch(10, 400 if bad else 511, [("t", 0, 0, [])])
@@ -1037,18 +1079,19 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads),
     "A2": (a2, a2_left),
     "A3": (a3, a3_refused, a3_shrunk, a3_left),
-    "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on),
+    "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on, d1_all),
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0, g0_not_known),
     "G1": (g1, g1_late, g1_second, g1_capped),
     "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static),
-    "G3": (g3, g3_stays, g3_told, g3_again), "G4": (g4, g4_waits, g4_expected, g4_awaited),
+    "G3": (g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing), "G4": (g4, g4_waits, g4_expected, g4_awaited),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
-    "G7": (g7, g7_late, g7_long_join, g7_rebalance), "G8": (g8, g8_at_once),
-    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits),
+    "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync), "G8": (g8, g8_at_once),
+    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned),
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
-    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest), "C1": (c1, c1_files, c1_unread),
+    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync),
+    "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip
 CASES = [

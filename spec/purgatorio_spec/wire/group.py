@@ -525,9 +525,9 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
 
 
 def _joins_again(group: _Group, one: _Generation) -> Rows:
-    """G3: a follower that joins a stable group again, as it was, is told the same generation at once."""
+    """G3: who joins a stable group again, as it was, is told the same generation at once, but for the leader."""
     for join in group.joins:
-        if _member(join) not in one.members or _member(join) == one.leader or join.t < one.last_t:
+        if _member(join) not in one.members or join.t < one.last_t:
             continue
         synced = {_member(sync) for sync in one.syncs if _answered(sync) and (sync.answer_t or 0) < join.t}
         if set(one.members) - synced or not all(_alive_at(group, x, join.t) for x in one.members):
@@ -535,6 +535,12 @@ def _joins_again(group: _Group, one: _Generation) -> Rows:
         by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
         until = min(join.answer_t or join.watched_t, by.limit_t)
         if _triggers(group, one, until) != [join]:
+            continue
+        if _member(join) == one.leader:
+            if _answered(join) and integer(join.got, "generation_id") == one.number:
+                yield broken(
+                    "G3", "leader-unheard", join, f"generation {one.number + 1}", f"{one.number} again"
+                )
             continue
         row = timed("G3", "joins-again", join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
@@ -597,7 +603,11 @@ def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
         if beat.answer is None:
             continue
         current = _current(generations, beat)
-        if current is None or member not in current.members or not _steady(group, member, current, beat):
+        if current is None or member not in current.members:
+            continue
+        if number == current.number and not _disturbed(group, current, beat.answer_t or beat.watched_t):
+            yield from _undisturbed(group, current, beat)
+        if not _steady(group, member, current, beat):
             continue
         if beat.api != "join_group" and number != current.number:
             if beat.error != REBALANCING:
@@ -610,6 +620,16 @@ def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
                 yield broken("G10", "put-out", beat, "it stays a member", seen)
         elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
+
+
+def _undisturbed(group: _Group, current: _Generation, one: Exchange) -> Rows:
+    """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
+    if one.api == "heartbeat":
+        told = one.error == REBALANCING
+        yield broken("G3", "told-for-nothing", one, "no rebalance", named(one.error)) if told else kept("G3")
+    until = one.answer_t or one.watched_t
+    if one.api == "offset_commit" and all(_member(x) != current.leader or x.t > until for x in current.syncs):
+        yield _refused(group, one, REBALANCING)
 
 
 def _others_hold(group: _Group, current: _Generation, member: str, one: Exchange) -> bool:
@@ -719,15 +739,14 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
                 or group.left(member, last.t + 2 * session_ms * MS) is not None
             ):
                 continue
-            if integer(last.body, "generation_id", one.number) != one.number or not _renews(last):
-                continue
-            if last.api == "join_group":
+            if integer(last.body, "generation_id", one.number) != one.number or last.api == "join_group":
                 continue
             others = [x for x in others if x.t > last.t]
             over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
             if not others or not (over or told_t < END_OF_TIME) or _silent(group, one, member, others):
                 continue
-            yield from _silence(group, member, last, others, session_ms)
+            earliest = max(last.t if _renews(last) else 0, one.from_t) + session_ms * MS
+            yield from _silence(group, last, earliest, others, session_ms)
 
 
 def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange]) -> bool:
@@ -744,11 +763,10 @@ def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange])
     return not any(_member(sync) == member and _answered(sync) for sync in one.syncs)
 
 
-def _silence(group: _Group, member: str, last: Exchange, others: list[Exchange], session_ms: int) -> Rows:
+def _silence(group: _Group, last: Exchange, earliest: int, others: list[Exchange], session_ms: int) -> Rows:
     assert last.answer_t is not None
     told = [x for x in others if x.error == REBALANCING]
     first = told[0] if told else None
-    earliest = last.t + session_ms * MS
     if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
         seen = f"a rebalance was told {after(first.answer_t, last.t)} after it was last heard of"
         yield broken(

@@ -43,13 +43,13 @@ E1 | an election that is not needed says so (84), one of an unknown topic too (3
 G0 | a join without a member id is sent one at once (79), and may join with it | KIP-394
 G1 | the first generation of an empty group waits for the declared initial delay, and longer where others come
 G2 | one generation, one leader, who alone is told all members and what they gave; one protocol that all have
-G3 | a rebalance raises the generation by one, and heartbeats say so (27); a follower's joining again begins none
+G3 | a rebalance raises the generation by one, and heartbeats then say so (27); a leader that joins again begins one
 G4 | a join waits for members that have not rejoined and who was given an id; all are answered when the last has
 G5 | a sync waits for the leader's, and is answered by it with its assignment, or by the next rebalance (27)
 G6 | who has not rejoined by the rebalance time-out is out (25); the others are answered then, not before
 G7 | who is not heard of for its session time-out is out then, not before, and is waited for no longer
 G8 | a member that leaves starts a rebalance at once | as Kafka
-G9 | a wrong generation (22), an unknown member (25) or a protocol of nobody else (23) is refused at once
+G9 | a wrong generation (22), an unknown member (25) or protocol (23), and an early commit (27) are refused at once
 G10 | a member that is heard of stays
 G11 | a static member that is back keeps place and share, its former id is fenced (82); an absent one stays | KIP-345
 C1 | connections cut with requests waiting are let go by max_wait; beside them, or one not read, others go on | as Kafka

@@ -169,5 +169,5 @@ def _afterwards(
 def _answered_between(held: Iterable[Exchange], since_t: int, until: int) -> list[Exchange]:
     return [
         x for x in held
-        if x.api == "heartbeat" and x.t >= since_t and x.answer_t is not None and x.answer_t < until
+        if x.api in ("heartbeat", "sync_group") and x.t >= since_t and x.answer_t is not None and x.answer_t < until
     ]  # fmt: skip

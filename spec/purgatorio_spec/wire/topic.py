@@ -196,6 +196,10 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             continue
         for part, asked, said in settled_parts(one, topics):
             log, offset = topics.logs[part], integer(asked, "offset")
+            if offset == LATEST:  # the end, where it can be no other
+                offset = log.least_end(one.t)
+                if offset != log.most_end(one.answer_t):
+                    continue
             error, low = integer(said, "error_code"), integer(said, "low_watermark", -1)
             if said is None or error in EXCUSED:
                 yield undecided("D1", f"{named(error)}: {EXCUSED.get(error, 'not answered')}")

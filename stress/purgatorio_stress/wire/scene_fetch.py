@@ -110,7 +110,7 @@ async def woken_many(play: Play) -> None:
         sent = [
             play.fetch(
                 conn,
-                parts[at % 2 :],
+                (parts, parts[1:], parts[::-1])[at % 3],
                 max_wait_ms=wait // 2 if at % 4 == 0 else wait,
                 min_bytes=100_000 if at % 4 == 0 else 1,
             )

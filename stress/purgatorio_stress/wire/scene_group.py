@@ -39,6 +39,8 @@ class Member:
     told: Sequence[str] = ()
     protocol: str = PROTOCOL
     """What the generation has chosen, of one that only this member has and one that all have."""
+    omits: str = ""
+    """Who gets no share from it."""
     says: str = ""
     """What its subscription has of its own, the same whenever it joins."""
 
@@ -88,7 +90,8 @@ class Member:
 
     def sync(self) -> Sent:
         """The sync; of the leader with a share for each."""
-        shares = {name: f"{name}:{self.generation}" for name in self.told} if self.leads else {}
+        given = (name for name in self.told if name != self.omits) if self.leads else ()
+        shares = {name: f"{name}:{self.generation}" for name in given}
         return self.play.sync(
             self.conn, self.group, self.id, self.generation, shares, self.instance, self.protocol
         )
@@ -213,7 +216,7 @@ async def first_generation(play: Play) -> None:
             await one.beat()
 
     # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the other less.
-    times = (max(REBALANCE_MS, 4 * delay_ms), delay_ms * 3 // 2)
+    times = (max(REBALANCE_MS, 4 * delay_ms), delay_ms * 11 // 10)
     await asyncio.gather(alone(), *(together(one) for one in times if one))
 
 
@@ -224,6 +227,9 @@ async def sync_waits(play: Play) -> None:
     await gathered(three)
     order = sorted(three, key=lambda one: one.leads)
     early = [one.sync() for one in order[:1]]
+    await order[1].beat()
+    if play.broker.version("offset_commit") is not None:
+        await order[1].commit(await play.topic())
     await play.pause(400)
     early += [order[2].sync()] if order[2].leads else []
     await play.pause(100)
@@ -248,6 +254,8 @@ async def rebalance(play: Play) -> None:
         again += [one.ask_join() for one in pair[1:]]
         await answered([new, *pair], [joining, *again])
         pair = [*pair, new]
+        for one in pair:
+            one.omits = pair[0].id if len(pair) > 3 else ""
         await synced(pair)
         await asyncio.gather(*(one.beat() for one in pair))
         if len(pair) >= 4:
@@ -402,11 +410,17 @@ async def order_of_joins(play: Play) -> None:
 
 
 async def session(play: Play) -> None:
-    """One member falls silent and is out after its session; another goes on with heartbeats and stays."""
+    """One member falls silent, another from its sync on, and is out after its session; who goes on with heartbeats
+    stays."""
+    await asyncio.gather(_silent(play, 1), _silent(play, 0))
+
+
+async def _silent(play: Play, beats: int) -> None:
     group = await play.group()
     stays, silent = await members(play, group, 2)
     await stable([stays, silent])
-    await silent.beat()
+    for _ in range(beats):
+        await silent.beat()
     await stays.beat()
     session_ms = play.broker.session_ms
     told = False
@@ -514,6 +528,7 @@ async def static_members(play: Play) -> None:
         await back.join()
         await other.beat()
         await former.beat()
+        await former.sync().within(JOIN_SECONDS)
         if back.generation != other.generation:
             return
         pair[at] = back

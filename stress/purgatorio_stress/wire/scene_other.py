@@ -133,7 +133,7 @@ async def _until_told(play: Play, name: str, error: int, partitions: int = 0) ->
 
 
 async def delete_records(play: Play) -> None:
-    """Records are deleted, what is below them is asked for, and what is beyond the end is to be deleted."""
+    """Records are deleted, what is below them is asked for; then what is beyond the end, and all of them."""
     play.need("delete_records")
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -152,7 +152,8 @@ async def delete_records(play: Play) -> None:
         await settle(waits, seconds=10)
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
-    await delete(1000)
+    for offset in (1000, -1):
+        await delete(offset)
 
 
 async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int) -> Sent:
