@@ -88,8 +88,8 @@ class GateProgram:
         """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
         if free and (self.fails or any(isinstance(call, Inside) for call in self.calls())):
             return "calls and errors from inside callbacks"
-        if not self.stops and free:
-            return "it is played step by step"
+        if not self.stops and (free or STEP in description.gates):
+            return self.steps(description, virtual=virtual) or "it is played step by step"
         if not free and not set(self.stops) & set(description.gates):
             return f"no gate at {' or '.join(self.stops or (STEP,))}"
         lanes = sum(not isinstance(lane[0], Inside) for lane in self.lanes)
@@ -121,7 +121,7 @@ class GateProgram:
         if len(self.before) > _BEFORE_MOST:
             return "too many calls before it"
         if description.lanes < len(self.lanes):
-            return f"{description.lanes} lanes of {len(self.lanes)}"
+            return f"{description.lanes} of {len(self.lanes)} lanes"
         if not virtual and (self.fresh or any(isinstance(call, Until) for call in self.calls())):
             return "no virtual time"
         if self.expiring() and not virtual and "timer_fire" not in description.gates:
