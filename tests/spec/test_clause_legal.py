@@ -438,6 +438,10 @@ def test_what_all_keys_gave_back_is_neither_garbage_nor_waiting(again: bool) -> 
         made.register(name, ["k", "l"])
     made.give_back("k", *names)
     made.give_back("l", *reversed(names))
+    made.register("c", ["k", "l"])
+    cancel = made.start("cancel_for_key", keys=["k"])
+    made.end(cancel, 1)
+    made.point("cancelled", "c", keys=["k", "l"])  # of a purgatory that takes it from all its keys at once
     if again:
         registering = made.start("try_complete_else_watch", "b", th="b", keys=["k"], delay_ns=100 * MS)
         made.give_back("k", "b")

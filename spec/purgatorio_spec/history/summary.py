@@ -95,8 +95,8 @@ def _given_back(history: OperationHistory) -> tuple[int, int]:
     keys = (key for registration in history.registrations for key in registration.keys)
     by_key = dict.fromkeys(keys, NEVER)
     for back in history.given_back:
-        if back.key in by_key and back.call_i > begun_i:
-            by_key[back.key] = min(by_key[back.key], back.point.i)
+        if back.call_i > begun_i:
+            by_key |= {key: min(by_key[key], back.point.i) for key in back.point.keys if key in by_key}
     return min(by_key.values(), default=NEVER), max(by_key.values(), default=NEVER)
 
 
