@@ -62,6 +62,7 @@ PURGATORY: tuple[Change, ...] = (
     ("T1", "(self.now_ns + delay_ns, op)", "(self.now_ns + delay_ns - 1, op)"),
     ("T2", "(self.now_ns + delay_ns, op)", "(self.now_ns + delay_ns + 1, op)"),
     ("O7", "return sum(self.try_complete(op) for", "return int(any([self.try_complete(op) for"),
+    ("O7", "return sum(self.try_complete(op) for", "return -sum(self.try_complete(op) for"),
     ("T2", "self.timeouts[0][0] <= now_ns", "self.timeouts[0][0] < now_ns"),
     ("T4", "            if op in self.armed:\n", "            if True:\n"),
     ("O3", EXPIRES, f'say(m="expired", id=op)\n                {EXPIRES}'),
@@ -70,8 +71,7 @@ PURGATORY: tuple[Change, ...] = (
     ("no clause says what becomes of an operation that was given back", "self.watchers.pop(key, [])",
      "self.watchers.get(key, [])"),
     ("no clause says that a completed operation is not given back", GIVEN_BACK, "]\n        for op in given_back"),
-    ("no clause takes the time-out from an operation that was given back",
-     "        for op in given_back:\n            self.disarm(op)\n", ""),
+    ("T4", "        for op in given_back:\n            self.disarm(op)\n", ""),
 )  # fmt: skip
 
 CHANGES = [("toy_wheel", change) for change in WHEEL] + [("toy_purgatory", change) for change in PURGATORY]

@@ -248,7 +248,7 @@ class Answer:
     """The answer to any other call, after all events that the call itself caused."""
 
     n: Annotated[int, _CALL_NUMBER, "number of the call"]
-    out: Annotated[int | None, _TIME, "its result; booleans as 0 and 1"] = None
+    out: Annotated[int | None, Number(), "its result; booleans as 0 and 1"] = None
     err: Annotated[str | None, Text(200), "instead of a result: the type of the error that it ended with"] = (
         None
     )
@@ -306,7 +306,7 @@ class Leave:
 
     f: Annotated[str, Text(words=REPORTABLE), "the function"]
     id: Annotated[str, _ID, "of the task or operation"]
-    out: Annotated[int | None, _TIME, "its result; booleans as 0 and 1"] = None
+    out: Annotated[int | None, Number(), "its result; booleans as 0 and 1"] = None
     err: Annotated[str | None, Text(200), "the type of the error that it ended with"] = None
     during: Annotated[int | None, _CALL_NUMBER, "number of the call from within which it was made"] = None
     th: Annotated[str | None, Text(60), "the subject's thread, for what no call made"] = None
