@@ -1290,7 +1290,7 @@ _MUTANTS: Final = (
         "creation-refused",
         "no topic can be made",
         "A1",
-        _edited(topic_requests, "create_topics", "names.count(name) > 1", "name in names"),
+        _edited(topic_requests, "_new_topic", "if not _NAME", "if _NAME"),
     ),
     _one(
         "growth-left",
