@@ -282,10 +282,11 @@ def d1_all(s: Story, bad: bool) -> None:
     s.topic()
     for at in (5, 7):
         s.produce(at, at + 1, at // 6)
-    part = {"partition_index": 0, "offset": -1}
-    said = {"partition_index": 0, "error_code": 0, "low_watermark": 0 if bad else 2}
-    s.ask(20, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, 21,
-          {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
+    for at, offset, low in ((20, 1, 1), (30, -1, 1 if bad else 2)):
+        part = {"partition_index": 0, "offset": offset}
+        said = {"partition_index": 0, "error_code": 0, "low_watermark": low}
+        s.ask(at, "delete_records", {"topics": [{"name": "t", "partitions": [part]}]}, at + 1,
+              {"topics": [{"name": "t", "partitions": [said]}]})  # fmt: skip
 
 
 def f1(s: Story, bad: bool) -> None:

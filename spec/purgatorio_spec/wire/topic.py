@@ -212,7 +212,7 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 allowed = f"low watermark {offset}"
                 seen = f"{named(error)}, low watermark {low}"
                 alone = sum(t <= one.answer_t for t in log.deletes_t) == 1 or right
-                if alone or error:
+                if alone or error or low < offset:
                     yield kept("D1") if right else broken("D1", "low-watermark", one, allowed, seen)
 
 

@@ -22,17 +22,14 @@ from purgatorio_broker import delayed_delete_records, group_coordinator
 from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
 from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
-from purgatorio_broker.delayed_produce import DelayedProduce, ProduceCallback, ProduceResult
+from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.group import (
     Group,
     GroupState,
     JoinCallback,
-    JoinResult,
     Member,
-    SyncCallback,
-    SyncResult,
 )
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
@@ -98,7 +95,6 @@ class _LastFirst(Frames):
 
 # P: produce.
 
-_APPEND_RECORDS: Final = ReplicaManager.append_records
 _APPEND: Final = Partition.append
 
 
@@ -108,21 +104,6 @@ def _acks_0_answered(self: _Produced) -> None:
 
 def _acks_0_closes(self: _Produced) -> None:
     self._reply.close()
-
-
-def _with_acks(change: Callable[[int], int]) -> Callable[..., None]:
-    def append_records(
-        self: ReplicaManager,
-        timeout_ms: int,
-        acks: int,
-        batches: Mapping[TopicPartition, Sequence[NewRecord]],
-        callback: ProduceCallback,
-        producer: str = "",
-        marker: str = "",
-    ) -> None:
-        _APPEND_RECORDS(self, timeout_ms, change(acks), batches, callback, producer, marker)
-
-    return append_records
 
 
 def _offset_0(
@@ -139,15 +120,6 @@ def _append_unreadable(
         role = self._leading()
         first = self._log.append(new, role.epoch, producer, marker)
         return Appended(first, self._log.end(), acks == -1 and self._raise_high_watermark())
-
-
-def _append_as(instead: int) -> Callable[..., Appended]:
-    def append(
-        self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
-    ) -> Appended:
-        return _APPEND(self, new, acks=instead, producer=producer, marker=marker)
-
-    return append
 
 
 def _produce_times_out_well(self: DelayedProduce) -> None:
@@ -330,44 +302,12 @@ def _below_start(self: Log, offset: int) -> OffsetMetadata:
 
 # G: groups.
 
-_COORDINATOR_JOIN: Final = GroupCoordinator.join
-_COORDINATOR_SYNC: Final = GroupCoordinator.sync
 _COORDINATOR_HEARTBEAT: Final = GroupCoordinator.heartbeat
 _WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
-_NEXT_GENERATION: Final = Group.next_generation
-_JOINED: Final = group_coordinator._joined
-
-
-def _no_id_required(
-    self: GroupCoordinator,
-    group_id: str,
-    member_id: str,
-    protocols: tuple[str, ...],
-    callback: JoinCallback,
-    *,
-    session_timeout_ms: int,
-    rebalance_timeout_ms: int,
-    instance: str,
-    id_required: bool,
-    metadata: tuple[bytes, ...],
-    protocol_type: str,
-) -> None:
-    _COORDINATOR_JOIN(
-        self, group_id, member_id, protocols, callback, session_timeout_ms=session_timeout_ms,
-        rebalance_timeout_ms=rebalance_timeout_ms, instance=instance, metadata=metadata,
-        protocol_type=protocol_type,
-    )  # fmt: skip
 
 
 def _no_initial_delay(self: GroupCoordinator, group: Group, delay_ms: int, remaining_ms: int) -> None:
     self._wait_for_joins(group, delay_ms + remaining_ms)
-
-
-def _everybody_leads(group: Group, member: Member) -> JoinResult:
-    told = group.members()
-    joined = _JOINED(group, member)
-    metadata = tuple(group.metadata(one) for one in told)
-    return replace(joined, leader=member.id, members=tuple(one.id for one in told), metadata=metadata)
 
 
 def _same_generation(self: Group) -> None:
@@ -376,55 +316,12 @@ def _same_generation(self: Group) -> None:
     self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
 
 
-def _two_generations(self: Group) -> None:
-    _NEXT_GENERATION(self)
-    self._generation.set(self._generation.get() + 1)
-
-
-def _heartbeat_instead(wrong: Error, told: Error) -> Callable[..., Error]:
-    def heartbeat(
-        self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
-    ) -> Error:
-        error = _COORDINATOR_HEARTBEAT(self, group_id, generation, member_id, instance=instance)
-        return told if error is wrong else error
-
-    return heartbeat
-
-
-def _unheard(
-    self: GroupCoordinator, group_id: str, generation: int, member_id: str, *_: object, instance: str = ""
-) -> Error:
-    group = self.group(group_id)
-    with group.lock:
-        return group_coordinator._refusal(group, group.get(member_id), generation, instance, member_id)
-
-
 def _anybody_has_joined(self: Group) -> bool:
     return any(member.awaiting_join is not None for member in self.members())
 
 
 def _never(self: DelayedJoin) -> bool:
     return False
-
-
-def _sync_at_once(
-    self: GroupCoordinator,
-    group_id: str,
-    generation: int,
-    member_id: str,
-    assignments: Mapping[str, bytes],
-    callback: SyncCallback,
-    *,
-    instance: str = "",
-) -> None:
-    group = self.group(group_id)
-    with group.lock:
-        waits = group.state() is GroupState.COMPLETING and group.leader() != member_id
-        if waits and group.get(member_id) is not None and generation == group.generation():
-            group.has_synced(member_id)
-            callback(SyncResult(Error.NONE))
-            return
-    _COORDINATOR_SYNC(self, group_id, generation, member_id, assignments, callback, instance=instance)
 
 
 _ASSIGN: Final = GroupCoordinator._assign
@@ -741,27 +638,27 @@ _MUTANTS: Final = (
         "any-acks",
         "acks 2 is taken for 1",
         "P3",
-        Patch(ReplicaManager, "append_records", _with_acks(lambda acks: acks if acks in (-1, 0) else 1)),
+        _edited(ReplicaManager, "append_records", "acks not in (-1, 0, 1)", "False"),
     ),
     _one(
         "min-in-sync-ignored",
         "acks -1 is appended with fewer in sync than the minimum",
         "P4",
-        Patch(Partition, "append", _append_as(1)),
+        _edited(Partition, "append", "acks == -1 and not self._enough_in_sync()", "False"),
         brokers=2,
     ),
     _one(
         "min-in-sync-for-all",
         "acks 1 is refused with fewer in sync than the minimum",
         "P4",
-        Patch(Partition, "append", _append_as(-1)),
+        _edited(Partition, "append", "acks == -1 and not self", "not self"),
         brokers=2,
     ),
     _one(
         "acks-all-as-1",
         "acks -1 is answered as acks 1",
         "P6 P5",
-        Patch(ReplicaManager, "append_records", _with_acks(abs)),
+        _edited(ReplicaManager, "append_records", "acks != -1 or not appended", "True"),
         brokers=2,
     ),
     _one(
@@ -904,7 +801,7 @@ _MUTANTS: Final = (
         "no-member-id",
         "a join without an id is not sent one",
         "G0",
-        Patch(GroupCoordinator, "join", _no_id_required),
+        _edited(GroupCoordinator, "join", "not member_id and id_required and not instance", "False"),
     ),
     _one(
         "no-initial-delay",
@@ -916,7 +813,9 @@ _MUTANTS: Final = (
         "everybody-leads",
         "every member is told that it leads, and all members",
         "G2",
-        Patch(group_coordinator, "_joined", _everybody_leads),
+        _edited(
+            group_coordinator, "_joined", "member.id == group.leader()", "True", "group.leader()", "member.id"
+        ),
     ),
     _one(
         "same-generation",
@@ -928,13 +827,13 @@ _MUTANTS: Final = (
         "generation-jumps",
         "a rebalance raises the generation by two",
         "G3",
-        Patch(Group, "next_generation", _two_generations),
+        _edited(Group, "next_generation", "+ 1", "+ 2"),
     ),
     _one(
         "heartbeat-silent",
         "heartbeats do not tell of a rebalance",
         "G3",
-        Patch(GroupCoordinator, "heartbeat", _heartbeat_instead(Error.REBALANCE_IN_PROGRESS, Error.NONE)),
+        _edited(GroupCoordinator, "heartbeat", "Error.REBALANCE_IN_PROGRESS if", "Error.NONE if"),
     ),
     _one(
         "join-not-waiting",
@@ -952,7 +851,12 @@ _MUTANTS: Final = (
         "sync-not-waiting",
         "a sync is answered before the leader's",
         "G5",
-        Patch(GroupCoordinator, "sync", _sync_at_once),
+        _edited(
+            GroupCoordinator,
+            "sync",
+            "if group.state() is GroupState.STABLE:",
+            "if group.state() is GroupState.STABLE or member_id != group.leader():",
+        ),
     ),
     _one(
         "sync-not-woken",
@@ -1021,7 +925,12 @@ _MUTANTS: Final = (
         "stranger-heard",
         "a heartbeat of an unknown member is taken",
         "G9 G6 G7",
-        Patch(GroupCoordinator, "heartbeat", _heartbeat_instead(Error.UNKNOWN_MEMBER_ID, Error.NONE)),
+        _edited(
+            GroupCoordinator,
+            "heartbeat",
+            "return refusal",
+            "return Error.NONE if member is None else refusal",
+        ),
     ),
     _one(
         "generation-as-member",
@@ -1035,7 +944,9 @@ _MUTANTS: Final = (
         "heartbeat-in-vain",
         "a heartbeat does not keep a member",
         "G10",
-        Patch(GroupCoordinator, "heartbeat", _unheard),
+        _edited(
+            GroupCoordinator, "heartbeat", "self._heard_of(group, member, member.session_timeout_ms)", "pass"
+        ),
     ),
     _one(
         "one-in-fifty-lost",
@@ -1270,7 +1181,9 @@ _MUTANTS: Final = (
         "commit-unheard",
         "a commit does not keep a member",
         "G10",
-        Patch(GroupCoordinator, "commit", _unheard),
+        _edited(
+            GroupCoordinator, "commit", "self._heard_of(group, member, member.session_timeout_ms)", "pass"
+        ),
     ),
     _one(
         "part-left-out",
