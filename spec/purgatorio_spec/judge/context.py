@@ -125,25 +125,27 @@ def checks_by_key(table: pa.Table) -> dict[str, KeyChecks]:
 
 
 def check_context(table: pa.Table) -> Iterator[ContextRow]:
-    """O4: for each operation and key the check that matters, as context rows: of those that started after it was ready,
-    and after its last evaluation that raised since."""
+    """O4: for each operation and key the checks that matter, as context rows: the first to return of those that started
+    after it was ready, and after each evaluation that raised since."""
     by_key = checks_by_key(table)
-    ready: dict[str, int] = {}
-    for f, operation, i, err in _values(select(table, "ready", "try_complete"), "f", "id", "i", "err"):
+    since: dict[str, list[int]] = {}
+    for f, ph, operation, i, err in _values(
+        select(table, "ready", "try_complete"), "f", "ph", "id", "i", "err"
+    ):
         if f == "ready":
-            ready.setdefault(operation, i)
-        elif err is not None and operation in ready:
-            ready[operation] = i
+            since.setdefault(operation, [i])
+        elif ph != "call" and err is not None and operation in since:
+            since[operation].append(i)
     done: set[str] = set()
     for operation, ph, keys in _values(select(table, "try_complete_else_watch"), "id", "ph", "keys"):
-        if ph != "call" or operation in done or operation not in ready:
+        if ph != "call" or operation in done or operation not in since:
             continue
         done.add(operation)
         for key in dict.fromkeys(keys or ()):
-            checks = by_key.get(key)
-            check = None if checks is None else checks.after(key, ready[operation])
-            if check is not None:
-                yield operation, check.call_i, "check", check.ret_i, (key,)
+            for i in since[operation] if key in by_key else ():
+                check = by_key[key].after(key, i)
+                if check is not None:
+                    yield operation, check.call_i, "check", check.ret_i, (key,)
 
 
 @dataclass(slots=True)
