@@ -324,24 +324,31 @@ def _could_be_alive(group: _Group, before: _Generation, one: _Generation) -> boo
     return any(_alive_at(group, member, first_t) for member in before.members)
 
 
-def _alive_at(group: _Group, member: str, t: int, late_ns: int = 0) -> bool:
+def _alive_at(group: _Group, member: str, t: int) -> bool:
     """Whether the coordinator must still count this member at `t`: heard of often enough, never told that it is out,
-    and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to it.
-    `late_ns`: how much earlier than it was read an answer may have been sent."""
+    and not leaving. When a coordinator took a request up is not known, so a quarter of the session is left to it."""
     heard = [one for one in group.contacts(member) if one.t <= t]
     if not heard or group.left(member, t) is not None:
         return False
     if any(one.error == UNKNOWN_MEMBER and (one.answer_t or END_OF_TIME) <= t for one in heard):
         return False
     heard = [one for one in heard if _renews(one)]
-    # Who waits in a join is a member all the time, and the session begins anew with the answer.
+    # Who waits in a join is a member all the time, and the session begins anew with the answer, which may have been
+    # sent before we read it, but not before the join.
     lives = [
-        min(one.answer_t or END_OF_TIME, t) if one.api == "join_group" and _member(one) else one.t
+        max(one.t, _sent_t(group, min(one.answer_t or END_OF_TIME, t)))
+        if one.api == "join_group" and _member(one)
+        else one.t
         for one in heard
     ]
     nexts = [*(one.t for one in heard[1:]), t]
     session_ns = _session_ms(group, member) * MS * 3 // 4
-    return all(then - life + late_ns < session_ns for life, then in zip(lives, nexts, strict=True))
+    return all(then - life < session_ns for life, then in zip(lives, nexts, strict=True))
+
+
+def _sent_t(group: _Group, answer_t: int) -> int:
+    """The moment from which on an answer may have been sent that was read at `answer_t`."""
+    return answer_t - group.bounds.added_ns(answer_t - group.bounds.declared.late_ms * MS, answer_t)
 
 
 def _initial_delay(group: _Group, one: _Generation) -> Rows:
@@ -382,11 +389,10 @@ def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
     begun = max((join.answer_t or 0 for join in before.joins), default=0)
     start = min((x.t for x in _triggers(group, before, one.first_t)), default=begun)
     longest = max(_rebalance_ms(join) for join in (*before.joins, *one.joins))
-    late_ns = group.bounds.added_ns(before.from_t, one.first_t)
     missing = [
         member
         for member in before.members
-        if member not in one.members and _alive_at(group, member, one.first_t, late_ns)
+        if member not in one.members and _alive_at(group, member, one.first_t)
     ]
     silent = set(before.members) - set(one.members) - set(missing)
     if missing and any(group.left(member, one.first_t) is None for member in silent):
