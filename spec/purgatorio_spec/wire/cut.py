@@ -5,7 +5,7 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import Scene, integer, text
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, timed, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, undecided
 
 LEAST_CUT: Final = 10
 GAP_NS: Final = 4000 * MS
@@ -52,10 +52,8 @@ def cut_connections(bounds: Bounds, scene: Scene) -> Rows:
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.t > last_t and one.wait_ms == 0 and one.owed:
-                by = bounds.by(one.t, one.t, one.answer_t, gap_ns=GAP_NS, watched_t=one.watched_t)
-                yield timed(
-                    "C1", "does-not-go-on", one, by, f"an answer at once after {len(cut)} cuts,", one.t
-                )
+                promise = f"an answer at once after {len(cut)} cuts,"
+                yield in_time(bounds, "C1", "does-not-go-on", one, one.t, GAP_NS, promise)
     counts = [
         (event, integer(event.body, "files", -1) - integer(event.body, "ours"))
         for event in scene.stimuli

@@ -15,9 +15,9 @@ from purgatorio_spec.table.fetch import FETCH, Distance, Divergence, Epoch, Fetc
 from purgatorio_spec.table.replica import Replica
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer, items
-from purgatorio_spec.wire.log import Log, Part, Topics, fetched
+from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched
 from purgatorio_spec.wire.record import Body, WireEvent
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, UNKNOWN_EPOCH = 1, 3, 75
 NO_WAIT_GAP_NS: Final = 2000 * MS
@@ -93,6 +93,22 @@ def continued_t(stimuli: Iterable[WireEvent], end: int) -> int:
     """When a replica that was stopped until `end` surely goes on: what lets it may be a command that takes its time."""
     said = [x.t for x in stimuli if x.t >= end and (x.body or {}).get("what") == "continued"]
     return min(said, default=end)
+
+
+def deleted(bounds: Bounds, one: Exchange, topic: Topic, cause: str, due: int, told: bool) -> Rows:
+    """F8, of a request that waited, until `due` at the latest, when its topic was deleted. `told`: by an error."""
+    asked_t, deleted_t = topic.delete_t or END_OF_TIME, topic.deleted_t
+    if deleted_t is None or not one.t < asked_t < deleted_t < due:
+        return
+    if one.answer_t is not None and one.answer_t < asked_t:
+        return
+    row = in_time(
+        bounds, "F8", cause, one, deleted_t, due - deleted_t, "an error, as its topic is deleted,",
+        late_ms=bounds.declared.late_topics_ms,
+    )  # fmt: skip
+    if row.held is Held.KEPT and not told:
+        row = broken("F8", "deleted-without-error", one, "an error", "no error")
+    yield row
 
 
 def fetches(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -216,41 +232,25 @@ class Fetching:
     def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
         """At once, with that error."""
         one = self.one
-        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=self.gap, watched_t=one.watched_t)
         if clause == "D1" and a.error == error:
             return kept(clause)  # of the deletion's promise; when such a fetch is answered is F6's
-        promise = f"{named(error)} at once:"
-        if one.answer_t is None or by.held is not Held.KEPT:
-            return timed(clause, f"{what}-waits", one, by, promise, one.t)
-        if a.answer is None or a.error != error:
-            if a.error in EXCUSED:
-                return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", f"{what}-waits")
-            seen = "no answer for the partition" if a.answer is None else named(a.error)
-            return broken(clause, f"{what}-other-error", one, named(error), seen)
-        return kept(clause, f"{what}-waits")
+        row = in_time(self.bounds, clause, f"{what}-waits", one, one.t, self.gap, f"{named(error)} at once:")
+        if row.held is not Held.KEPT or (a.answer is not None and a.error == error):
+            return row
+        if a.error in EXCUSED:
+            return undecided(clause, f"{named(a.error)}: {EXCUSED[a.error]}", f"{what}-waits")
+        seen = "no answer for the partition" if a.answer is None else named(a.error)
+        return broken(clause, f"{what}-other-error", one, named(error), seen)
 
     def _deleted(self) -> Rows:
         """F8, of a fetch that waited when a topic of it was deleted."""
-        one = self.one
-        gone = {a.part.topic for a in self.asked if self.topics.topics[a.part.topic].delete_t is not None}
-        topic = self.topics.topics[next(iter(gone))]
-        if len(gone) > 1 or topic.deleted_t is None or topic.delete_t is None or topic.delete_t <= one.t:
+        known = {a.part.topic: self.topics.topics[a.part.topic] for a in self.asked}
+        gone = [topic for topic in known.values() if topic.delete_t is not None]
+        if len(gone) > 1 or self._ready_from() <= (gone[0].deleted_t or END_OF_TIME):
             return
-        if self.deadline <= topic.deleted_t or self._ready_from() <= topic.deleted_t:
-            return
-        if any(a.log.settled_t > one.t for a in self.asked):
-            return
-        if one.answer_t is not None and one.answer_t < topic.delete_t:
-            return
-        gap = self.deadline - topic.deleted_t
-        by = self.bounds.by(
-            one.t, topic.deleted_t, one.answer_t, gap_ns=gap, watched_t=one.watched_t,
-            late_ms=self.bounds.declared.late_topics_ms,
-        )  # fmt: skip
-        row = timed("F8", "waits-for-deleted", one, by, "an error, as its topic is deleted,", one.t)
-        if row.held is Held.KEPT and not any(a.error for a in self.asked):
-            row = broken("F8", "deleted-without-error", one, "an error", "no error")
-        yield row
+        if not any(a.log.settled_t > self.one.t for a in self.asked):
+            told = any(a.error for a in self.asked)
+            yield from deleted(self.bounds, self.one, gone[0], "waits-for-deleted", self.deadline, told)
 
     def _ready_from(self) -> int:
         """The earliest moment at which the fetch can be ready for data."""
@@ -294,8 +294,8 @@ class Fetching:
             yield from self._woken(ready_by)
             return
         gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-        by = self.bounds.by(one.t, deadline, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
-        yield timed("F2", "late", one, by, f"an answer at max_wait {one.wait_ms} ms,", one.t)
+        promise = f"an answer at max_wait {one.wait_ms} ms,"
+        yield in_time(self.bounds, "F2", "late", one, deadline, gap, promise)
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
             yield from self._there("F5", "empty-at-max-wait", deadline - EARLY_NS)
 
@@ -319,10 +319,9 @@ class Fetching:
         """F4, or F7 where it takes all partitions together."""
         one = self.one
         clause = "F7" if self._over_parts and one.wait_ms > 0 else "F4"
-        by = self.bounds.by(one.t, one.t, one.answer_t, gap_ns=self.gap, watched_t=one.watched_t)
-        why = "with max_wait 0" if one.wait_ms <= 0 else "with enough there"
-        yield timed(
-            clause, "waits-though-ready", one, by, f"an answer at once {why},", one.t, *self._appends(one.t)
+        promise = f"an answer at once with {'max_wait 0' if one.wait_ms <= 0 else 'enough there'},"
+        yield in_time(
+            self.bounds, clause, "waits-though-ready", one, one.t, self.gap, promise, *self._appends(one.t)
         )
         if one.answer_t is not None:
             yield from self._there(clause, "empty-at-once", one.t)
@@ -332,11 +331,11 @@ class Fetching:
         """F3, or F7: an append makes it ready while it waits."""
         one = self.one
         clause = "F7" if self._over_parts else "F3"
-        by = self.bounds.by(
-            one.t, ready_by, one.answer_t, gap_ns=self.deadline - ready_by, watched_t=one.watched_t
-        )
         promise = f"an answer {after(ready_by, one.t)} after the request, when the append is acknowledged,"
-        woken = timed(clause, "not-woken", one, by, promise, one.t, *self._appends(ready_by))
+        gap = self.deadline - ready_by
+        woken = in_time(
+            self.bounds, clause, "not-woken", one, ready_by, gap, promise, *self._appends(ready_by)
+        )
         yield woken
         if one.answer_t is not None and woken.held is Held.KEPT:
             yield self._enough(clause)

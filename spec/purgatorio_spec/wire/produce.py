@@ -3,11 +3,11 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
-from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, stopped_spans
-from purgatorio_spec.wire.history import EXCUSED, Exchange, Scene, integer
-from purgatorio_spec.wire.log import Part, Topic, Topics, produced
+from purgatorio_spec.wire.fetch import FORGOTTEN_NS, continued_t, deleted, stopped_spans
+from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, Exchange, Scene, integer
+from purgatorio_spec.wire.log import Part, Topics, produced
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
 
 TIMED_OUT, NOT_ENOUGH, INVALID_ACKS = 7, 19, 21
 FEW: Final = frozenset({NOT_ENOUGH, 20})
@@ -27,9 +27,12 @@ def produces(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             if topic is None or not count or topics.logs[part].settled_t > one.t:
                 continue
             if topic.delete_t is not None:
-                yield from _deleted(bounds, scene, one, topic, integer(answer, "error_code"))
-                continue
-            if acks not in (-1, 1):
+                done_t = topic.deleted_t or END_OF_TIME
+                spans = stopped_spans(scene.stimuli, scene.end_t)
+                if acks == -1 and any(begin <= one.t and done_t <= end for begin, end in spans):
+                    due, told = one.t + one.wait_ms * MS, bool(integer(answer, "error_code"))
+                    yield from deleted(bounds, one, topic, "append-waits-for-deleted", due, told)
+            elif acks not in (-1, 1):
                 yield _wrong_acks(bounds, one, answer)
             elif topic.replicas == 1:
                 yield from _acknowledged(one, part, count, answer, topics)
@@ -71,7 +74,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
     if answer is None:
         return
     error, base = integer(answer, "error_code"), integer(answer, "base_offset", -1)
-    in_time = one.answer_t is not None and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS
+    too_soon = one.answer_t is not None and one.answer_t < one.t + one.wait_ms * MS - EARLY_NS
     if error in EXCUSED:
         yield undecided("P1", f"{named(error)}: {EXCUSED[error]}")
     elif error in FEW and integer(one.body, "acks") == -1:
@@ -79,7 +82,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
         yield undecided(
             "P1", f"{named(error)}: the broker wants more replicas than there are", "few-replicas"
         )
-    elif error == TIMED_OUT and not in_time:
+    elif error == TIMED_OUT and not too_soon:
         # There is no other replica to wait for; a broker that cannot write for so long does not do so again.
         late = (one.t, one.answer_t or one.t)
         yield broken(
@@ -123,8 +126,7 @@ def _stopped(
             yield kept("P4") if error == 0 else broken("P4", "acks-1-refused", one, "taken", named(error))
         elif acks == -1:
             gap = max(one.wait_ms * MS, 1)
-            by = bounds.by(one.t, one.t, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
-            row = timed("P4", "refusal-waits", one, by, f"{named(NOT_ENOUGH)} at once:", one.t)
+            row = in_time(bounds, "P4", "refusal-waits", one, one.t, gap, f"{named(NOT_ENOUGH)} at once:")
             if row.held is Held.KEPT and error != NOT_ENOUGH:
                 row = broken("P4", "below-min-insync", one, named(NOT_ENOUGH), named(error))
             yield row
@@ -140,31 +142,6 @@ def _stopped(
                 yield _goes_on(bounds, one, error, end, continued_t(scene.stimuli, end), due)
 
 
-def _deleted(bounds: Bounds, scene: Scene, one: Exchange, topic: Topic, error: int) -> Rows:
-    """F8, of an append that waited for a stopped replica when its only topic was deleted."""
-    due, deleted_t = one.t + one.wait_ms * MS, topic.deleted_t
-    if (
-        integer(one.body, "acks") != -1
-        or deleted_t is None
-        or not one.t < (topic.delete_t or 0) < deleted_t < due
-    ):
-        return
-    if one.answer_t is not None and one.answer_t < (topic.delete_t or 0):
-        return
-    if not any(
-        begin <= one.t and deleted_t <= end for begin, end in stopped_spans(scene.stimuli, scene.end_t)
-    ):
-        return
-    by = bounds.by(
-        one.t, deleted_t, one.answer_t, gap_ns=due - deleted_t, watched_t=one.watched_t,
-        late_ms=bounds.declared.late_topics_ms,
-    )  # fmt: skip
-    row = timed("F8", "append-waits-for-deleted", one, by, "an error, as its topic is deleted,", one.t)
-    if row.held is Held.KEPT and not error:
-        row = broken("F8", "deleted-without-error", one, "an error", "no error")
-    yield row
-
-
 def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
     """P5."""
     if one.answer_t is not None and one.answer_t < due - EARLY_NS:
@@ -172,8 +149,7 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
         yield broken("P5", "early", one, f"not before its time-out, {one.wait_ms} ms", seen)
         return
     gap = max(one.wait_ms * MS, FORGOTTEN_NS)
-    by = bounds.by(one.t, due, one.answer_t, gap_ns=gap, watched_t=one.watched_t)
-    row = timed("P5", "late", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
+    row = in_time(bounds, "P5", "late", one, due, gap, f"{named(TIMED_OUT)} at its time-out,")
     if row.held is Held.KEPT and error != TIMED_OUT:
         row = broken("P5", "other-error", one, named(TIMED_OUT), named(error))
     yield row
@@ -181,8 +157,7 @@ def _times_out(bounds: Bounds, one: Exchange, error: int, due: int) -> Rows:
 
 def _goes_on(bounds: Bounds, one: Exchange, error: int, end: int, on_t: int, due: int) -> Row:
     """P6."""
-    by = bounds.by(one.t, on_t, one.answer_t, gap_ns=due - on_t, watched_t=one.watched_t)
-    row = timed("P6", "waits-on", one, by, "an answer as the replica goes on,", one.t)
+    row = in_time(bounds, "P6", "waits-on", one, on_t, due - on_t, "an answer as the replica goes on,")
     if row.held is Held.KEPT and error:
         row = broken("P6", "other-error", one, "no error", named(error))
     if one.answer_t is not None and one.answer_t < end - EARLY_NS:

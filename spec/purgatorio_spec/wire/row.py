@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from purgatorio_spec.wire.bound import MS, Held, Timed
+from purgatorio_spec.wire.bound import MS, Bounds, Held, Timed
 from purgatorio_spec.wire.history import Exchange
 
 ERRORS: Final = {
@@ -70,6 +70,15 @@ def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: i
         return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause)
     row = broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
     return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), gaps=by.gaps)
+
+
+def in_time(
+    bounds: Bounds, clause: str, cause: str, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
+    late_ms: int | None = None,
+) -> Row:  # fmt: skip
+    """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be."""
+    by = bounds.by(one.t, due, one.answer_t, gap_ns=gap_ns, watched_t=one.watched_t, late_ms=late_ms)
+    return timed(clause, cause, one, by, promise, one.t, *witnesses)
 
 
 def after(t: int, t0: int) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.row import Rows, broken, kept, named, timed
+from purgatorio_spec.wire.row import Rows, broken, in_time, kept, named
 
 ILLEGAL, UNKNOWN, FENCED = 22, 25, 82
 GAP_NS: Final = 3000 * MS
@@ -62,8 +62,7 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     if len(mine) != 1 or not _quiet(held, members, one, until):
         return
     before = mine[0]
-    by = bounds.by(one.t, one.t, one.answer_t, gap_ns=GAP_NS, watched_t=one.watched_t)
-    row = timed("G11", "waits", one, by, f"generation {number} at once, as it was,", one.t)
+    row = in_time(bounds, "G11", "waits", one, one.t, GAP_NS, f"generation {number} at once, as it was,")
     given = text(one.got, "member_id")
     if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
         seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"

@@ -7,7 +7,7 @@ from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched, settled_parts
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
 
 OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 7, 36, 37, 84
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
@@ -41,9 +41,8 @@ def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
             if errors - {0, TIMED_OUT}:
                 continue
             half = one.wait_ms * MS // 2
-            by = bounds.by(one.t, one.t + half, one.answer_t, gap_ns=half, watched_t=one.watched_t)
             promise = f"an answer when it is done, long before its time-out of {one.wait_ms} ms,"
-            yield timed(clause, "left-to-its-time-out", one, by, promise, one.t)
+            yield in_time(bounds, clause, "left-to-its-time-out", one, one.t + half, half, promise)
 
 
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -237,12 +236,11 @@ def _with_replicas(
         return
     if not spans or due >= end:
         half = (due - (continued_t(scene.stimuli, end) if spans else one.t)) // 2
-        by = bounds.by(one.t, due - half, one.answer_t, gap_ns=half, watched_t=one.watched_t)
         promise = "an answer as the replicas have deleted them, long before its time-out,"
-        yield timed("D1", "left-to-its-time-out", one, by, promise, one.t)
+        yield in_time(bounds, "D1", "left-to-its-time-out", one, due - half, half, promise)
         return
-    by = bounds.by(one.t, due, one.answer_t, gap_ns=one.wait_ms * MS, watched_t=one.watched_t)
-    row = timed("D1", "replica-stopped", one, by, f"{named(TIMED_OUT)} at its time-out,", one.t)
+    promise = f"{named(TIMED_OUT)} at its time-out,"
+    row = in_time(bounds, "D1", "replica-stopped", one, due, one.wait_ms * MS, promise)
     if row.held is Held.KEPT and (error != TIMED_OUT or until < due - EARLY_NS):
         seen = f"{named(error)} after {after(until, one.t)}"
         row = broken("D1", "replica-stopped", one, f"{named(TIMED_OUT)} at its time-out", seen)
