@@ -5,7 +5,7 @@ one before and is not among them had left, was late, or was not heard of. A clau
 no other reading: coordinator errors, other protocols and connections that were cut give no occasion.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from purgatorio_spec.table.group import JOIN, Join, Joining
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, timed
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, timed
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 JOIN_GAP_NS: Final = 3000 * MS
@@ -35,6 +35,15 @@ class _Generation:
     @property
     def members(self) -> dict[str, Exchange]:
         return {text(one.got, "member_id"): one for one in self.joins}
+
+    def synced(self, t: int = END_OF_TIME) -> set[str]:
+        """Whose syncs were answered well by `t`."""
+        return {_member(sync) for sync in self.syncs if _answered(sync) and (sync.answer_t or 0) <= t}
+
+    @property
+    def asked_t(self) -> int:
+        """When the first of them was sent."""
+        return min(one.t for one in self.joins)
 
     @property
     def first_t(self) -> int:
@@ -66,7 +75,6 @@ class _Group:
     heartbeats: list[Exchange]
     commits: list[Exchange]
     leaves: list[Exchange]
-    end_t: int
 
     def generations(self) -> list[_Generation]:
         found: dict[int, _Generation] = {}
@@ -79,8 +87,7 @@ class _Group:
             made.again = [one for one in made.joins if one.t > first_t]
             made.joins = [one for one in made.joins if one.t <= first_t]
             sent_t = max(one.t for one in made.joins)
-            slack = self.bounds.allowed_ns(sent_t, first_t)
-            made.from_t = max(sent_t, first_t - slack)
+            made.from_t = max(sent_t, first_t - self.bounds.allowed_ns(sent_t, first_t))
         for one in self.syncs:
             number = integer(one.body, "generation_id", -1)
             if number in found:
@@ -101,27 +108,39 @@ class _Group:
                 given.setdefault(text(one.got, "member_id"), one)
         return given
 
+    def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
+        """The ids that were given out without a generation and that nobody had joined with by `t`, nor left; each with
+        the join that was answered with it."""
+        moved = {name for x in (*self.joins, *self.leaves) if x.t <= t for name in (_member(x), *_leavers(x))}
+        return (
+            (member, join)
+            for member, join in self.issued().items()
+            if join.error == MEMBER_ID_REQUIRED and member not in moved
+        )
+
     def pending(self, one: _Generation, t: int) -> bool:
         """Whether somebody who is not in this generation had been given an id by `t` and had not joined with it."""
-        moved = {_member(x) for x in self.joins if x.t <= t}.union(
-            *(_leavers(x) for x in self.leaves if x.t <= t)
-        )
-        return any(
-            join.error == MEMBER_ID_REQUIRED and join.t <= t and not {member} & (moved | set(one.members))
-            for member, join in self.issued().items()
-        )
+        return any(join.t <= t and member not in one.members for member, join in self._unused(t))
 
     def expected(self, one: _Generation, t: int) -> bool:
         """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
         session over when this generation had begun."""
-        moved = {_member(x) for x in self.joins if x.t <= one.first_t}.union(
-            *(_leavers(x) for x in self.leaves if x.t <= one.first_t)
-        )
         return any(
-            join.error == MEMBER_ID_REQUIRED and (join.answer_t or END_OF_TIME) <= t and member not in moved
-            and one.first_t < join.t + integer(join.body, "session_timeout_ms") * MS - EARLY_NS
-            for member, join in self.issued().items()
-        )  # fmt: skip
+            (join.answer_t or END_OF_TIME) <= t and one.first_t < _id_over(join) - EARLY_NS
+            for _, join in self._unused(one.first_t)
+        )
+
+    def unheard(self, one: _Generation) -> set[str]:
+        """Who had asked to join when this generation had begun, and was not watched to the answer."""
+        return {_member(x) for x in self.joins if x.answer is None and x.t <= one.first_t} - {""}
+
+    def beats(self, one: _Generation, members: Iterable[str], t: int) -> list[Exchange]:
+        """The answered heartbeats of these members in this generation, from `t` on."""
+        return [
+            x for x in self.heartbeats
+            if _member(x) in members and x.t >= t and x.answer is not None
+            and integer(x.body, "generation_id") == one.number
+        ]  # fmt: skip
 
     def asks_ms(self, member: str) -> int:
         """The rebalance time-out that the member asks for, the shortest where it changed its mind."""
@@ -156,10 +175,14 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
             return [one for one in heard if one.api == api]
 
         group = _Group(
-            bounds, of("join_group"), of("sync_group"), of("heartbeat"), of("offset_commit"), of("leave_group"),
-            scene.end_t,
-        )  # fmt: skip
-        if any(_static(one) for one in heard):
+            bounds,
+            of("join_group"),
+            of("sync_group"),
+            of("heartbeat"),
+            of("offset_commit"),
+            of("leave_group"),
+        )
+        if any(text(one.body, "group_instance_id") for one in heard):
             for generation in group.generations():
                 yield from _one_leader(group, generation)
         else:
@@ -167,37 +190,33 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
 
 
 def _of_group(group: _Group) -> Rows:
-    yield from _member_ids(group)
     generations = group.generations()
-    for before, one in pairwise([None, *generations]):
-        assert one is not None
+    yield from _member_ids(group, generations)
+    for before, one in zip([None, *generations], generations, strict=False):
         yield from _one_leader(group, one)
-        cut = {_member(x) for x in group.joins if x.answer is None and x.t <= one.first_t}
         for join in one.again:
-            if _given(join) not in one.members and _given(join) not in cut:
+            if _given(join) not in {*one.members, *group.unheard(one)}:
                 seen = f"generation {one.number}, which had begun before it was asked"
                 yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield from _syncs(group, one)
         yield from _joins_again(group, one)
-        if before is not None and set(before.members) & set(one.members):
+        if before is not None:
             yield from _numbered(group, before, one)
-        if before is None or not _could_be_alive(group, before, one):
-            if before is None or _surely_empty(group, before, one):
-                yield from _initial_delay(group, one)
-        else:
+        if before is not None and any(_alive_at(group, member, one.asked_t) for member in before.members):
             yield from _rebalance(group, before, one)
+        elif before is None or _surely_empty(group, before, one):
+            yield from _initial_delay(group, one)
     yield from _heartbeats(group, generations)
     yield from _sessions(group, generations)
     yield from _leaving(group, generations)
 
 
-def _member_ids(group: _Group) -> Rows:
+def _member_ids(group: _Group, generations: list[_Generation]) -> Rows:
     """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused, as is who has no
     protocol that the members have."""
     issued = group.issued()
-    generations = group.generations()
     for one in group.joins:
-        member = text(one.body, "member_id")
+        member = _member(one)
         other = [x for x in group.joins if x is not one and not {*_protocols(x)} & {*_protocols(one)}]
         if other:
             until = one.answer_t or one.watched_t
@@ -206,27 +225,25 @@ def _member_ids(group: _Group) -> Rows:
             if any(x in other and _alive_at(group, name, until) for name, x in members.items()):
                 yield _refused(group, one, OTHER_PROTOCOL)
         elif not member and one.version >= 4:
-            by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
-            row = timed("G0", "waits", one, by, f"{named(MEMBER_ID_REQUIRED)} at once:", one.t)
-            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not text(one.got, "member_id")):
-                seen = f"{named(one.error)}, member id {text(one.got, 'member_id')!r}"
+            promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
+            row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
+            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not _given(one)):
+                seen = f"{named(one.error)}, member id {_given(one)!r}"
                 row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
             yield row
         elif member and member not in issued:
             yield _refused(group, one, UNKNOWN_MEMBER)
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
-            # Its session runs since it was given the id.
-            over_t = issued[member].t + integer(issued[member].body, "session_timeout_ms") * MS
-            if one.answer_t < over_t - EARLY_NS and group.left(member, one.answer_t) is None:
+            lives = one.answer_t < _id_over(issued[member]) - EARLY_NS
+            allowed = "the id that it was given is known"
+            if lives and group.left(member, one.answer_t) is None:
                 known = one.error != UNKNOWN_MEMBER
-                allowed = "the id that it was given is known"
                 yield kept("G0") if known else broken("G0", "id-not-known", one, allowed, named(one.error))
 
 
 def _refused(group: _Group, one: Exchange, error: int) -> Row:
     """G9: at once, with that error."""
-    by = group.bounds.by(one.t, one.t, one.answer_t, gap_ns=JOIN_GAP_NS, watched_t=one.watched_t)
-    row = timed("G9", "refusal-waits", one, by, f"{named(error)} at once:", one.t)
+    row = in_time(group.bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{named(error)} at once:")
     if row.held is Held.KEPT and one.error != error:
         row = broken("G9", "not-refused", one, named(error), named(one.error))
     return row
@@ -283,7 +300,7 @@ def _common(one: _Generation) -> list[str]:
 
 def _numbered(group: _Group, before: _Generation, one: _Generation) -> Rows:
     """G3: somebody was a member all the time, so each rebalance between is one of these."""
-    stayed = [m for m in set(before.members) & set(one.members) if _joins_answered(group, m, before, one)]
+    stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
     if not stayed:
         return
     if one.number == before.number + 1:
@@ -311,17 +328,12 @@ def _gone_by(group: _Group, member: str, t: int) -> bool:
 def _surely_empty(group: _Group, before: _Generation, one: _Generation) -> bool:
     """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
     waited for: with one the rebalance that the last leaving began goes on."""
-    first_t = min(join.t for join in one.joins)
-    left_t = max((leave.answer_t or END_OF_TIME for leave in group.leaves if leave.t <= first_t), default=0)
+    left_t = max(
+        (leave.answer_t or END_OF_TIME for leave in group.leaves if leave.t <= one.asked_t), default=0
+    )
     if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
         return False
-    return all(_gone_by(group, member, first_t) for member in before.members)
-
-
-def _could_be_alive(group: _Group, before: _Generation, one: _Generation) -> bool:
-    """Whether a member of the last generation was surely there when this one began to be made."""
-    first_t = min(join.t for join in one.joins)
-    return any(_alive_at(group, member, first_t) for member in before.members)
+    return all(_gone_by(group, member, one.asked_t) for member in before.members)
 
 
 def _alive_at(group: _Group, member: str, t: int) -> bool:
@@ -358,7 +370,6 @@ def _initial_delay(group: _Group, one: _Generation) -> Rows:
         return
     first = min(one.joins, key=lambda join: join.t)
     last = max(one.joins, key=lambda join: join.t)
-    unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
     begins_t = min((j.t for j in group.joins if _member_of_any(j)), default=first.t)
     slack = group.bounds.allowed_ns(begins_t, last.t)
     soon = sum(join.t + slack <= begins_t + delay_ms * MS for join in one.joins)
@@ -371,23 +382,24 @@ def _initial_delay(group: _Group, one: _Generation) -> Rows:
         twice = ", which begins anew when somebody has joined in it" if delays > 1 else ""
         yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
         return
-    if unheard:
+    if group.unheard(one):
         return
     due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
     due = min(due, first.t + max(delay_ms, one.rebalance_ms[1]) * MS)
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
-        by = group.bounds.by(join.t, due, join.answer_t, gap_ns=gap, watched_t=join.watched_t)
-        yield timed("G1", "late", join, by, f"an answer after the initial delay of {delay_ms} ms,", join.t)
+        promise = f"an answer after the initial delay of {delay_ms} ms,"
+        yield in_time(group.bounds, "G1", "late", join, due, gap, promise)
 
 
 def _rebalance(group: _Group, before: _Generation, one: _Generation) -> Rows:
     """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
-    synced = {_member(sync) for sync in before.syncs if _answered(sync)}
-    if set(before.members) - synced and one.first_t >= before.from_t + before.rebalance_ms[0] * MS - EARLY_NS:
+    if (
+        set(before.members) - before.synced()
+        and one.first_t >= before.from_t + before.rebalance_ms[0] * MS - EARLY_NS
+    ):
         return  # who does not sync in time is out too, and begins a rebalance by it
-    begun = max((join.answer_t or 0 for join in before.joins), default=0)
-    start = min((x.t for x in _triggers(group, before, one.first_t)), default=begun)
+    start = min((x.t for x in _triggers(group, before, one.first_t)), default=before.last_t)
     longest = max(_rebalance_ms(join) for join in (*before.joins, *one.joins))
     missing = [
         member
@@ -428,11 +440,9 @@ def _without(
     yield kept(clause)
     if late_joins:
         return
-    first = min((x for x in one.joins), key=lambda x: x.t)
-    due = first.t + longest_ms * MS
+    promise = f"an answer at the rebalance time-out, {longest_ms} ms,"
     for x in one.joins:
-        by = group.bounds.by(x.t, due, x.answer_t, gap_ns=longest_ms * MS, watched_t=x.watched_t)
-        yield timed("G6", "late", x, by, f"an answer at the rebalance time-out, {longest_ms} ms,", x.t)
+        yield in_time(group.bounds, "G6", "late", x, one.asked_t + longest_ms * MS, longest_ms * MS, promise)
     for member in missing:
         yield from _is_out(group, member, one)
 
@@ -461,22 +471,19 @@ def _all_there(group: _Group, before: _Generation, one: _Generation, longest_ms:
     ]  # fmt: skip
     last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
     expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
-    unheard = [j for j in group.joins if j.answer is None and _member(j) and j.t <= one.first_t]
     there = tuple(Join.JOINED for _ in one.members)
-    if unheard or not JOIN.decide(Joining(there, group.pending(one, last_t), dead=False)).answer:
+    if group.unheard(one) or not JOIN.decide(Joining(there, group.pending(one, last_t), dead=False)).answer:
         return  # a member that has its id and has not joined is waited for
     last_t = max([last_t, *(group.session_over(member, one.first_t) for member in expired)])
     if len(one.members) < len(one.joins):
         return  # somebody asked twice and was told the same generation again
-    first_t = min(join.t for join in one.joins)
-    gap = first_t + longest_ms * MS - last_t
+    gap = one.asked_t + longest_ms * MS - last_t
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
-            by = group.bounds.by(join.t, last_t, join.answer_t, gap_ns=gap, watched_t=join.watched_t)
             clause, cause = ("G7", "waits-for-the-silent") if expired else ("G4", "waits-though-complete")
             over = "session is over" if expired else "member has rejoined or left"
             promise = f"an answer when the last {over}, {after(last_t, join.t)} after,"
-            yield timed(clause, cause, join, by, promise, join.t, *_numbers(leaves))
+            yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
     if not expired and any(join.t < last_t for join in one.joins):
         yield kept("G4")
 
@@ -514,15 +521,8 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
         if (sync.answer is None or sync.error) and _disturbed(group, one, until):
             continue
         promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
-        row = timed(
-            "G5",
-            "leader-waits" if sync is lead else "waits-though-synced",
-            sync,
-            by,
-            promise,
-            sync.t,
-            *lead.events,
-        )
+        cause = "leader-waits" if sync is lead else "waits-though-synced"
+        row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
         if row.held is Held.KEPT and sync.error:
             row = broken("G5", "refused", sync, "its assignment", named(sync.error))
         elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(_member(sync), ""):
@@ -535,8 +535,7 @@ def _joins_again(group: _Group, one: _Generation) -> Rows:
     for join in group.joins:
         if _member(join) not in one.members or join.t < one.last_t:
             continue
-        synced = {_member(sync) for sync in one.syncs if _answered(sync) and (sync.answer_t or 0) < join.t}
-        if set(one.members) - synced or not all(_alive_at(group, x, join.t) for x in one.members):
+        if set(one.members) - one.synced(join.t) or not all(_alive_at(group, x, join.t) for x in one.members):
             continue
         by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
         until = min(join.answer_t or join.watched_t, by.limit_t)
@@ -574,11 +573,10 @@ def _without_leader(group: _Group, one: _Generation, sync: Exchange) -> Rows:
         return  # its session may have been over when it came
     longest = one.rebalance_ms[1] * MS
     due = one.last_t + longest if begins is None else begins
-    by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=longest, watched_t=sync.watched_t)
     why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
     cause = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
     promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
-    row = timed("G5", cause, sync, by, promise, sync.t)
+    row = in_time(group.bounds, "G5", cause, sync, due, longest, promise)
     if row.held is Held.KEPT and sync.error != REBALANCING:
         row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
     yield row
@@ -640,15 +638,14 @@ def _undisturbed(group: _Group, current: _Generation, one: Exchange) -> Rows:
 
 def _others_hold(group: _Group, current: _Generation, member: str, one: Exchange) -> bool:
     """Whether all have synced and nobody else was put out: that would begin a rebalance which nobody is told of."""
-    synced = {_member(sync) for sync in current.syncs if _answered(sync)}
+    synced = current.synced()
     return all(x in synced and (x == member or _alive_at(group, x, one.t)) for x in current.members)
 
 
 def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> Rows:
     assert beat.answer_t is not None
     bounds = group.bounds
-    declared_ns = bounds.declared.late_ms * MS
-    allowed_ns = declared_ns + bounds.added_ns(beat.t - declared_ns, beat.answer_t)
+    allowed_ns = bounds.allowed_ns(beat.t - bounds.declared.late_ms * MS, beat.answer_t)
     began = current.members[member].answer_t or beat.t
     outlived = beat.t > began + _session_ms(group, member) * MS
     waiting = [
@@ -721,11 +718,7 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
     for one in generations:
         for member in one.members:
             session_ms = _session_ms(group, member)
-            others = [
-                x for x in group.heartbeats
-                if _member(x) in one.members and _member(x) != member and x.answer is not None
-                and integer(x.body, "generation_id") == one.number and x.t > one.last_t
-            ]  # fmt: skip
+            others = group.beats(one, {*one.members} - {member}, one.last_t)
             joined_t = min((x.t for x in _triggers(group, one)), default=END_OF_TIME)
             others = [x for x in others if (x.answer_t or 0) < joined_t]
             told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
@@ -742,10 +735,10 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
             if (
                 last.answer_t is None
                 or last.error
+                or last.api == "join_group"
+                or integer(last.body, "generation_id", one.number) != one.number
                 or group.left(member, last.t + 2 * session_ms * MS) is not None
             ):
-                continue
-            if integer(last.body, "generation_id", one.number) != one.number or last.api == "join_group":
                 continue
             others = [x for x in others if x.t > last.t]
             over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
@@ -757,35 +750,41 @@ def _sessions(group: _Group, generations: list[_Generation]) -> Rows:
 
 def _silent(group: _Group, one: _Generation, member: str, beats: list[Exchange]) -> bool:
     """Whether somebody else than `member` may have been out by its session as well, or did not sync."""
-    for other in one.members:
-        if other == member:
-            continue
-        if not any(_member(sync) == other and _answered(sync) for sync in one.syncs):
-            return True
+    if set(one.members) - one.synced():
+        return True
+    for other in set(one.members) - {member}:
         heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and _renews(x)]
         times = [one.first_t, *heard, beats[-1].t]
         if any(b - a >= _session_ms(group, other) * MS - EARLY_NS for a, b in pairwise(times)):
             return True
-    return not any(_member(sync) == member and _answered(sync) for sync in one.syncs)
+    return False
 
 
 def _silence(group: _Group, last: Exchange, earliest: int, others: list[Exchange], session_ms: int) -> Rows:
     assert last.answer_t is not None
-    told = [x for x in others if x.error == REBALANCING]
-    first = told[0] if told else None
+    first = next((x for x in others if x.error == REBALANCING), None)
     if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
         seen = f"a rebalance was told {after(first.answer_t, last.t)} after it was last heard of"
         yield broken(
             "G7", "early", first, f"not before its session time-out of {session_ms} ms", seen, *last.events
         )
         return
-    poll = max((b.t - a.t for a, b in pairwise(others)), default=0)
-    due = last.answer_t + session_ms * MS + min(poll, session_ms * MS)
-    answered = None if first is None else first.answer_t
-    watched = others[-1].t
-    by = group.bounds.by(last.t, due, answered, gap_ns=session_ms * MS, watched_t=watched)
     promise = f"a rebalance at its session time-out, {session_ms} ms,"
-    yield timed("G7", "not-put-out", first or others[-1], by, promise, last.t, *last.events)
+    begins_t = last.answer_t + session_ms * MS
+    yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
+
+
+def _told(
+    group: _Group, clause: str, cause: str, since: Exchange, begins_t: int, beats: list[Exchange],
+    session_ms: int, promise: str,
+) -> Row:  # fmt: skip
+    """Whether these heartbeats are told of a rebalance that began by `begins_t`: the next one that was sent."""
+    first = next((x for x in beats if x.error == REBALANCING), None)
+    poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
+    due = begins_t + min(poll, session_ms * MS)
+    answered_t = None if first is None else first.answer_t
+    by = group.bounds.by(since.t, due, answered_t, gap_ns=session_ms * MS, watched_t=beats[-1].t)
+    return timed(clause, cause, first or beats[-1], by, promise, since.t, *since.events)
 
 
 def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
@@ -806,38 +805,22 @@ def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
         if not before or not any(member in before[-1].members for member in _leavers(leave)):
             continue
         one = before[-1]
-        synced = {_member(sync) for sync in one.syncs if _answered(sync) and (sync.answer_t or 0) <= leave.t}
-        if any(x is not leave for x in _triggers(group, one, leave.answer_t)) or set(one.members) - synced:
+        if set(one.members) - one.synced(leave.t):
+            continue
+        if any(x is not leave for x in _triggers(group, one, leave.answer_t)):
             continue
         stay = set(one.members) - set(_leavers(leave))
-        beats = [
-            x for x in group.heartbeats
-            if _member(x) in stay and x.t >= leave.answer_t and x.answer is not None
-            and integer(x.body, "generation_id") == one.number
-        ]  # fmt: skip
         joined = min((x.t for x in group.joins if x.t > leave.t and _member(x)), default=END_OF_TIME)
-        beats = [x for x in beats if x.t < joined]
-        if not beats or any(
-            not _alive_at(group, member, leave.t) for member in one.members if member in stay
-        ):
-            continue
-        told = next((x for x in beats if x.error == REBALANCING), None)
-        session_ms = min(_session_ms(group, member) for member in stay)
-        poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
-        due = leave.answer_t + min(poll, session_ms * MS)
-        by = group.bounds.by(
-            leave.t,
-            due,
-            None if told is None else told.answer_t,
-            gap_ns=session_ms * MS,
-            watched_t=beats[-1].t,
-        )
-        yield timed("G8", "not-told", told or beats[-1], by, "a rebalance at once,", leave.t, *leave.events)
+        beats = [x for x in group.beats(one, stay, leave.answer_t) if x.t < joined]
+        if beats and all(_alive_at(group, member, leave.t) for member in stay):
+            session_ms = min(_session_ms(group, member) for member in stay)
+            promise = "a rebalance at once,"
+            yield _told(group, "G8", "not-told", leave, leave.answer_t, beats, session_ms, promise)
 
 
 def _answered(one: Exchange) -> bool:
     """Answered without an error."""
-    return one.answer is not None and one.got is not None and one.error == 0
+    return one.got is not None and one.error == 0
 
 
 def _renews(one: Exchange) -> bool:
@@ -868,18 +851,19 @@ def _leavers(one: Exchange) -> list[str]:
     return named or [text(one.body, "member_id")]
 
 
-def _static(one: Exchange) -> bool:
-    return bool(text(one.body, "group_instance_id"))
-
-
 def _rebalance_ms(join: Exchange) -> int:
     given = integer(join.body, "rebalance_timeout_ms", -1)
     return given if given >= 0 else integer(join.body, "session_timeout_ms")
 
 
+def _id_over(join: Exchange) -> int:
+    """When the session of who was given an id by this join is over, unless it is heard of: it runs since then."""
+    return join.t + integer(join.body, "session_timeout_ms") * MS
+
+
 def _session_ms(group: _Group, member: str) -> int:
     """The session time-out of a member's last join."""
-    joins = [x for x in group.joins if text(x.got, "member_id") == member or _member(x) == member]
+    joins = [x for x in group.joins if member in (_given(x), _member(x))]
     return integer(joins[-1].body, "session_timeout_ms") if joins else 0
 
 
