@@ -68,7 +68,7 @@ _SAID_MOST: Final = 20_000
 _ORDERS_MOST: Final = 1_000
 _ASLEEP: Final = 1_100
 _BUCKETS_ASLEEP: Final = 30
-_STEPS_MOST: Final = 2_000
+_STEPS_MOST: Final = 5_000
 STEPS_S: Final = 900.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
 
