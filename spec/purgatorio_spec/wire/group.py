@@ -5,6 +5,7 @@ one before and is not among them had left, was late, or was not heard of. A clau
 no other reading: coordinator errors, other protocols and connections that were cut give no occasion.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -34,7 +35,7 @@ class _Generation:
 
     @property
     def members(self) -> dict[str, Exchange]:
-        return {text(one.got, "member_id"): one for one in self.joins}
+        return {_given(one): one for one in self.joins}
 
     def synced(self, t: int = END_OF_TIME) -> set[str]:
         """Whose syncs were answered well by `t`."""
@@ -89,9 +90,8 @@ class _Group:
             sent_t = max(one.t for one in made.joins)
             made.from_t = max(sent_t, first_t - self.bounds.allowed_ns(sent_t, first_t))
         for one in self.syncs:
-            number = integer(one.body, "generation_id", -1)
-            if number in found:
-                found[number].syncs.append(one)
+            if _number(one) in found:
+                found[_number(one)].syncs.append(one)
         return [found[number] for number in sorted(found)]
 
     def contacts(self, member: str) -> list[Exchange]:
@@ -105,7 +105,7 @@ class _Group:
         given: dict[str, Exchange] = {}
         for one in self.joins:
             if one.answer is not None and one.error in (0, MEMBER_ID_REQUIRED):
-                given.setdefault(text(one.got, "member_id"), one)
+                given.setdefault(_given(one), one)
         return given
 
     def _unused(self, t: int) -> Iterator[tuple[str, Exchange]]:
@@ -138,8 +138,7 @@ class _Group:
         """The answered heartbeats of these members in this generation, from `t` on."""
         return [
             x for x in self.heartbeats
-            if _member(x) in members and x.t >= t and x.answer is not None
-            and integer(x.body, "generation_id") == one.number
+            if _member(x) in members and x.t >= t and x.answer is not None and _number(x) == one.number
         ]  # fmt: skip
 
     def asks_ms(self, member: str) -> int:
@@ -171,17 +170,14 @@ def groups(bounds: Bounds, scene: Scene) -> Rows:
         if any(one.error in EXCUSED for one in heard) or (loading and heard and max(loading) > heard[0].i):
             continue
 
-        def of(api: str, heard: list[Exchange] = heard) -> list[Exchange]:
-            return [one for one in heard if one.api == api]
-
+        by_api: dict[str, list[Exchange]] = defaultdict(list)
+        for one in heard:
+            by_api[one.api].append(one)
+        # Without a generation a commit is of nobody in particular: good where there are no members.
+        commits = [one for one in by_api["offset_commit"] if _number(one) >= 0]
         group = _Group(
-            bounds,
-            of("join_group"),
-            of("sync_group"),
-            of("heartbeat"),
-            of("offset_commit"),
-            of("leave_group"),
-        )
+            bounds, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"], commits, by_api["leave_group"]
+        )  # fmt: skip
         if any(text(one.body, "group_instance_id") for one in heard):
             for generation in group.generations():
                 yield from _one_leader(group, generation)
@@ -206,6 +202,7 @@ def _of_group(group: _Group) -> Rows:
             yield from _rebalance(group, before, one)
         elif before is None or _surely_empty(group, before, one):
             yield from _initial_delay(group, one)
+    yield from _strangers(group)
     yield from _heartbeats(group, generations)
     yield from _sessions(group, generations)
     yield from _leaving(group, generations)
@@ -256,34 +253,27 @@ def _one_leader(group: _Group, one: _Generation) -> Rows:
         return  # the leader's own answer was not waited for
     leaders = {text(join.got, "leader") for join in one.joins}
     if len(leaders) != 1 or not leaders <= set(members):
-        named = ", ".join(sorted(leaders))
-        allowed, seen = "one leader, a member of it", f"leaders {named} of {len(members)} members"
+        allowed = "one leader, a member of it"
+        seen = f"leaders {', '.join(sorted(leaders))} of {len(members)} members"
         if len(leaders) > 1 or all(_member(sync) != one.leader for sync in one.syncs):
             yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
         return
+    common = sorted(set.intersection(*(set(_protocols(join)) for join in one.joins)))
     for join in one.joins:
-        told = {text(member, "member_id") for member in items(join.got, "members")}
-        me = text(join.got, "member_id")
-        if me == one.leader and not set(members) <= told:
+        told = {text(member, "member_id"): text(member, "metadata") for member in items(join.got, "members")}
+        me, chosen = _given(join), text(join.got, "protocol_name")
+        other = [x for x in told if x in members and told[x] != _protocols(members[x]).get(chosen)]
+        if me == one.leader and not set(members) <= set(told):
             seen = f"{len(told)} of at least {len(members)}"
             yield broken("G2", "leader-not-told", join, "the leader is told all members", seen)
         elif me != one.leader and told:
             yield broken("G2", "follower-told", join, "the leader alone is told", f"{len(told)} members")
-        elif text(join.got, "protocol_name") not in _common(one):
-            seen = f"protocol {text(join.got, 'protocol_name')!r}"
-            yield broken(
-                "G2", "protocol", join, f"one of {', '.join(_common(one))}, which all members have", seen
-            )
-        elif other := [
-            name
-            for member in items(join.got, "members")
-            if (name := text(member, "member_id")) in members
-            and text(member, "metadata") != _protocols(members[name]).get(text(join.got, "protocol_name"))
-        ]:
-            seen = f"another of {', '.join(other)}"
-            yield broken(
-                "G2", "other-subscription", join, "the subscription of each member, as it joined", seen
-            )
+        elif chosen not in common:
+            allowed = f"one of {', '.join(common)}, which all members have"
+            yield broken("G2", "protocol", join, allowed, f"protocol {chosen!r}")
+        elif other:
+            allowed = "the subscription of each member, as it joined"
+            yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
         else:
             yield kept("G2")
 
@@ -291,11 +281,6 @@ def _one_leader(group: _Group, one: _Generation) -> Rows:
 def _protocols(join: Exchange) -> dict[str, str]:
     """The protocols that a member has, and its subscription by each."""
     return {text(one, "name"): text(one, "metadata") for one in items(join.body, "protocols")}
-
-
-def _common(one: _Generation) -> list[str]:
-    """The protocols that all members of a generation have."""
-    return sorted(set.intersection(*(set(_protocols(join)) for join in one.joins)))
 
 
 def _numbered(group: _Group, before: _Generation, one: _Generation) -> Rows:
@@ -508,9 +493,8 @@ def _syncs(group: _Group, one: _Generation) -> Rows:
             continue
         if lead is None or (lead.answer is not None and lead.error):
             if sync.answer_t is not None and sync.error and not _disturbed(group, one, sync.answer_t):
-                yield broken(
-                    "G5", "refused", sync, "no refusal, as no rebalance has begun", named(sync.error)
-                )
+                allowed = "no refusal, as no rebalance has begun"
+                yield broken("G5", "refused", sync, allowed, named(sync.error))
             elif lead is None or lead.t > (sync.answer_t or END_OF_TIME):
                 yield from _without_leader(group, one, sync)
             continue
@@ -543,16 +527,14 @@ def _joins_again(group: _Group, one: _Generation) -> Rows:
             continue
         if _member(join) == one.leader:
             if _answered(join) and integer(join.got, "generation_id") == one.number:
-                yield broken(
-                    "G3", "leader-unheard", join, f"generation {one.number + 1}", f"{one.number} again"
-                )
+                allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
+                yield broken("G3", "leader-unheard", join, allowed, seen)
             continue
         row = timed("G3", "joins-again", join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
         if row.held is Held.KEPT and number != one.number:
-            row = broken(
-                "G3", "rebalances", join, f"generation {one.number}", f"{named(join.error)}, {number}"
-            )
+            seen = f"{named(join.error)}, {number}"
+            row = broken("G3", "rebalances", join, f"generation {one.number}", seen)
         yield row
 
 
@@ -590,24 +572,22 @@ def _disturbed(group: _Group, one: _Generation, until: int) -> bool:
     return until - one.from_t > min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS
 
 
-def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
-    """G3 (a rebalance is told), G9 (refusals) and G10 (who is heard of stays)."""
+def _strangers(group: _Group) -> Rows:
+    """G9: who was given no id is refused. Kafka answers heartbeats blindly while a group is loading, so it must have
+    been seen loaded."""
     issued = group.issued()
-    joins = [one for one in group.joins if _member(one) in issued]
-    for beat in (*group.heartbeats, *group.syncs, *group.commits, *joins):
-        member = _member(beat)
-        number = integer(beat.body, "generation_id", integer(beat.body, "generation_id_or_member_epoch", -1))
-        if beat.api == "offset_commit" and number < 0:
-            continue  # of nobody in particular: good where there are no members
-        if member not in issued:
-            # Kafka answers heartbeats blindly while a group is loading, so it must have been seen loaded.
-            if any(join.answer_t is not None and join.answer_t <= beat.t for join in group.joins):
-                yield _refused(group, beat, UNKNOWN_MEMBER)
-            continue
-        if beat.answer is None:
-            continue
+    loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.leaves):
+        if one.t >= loaded_t and not issued.keys() & {*(_leavers(one) or [_member(one)])}:
+            yield _refused(group, one, UNKNOWN_MEMBER)
+
+
+def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
+    """G3 (a rebalance is told), G9 (wrong generations) and G10 (who is heard of stays)."""
+    for beat in (*group.heartbeats, *group.syncs, *group.commits, *group.joins):
+        member, number = _member(beat), _number(beat)
         current = _current(generations, beat)
-        if current is None or member not in current.members:
+        if beat.answer is None or current is None or member not in current.members:
             continue
         if number == current.number and not _disturbed(group, current, beat.answer_t or beat.watched_t):
             yield from _undisturbed(group, current, beat)
@@ -618,10 +598,8 @@ def _heartbeats(group: _Group, generations: list[_Generation]) -> Rows:
                 yield _refused(group, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
             if _others_hold(group, current, member, beat):
-                seen = (
-                    f"{named(UNKNOWN_MEMBER)}, though it was heard of in time, before the rebalance time-out"
-                )
-                yield broken("G10", "put-out", beat, "it stays a member", seen)
+                why = "though it was heard of in time, before the rebalance time-out"
+                yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
         elif beat.api == "heartbeat":
             yield from _beat(group, current, member, beat)
 
@@ -654,19 +632,16 @@ def _beat(group: _Group, current: _Generation, member: str, beat: Exchange) -> R
         and join.t + allowed_ns <= beat.t and (join.answer_t or END_OF_TIME) > beat.answer_t
         and join.watched_t > beat.answer_t
     ]  # fmt: skip
-    if waiting:
-        if beat.error == REBALANCING:
-            yield kept("G3")
-            if outlived:
-                yield kept("G10")
-        else:
-            allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
-            yield broken(
-                "G3", "rebalance-not-told", beat, allowed, named(beat.error), *waiting[0].events,
-                held=Held.LATE, late=(waiting[0].t, beat.answer_t),
-            )  # fmt: skip
+    if waiting and beat.error != REBALANCING:
+        allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
+        yield broken(
+            "G3", "rebalance-not-told", beat, allowed, named(beat.error), *waiting[0].events,
+            held=Held.LATE, late=(waiting[0].t, beat.answer_t),
+        )  # fmt: skip
         return
-    if outlived and not _triggers(group, current, beat.answer_t):
+    if waiting:
+        yield kept("G3")
+    if outlived and (waiting or not _triggers(group, current, beat.answer_t)):
         yield kept("G10")
 
 
@@ -788,18 +763,10 @@ def _told(
 
 
 def _leaving(group: _Group, generations: list[_Generation]) -> Rows:
-    """G8: told by the heartbeats of those who stay. G9: who is no member cannot leave."""
-    issued = group.issued()
+    """G8: told by the heartbeats of those who stay."""
     for leave in group.leaves:
-        if not issued.keys() & {*_leavers(leave)} and any(
-            (x.answer_t or END_OF_TIME) <= leave.t for x in group.joins
-        ):
-            yield _refused(group, leave, UNKNOWN_MEMBER)
-        if (
-            leave.answer_t is None
-            or leave.error
-            or any(integer(said, "error_code") for said in items(leave.got, "members"))
-        ):
+        refused = any(integer(said, "error_code") for said in items(leave.got, "members"))
+        if leave.answer_t is None or leave.error or refused:
             continue
         before = [one for one in generations if one.last_t <= leave.t]
         if not before or not any(member in before[-1].members for member in _leavers(leave)):
@@ -833,6 +800,11 @@ def _renews(one: Exchange) -> bool:
 
 def _member(one: Exchange) -> str:
     return text(one.body, "member_id")
+
+
+def _number(one: Exchange) -> int:
+    """The generation that a sync, a heartbeat or a commit is sent in; -1 of none."""
+    return integer(one.body, "generation_id", integer(one.body, "generation_id_or_member_epoch", -1))
 
 
 def _given(join: Exchange) -> str:
