@@ -222,7 +222,7 @@ class Topics:
                 log.settled_t = min(log.settled_t, one.answer_t)
 
     def _delete_records(self, one: Exchange) -> None:
-        for part, _, said in _asked(one, _OTHERS):
+        for part, _, said in _asked(one, OTHERS):
             self.logs[part].deletes_t.append(one.t)
             if one.answer_t is not None and integer(said, "error_code", -1) == 0:
                 self.logs[part].low.append((one.answer_t, integer(said, "low_watermark")))
@@ -250,16 +250,16 @@ class Topics:
 
 Names = tuple[str, str, str, str]
 """Of the list of topics, a topic's name, its list of partitions, and a partition's number."""
-_PRODUCED: Final = (
+PRODUCED: Final = (
     ("topic_data", "name", "partition_data", "index"), ("responses", "name", "partition_responses", "index"),
 )  # fmt: skip
-_FETCHED: Final = (
+FETCHED: Final = (
     ("topics", "topic", "partitions", "partition"), ("responses", "topic", "partitions", "partition_index"),
 )  # fmt: skip
-_OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
+OTHERS: Final = (("topics", "name", "partitions", "partition_index"),) * 2
 NAMED: Final[Mapping[str, tuple[Names, Names]]] = {
-    "produce": _PRODUCED, "fetch": _FETCHED, "list_offsets": _OTHERS, "delete_records": _OTHERS,
-    "offset_commit": _OTHERS,
+    "produce": PRODUCED, "fetch": FETCHED, "list_offsets": OTHERS, "delete_records": OTHERS,
+    "offset_commit": OTHERS,
     "create_topics": (("topics", "name", "", ""),) * 2,
     "delete_topics": (("topic_names", "", "", ""), ("responses", "name", "", "")),
     "create_partitions": (("topics", "name", "", ""), ("results", "name", "", "")),
@@ -287,7 +287,7 @@ def _asked(one: Exchange, names: tuple[Names, Names]) -> Iterator[tuple[Part, Bo
 
 def produced(one: Exchange) -> Iterator[tuple[Part, int, int, Body | None]]:
     """The partitions of a produce: records, bytes, and its answer."""
-    for part, asked, said in _asked(one, _PRODUCED):
+    for part, asked, said in _asked(one, PRODUCED):
         batches = list(items(asked, "records"))
         count, size = (sum(integer(batch, name) for batch in batches) for name in ("count", "bytes"))
         yield part, count, size, said
@@ -295,7 +295,7 @@ def produced(one: Exchange) -> Iterator[tuple[Part, int, int, Body | None]]:
 
 def fetched(one: Exchange) -> Iterator[tuple[Part, Body, Body | None]]:
     """The partitions of a fetch: what was asked of each, and its answer."""
-    return _asked(one, _FETCHED)
+    return _asked(one, FETCHED)
 
 
 def settled_parts(
@@ -303,7 +303,7 @@ def settled_parts(
 ) -> Iterator[tuple[Part, Body, Body | None]]:
     """The partitions of a question by `partition_index`, of which everything is known: one replica, or several where
     these are asked for, no deletion, a log that was settled before. What was asked of each, and its answer."""
-    for part, asked, said in _asked(one, _OTHERS):
+    for part, asked, said in _asked(one, OTHERS):
         known = topics.topics.get(part.topic)
         if known is None or known.delete_t is not None or (known.replicas > 1) is not replicated:
             continue

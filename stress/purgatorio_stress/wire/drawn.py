@@ -22,12 +22,14 @@ import asyncio
 import random
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from purgatorio_spec.wire.history import integer
+from purgatorio_spec.wire.log import OTHERS, PRODUCED, parts
 from purgatorio_stress.wire.connection import Connection, NoAnswer
-from purgatorio_stress.wire.play import Play, list_of, number_of
+from purgatorio_stress.wire.play import Play, codes
 from purgatorio_stress.wire.records import batch_bytes
 from purgatorio_stress.wire.scene_group import Member
 
@@ -242,11 +244,9 @@ class _Playing:
         sent = self.play.produce(conn, *map(self._part, into), acks=acks, size=size, records=count)
         if acks == 0:
             return
-        for part, said in _told(
-            (await sent.within(PATIENCE_S)).body, "responses", "partition_responses", "index"
-        ):
-            base = number_of(said, "base_offset", -1)
-            if base >= 0 and not number_of(said, "error_code"):
+        for part, said in parts((await sent.within(PATIENCE_S)).body, PRODUCED[1]):
+            base = integer(said, "base_offset", -1)
+            if base >= 0 and not codes(said):
                 self.known[part].bases.append(base)
                 self.known[part].end = max(self.known[part].end, base + count)
 
@@ -254,19 +254,9 @@ class _Playing:
         if self.play.broker.version("delete_records") is None:
             return
         got = await self.play.delete_records(conn, self._places(places)).within(PATIENCE_S)
-        for part, said in _told(got.body, "topics", "partitions", "partition_index"):
-            if not number_of(said, "error_code", -1):
-                self.known[part].low = max(self.known[part].low, number_of(said, "low_watermark"))
-
-
-def _told(
-    body: object, topics: str, partitions: str, number: str
-) -> Iterator[tuple[tuple[str, int], object]]:
-    """What an answer says of each partition."""
-    for topic in list_of(body, topics):
-        name = topic.get("name") if isinstance(topic, Mapping) else None
-        for said in list_of(topic, partitions):
-            yield (str(name), number_of(said, number)), said
+        for part, said in parts(got.body, OTHERS[1]):
+            if not integer(said, "error_code", -1):
+                self.known[part].low = max(self.known[part].low, integer(said, "low_watermark"))
 
 
 async def play_program(play: Play, program: Program) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import scene_of
+from purgatorio_spec.wire.history import integer, items, scene_of, text
 from purgatorio_spec.wire.judge import LOST_GAPS, Wire, judge_scene, repeats
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
@@ -34,8 +34,6 @@ from purgatorio_stress.wire.play import (
     Second,
     codes,
     first_of,
-    list_of,
-    number_of,
 )
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
@@ -179,12 +177,11 @@ async def look_at(
             got = await conn.send("api_versions", version, values).within(LOOK_SECONDS)
         except NoAnswer as silent:
             raise NoBroker(f"{address}: {said}" if said else str(silent)) from silent
-        keys = None if got.body is None else got.body.get("api_keys")
         offered = {
-            API_NAMES.get(number_of(one, "api_key"), f"api-{number_of(one, 'api_key')}"): (
-                number_of(one, "min_version"), number_of(one, "max_version"),
+            API_NAMES.get(integer(one, "api_key"), f"api-{integer(one, 'api_key')}"): (
+                integer(one, "min_version"), integer(one, "max_version"),
             )
-            for one in (keys if isinstance(keys, list) else [])
+            for one in items(got.body, "api_keys")
         }  # fmt: skip
         if offered:
             break
@@ -209,12 +206,11 @@ async def _nodes(broker: Broker, conn: Connection) -> None:
     got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(
         LOOK_SECONDS
     )
-    named = None if got.body is None else got.body.get("brokers")
-    brokers = [one for one in named if isinstance(one, dict)] if isinstance(named, list) else []
+    brokers = list(items(got.body, "brokers"))
     broker.nodes = max(len(brokers), 1)
     if broker.nodes == 1:
         return
-    by_port = {number_of(one, "port"): number_of(one, "node_id") for one in brokers}
+    by_port = {integer(one, "port"): integer(one, "node_id") for one in brokers}
     broker.node = by_port.get(broker.address.port)
     if broker.second is not None:
         broker.second_node = by_port.get(broker.second.address.port)
@@ -246,21 +242,18 @@ async def _configs(broker: Broker, conn: Connection) -> None:
         described = await conn.send("metadata", broker.version("metadata") or 0, {"topics": []}).within(
             LOOK_SECONDS
         )
-        node = number_of(first_of(described.body, "brokers"), "node_id")
+        node = integer(first_of(described.body, "brokers"), "node_id")
     asked = {
         "resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS],
     }  # fmt: skip
     got = await conn.send("describe_configs", version, {"resources": [asked]}).within(LOOK_SECONDS)
-    result = first_of(got.body, "results")
-    configs = result.get("configs") if isinstance(result, dict) else None
-    said = {one.get("name"): one.get("value") for one in configs or () if isinstance(one, dict)}
+    said = {text(one, "name"): text(one, "value") for one in items(first_of(got.body, "results"), "configs")}
     broker.topic_configs = {
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
-        if isinstance(value := said.get(name), str) and value not in (wanted, "")
+        if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
     delay, linger, least, fetched, *connected = (
-        int(value[:9]) if isinstance(value := said.get(name), str) and value.isdigit() else None
-        for name in names
+        int(value[:9]) if (value := said.get(name, "")).isdigit() else None for name in names
     )
     declared = broker.declared
     if declared.initial_delay_ms is None:
@@ -526,5 +519,5 @@ async def _delete_groups(broker: Broker, conn: Connection) -> None:
 
 def _refused(got: Got, answers: str, name: str, names: list[str]) -> list[str]:
     """The topics or groups that are still there, as far as the answer says."""
-    gone = [one for one in list_of(got.body, answers) if isinstance(one, Mapping) and codes(one) in GONE]
-    return [one for one in names if one not in {said.get(name) for said in gone}]
+    gone = {text(said, name) for said in items(got.body, answers) if codes(said) in GONE}
+    return [one for one in names if one not in gone]

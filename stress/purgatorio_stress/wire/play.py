@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from purgatorio_spec.wire.record import Declared
+from purgatorio_spec.wire.history import integer, items
+from purgatorio_spec.wire.log import FETCHED, parts
+from purgatorio_spec.wire.record import Body, Declared
 from purgatorio_stress.wire.connection import API_KEYS, Address, Connection, Got, NoAnswer, Sent, connect
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.recorder import Recorder
@@ -303,7 +305,7 @@ class Play:
         topics = [{"name": name, **wanted} for name in names]
         asked = {"topics": topics, "timeout_ms": 10_000, "validate_only": False}
         got = await self.ask(await self.admin(), "create_topics", asked)
-        errors = [error for made in list_of(got.body, "topics") if (error := codes(made))]
+        errors = [error for made in items(got.body, "topics") if (error := codes(made))]
         if errors:
             raise SceneSkipped(f"a topic could not be made: error {errors[0]}")
 
@@ -318,11 +320,7 @@ class Play:
             got = await self.fetch(conn, wanted, max_wait_ms=wait_ms, min_bytes=wait_ms // 100).within(
                 ANSWER_SECONDS
             )
-            errors = [
-                codes(part)
-                for topic in list_of(got.body, "responses")
-                for part in list_of(topic, "partitions")
-            ]
+            errors = [codes(said) for _, said in parts(got.body, FETCHED[1])]
             if errors and not any(errors) and not codes(got.body):
                 return
             last = errors or "nothing of the topic"
@@ -457,26 +455,14 @@ async def settle(*sent: Sent, seconds: float) -> bool:
     return not any(isinstance(one, BaseException) for one in results)
 
 
-def codes(body: object) -> int:
+def codes(body: Body | None) -> int:
     """The error code of an answer or a part of it."""
-    return number_of(body, "error_code")
+    return integer(body, "error_code")
 
 
-def number_of(body: object, name: str, default: int = 0) -> int:
-    """An integer of an answer."""
-    value = body.get(name) if isinstance(body, Mapping) else None
-    return value if isinstance(value, int) else default
-
-
-def first_of(body: object, name: str) -> object:
+def first_of(body: Body | None, name: str) -> Body | None:
     """The first of a list in an answer, or nothing."""
-    return next(iter(list_of(body, name)), None)
-
-
-def list_of(body: object, name: str) -> Sequence[object]:
-    """A list in an answer, or an empty one."""
-    value = body.get(name) if isinstance(body, Mapping) else None
-    return value if isinstance(value, list) else ()
+    return next(items(body, name), None)
 
 
 def _by_topic(

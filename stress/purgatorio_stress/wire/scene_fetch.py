@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from purgatorio_spec.wire.history import integer
 from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import UNMADE, Play, codes, first_of, number_of, settle
+from purgatorio_stress.wire.play import UNMADE, Play, codes, first_of, settle
 from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
@@ -200,7 +201,7 @@ async def wrong_fetch(play: Play) -> None:
     epoch = -1
     if (play.broker.version("metadata") or 0) >= 7:
         made = first_of((await play.metadata(topic)).body, "topics")
-        epoch = number_of(first_of(made, "partitions"), "leader_epoch", -1)
+        epoch = integer(first_of(made, "partitions"), "leader_epoch", -1)
     for _ in range(2):
         await settle(play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=wait), seconds=wait / 1000 + 6)
         await settle(

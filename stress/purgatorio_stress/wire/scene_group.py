@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from purgatorio_spec.wire.history import LOADING
+from purgatorio_spec.wire.history import LOADING, integer, items, text
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import PROTOCOL, Play, SceneSkipped, codes, first_of, number_of, settle
+from purgatorio_stress.wire.play import PROTOCOL, Play, SceneSkipped, codes, first_of, settle
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -70,18 +70,15 @@ class Member:
 
     def took(self, body: Mapping[str, object] | None) -> bool:
         """What a join's answer says; whether it is a generation."""
-        member = "" if body is None else body.get("member_id")
-        if isinstance(member, str) and member:
+        if member := text(body, "member_id"):
             self.id = member
             self.play.broker.made.groups[self.group].add(member)
         if body is None or codes(body):
             return False
-        self.generation = number_of(body, "generation_id", -1)
-        self.leads = body.get("leader") == self.id
-        chosen = body.get("protocol_name")
-        self.protocol = chosen if isinstance(chosen, str) and chosen else PROTOCOL
-        members = body.get("members")
-        self.told = [one["member_id"] for one in members] if isinstance(members, list) else []
+        self.generation = integer(body, "generation_id", -1)
+        self.leads = text(body, "leader") == self.id
+        self.protocol = text(body, "protocol_name") or PROTOCOL
+        self.told = [text(one, "member_id") for one in items(body, "members")]
         return True
 
     async def join(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from purgatorio_spec.wire.history import integer, items
 from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Sent
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
@@ -20,7 +21,6 @@ from purgatorio_stress.wire.play import (
     Second,
     codes,
     first_of,
-    number_of,
     settle,
 )
 
@@ -124,8 +124,7 @@ async def _until_told(play: Play, name: str, error: int, partitions: int = 0) ->
     since_t = play.recorder.now()
     while play.recorder.now() - since_t < 1e6 * play.broker.declared.late_topics_ms * TOPIC_TIMES:
         told = first_of((await play.metadata(name)).body, "topics")
-        shown = told.get("partitions") if isinstance(told, Mapping) else None
-        enough = len(shown) >= partitions if isinstance(shown, list) else not partitions
+        enough = sum(1 for _ in items(told, "partitions")) >= partitions
         if told is not None and codes(told) == error and enough:
             return True
         await play.pause(100)
@@ -319,8 +318,8 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
     for _ in range(50):
         got = await play.produce(writer, topic, acks=-1, timeout_ms=3000).within(ANSWER_SECONDS)
         said = first_of(first_of(got.body, "responses"), "partition_responses")
-        if codes(said) in (0, TIMED_OUT) and number_of(said, "base_offset", -1) >= 0:
-            return number_of(said, "base_offset") + 1
+        if codes(said) in (0, TIMED_OUT) and integer(said, "base_offset", -1) >= 0:
+            return integer(said, "base_offset") + 1
         await play.pause(200)
     raise SceneSkipped("an append with acks -1 was refused for 10 s, with every replica in sync")
 
@@ -350,7 +349,7 @@ async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
     for _ in range(int(SHRINKS_SECONDS / 0.2)):
         made = first_of((await play.metadata(topic)).body, "topics")
         part = first_of(made, "partitions")
-        nodes = part.get("isr_nodes") if isinstance(part, Mapping) else None
+        nodes = None if part is None else part.get("isr_nodes")
         if isinstance(nodes, list) and len(nodes) == wanted:
             return
         await play.pause(200)
