@@ -25,12 +25,7 @@ from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
 from purgatorio_broker.error import BrokerError, Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
-from purgatorio_broker.group import (
-    Group,
-    GroupState,
-    JoinCallback,
-    Member,
-)
+from purgatorio_broker.group import Group, GroupState, JoinCallback, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log, NewRecord, OffsetMetadata
@@ -69,6 +64,14 @@ class FeltMutant:
         """The broker has the bug inside."""
         with patched(self.patches):
             yield
+
+
+def _nothing(*given: object) -> None:
+    """Nothing is done."""
+
+
+def _never(*given: object) -> bool:
+    return False
 
 
 # X: answers.
@@ -146,10 +149,6 @@ def _arm_with(
     return arm
 
 
-def _unarmed(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
-    return None
-
-
 # F: fetch.
 
 _ANSWER_FETCH: Final = ReplicaManager._answer_fetch
@@ -160,10 +159,6 @@ _WATCH: Final = Purgatory.try_complete_else_watch
 
 Partitions = Mapping[TopicPartition, FetchPartition]
 Results = Mapping[TopicPartition, FetchResult]
-
-
-def _never_waits(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
-    return False
 
 
 def _errors_wait(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
@@ -253,10 +248,6 @@ def _server_error(error: Error) -> int:
     return ErrorCode[wrong.value.lower()].value
 
 
-def _stop_silently(self: ReplicaManager, partition: TopicPartition, *, deleted: bool = False) -> None:
-    self.replicas.stop(partition, deleted=deleted)
-
-
 def _to_log_end(replica: int, level: int) -> Isolation:
     return Isolation.LOG_END
 
@@ -280,10 +271,6 @@ def _delete_nothing(
     self: Node, timeout_ms: int, names: Sequence[str], callback: Callable[[Mapping[str, Error]], None]
 ) -> None:
     callback(dict.fromkeys(names, Error.NONE))
-
-
-def _start_stays(self: Log, offset: int) -> None:
-    return None
 
 
 _DELETE_BEFORE: Final = Partition.delete_before
@@ -320,10 +307,6 @@ def _anybody_has_joined(self: Group) -> bool:
     return any(member.awaiting_join is not None for member in self.members())
 
 
-def _never(self: DelayedJoin) -> bool:
-    return False
-
-
 _ASSIGN: Final = GroupCoordinator._assign
 
 
@@ -349,10 +332,6 @@ def _wait_for_joins_with(change_ms: Callable[[int], int]) -> Callable[[GroupCoor
         _WAIT_FOR_JOINS(self, group, change_ms(timeout_ms))
 
     return wait_for_joins
-
-
-def _session_for_ever(self: GroupCoordinator, group: Group, member_id: str, pending: bool) -> None:
-    return None
 
 
 def _drop_quietly(self: GroupCoordinator, group: Group, member_id: str) -> None:
@@ -382,8 +361,6 @@ _ROUND_MS, _MOST_MS = 500, 8000
 _DELETE_RECORDS: Final = ReplicaManager._delete_before
 _LOOK_UP: Final = data_requests._look_up
 _PRODUCED_ANSWER: Final = _Produced._answer
-_SESSION_EXPIRED: Final = GroupCoordinator._session_expired
-_SYNCS_EXPIRED: Final = GroupCoordinator._syncs_expired
 
 
 def _one_in_fifty_wakes_nobody(
@@ -442,22 +419,6 @@ def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResul
     return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
 
 
-def _session_unseen_while_preparing(
-    self: GroupCoordinator, group: Group, member_id: str, pending: bool
-) -> None:
-    with group.lock:
-        member = group.get(member_id)
-        preparing = group.state() is GroupState.PREPARING
-        if preparing and member is not None and not member.has_satisfied_heartbeat():
-            self._remove(group, member)
-            return
-    _SESSION_EXPIRED(self, group, member_id, pending)
-
-
-def _pending_unseen(self: GroupCoordinator, group: Group, member_id: str) -> None:
-    group.remove_pending(member_id)
-
-
 def _heartbeat_vain_while_preparing(
     self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
 ) -> Error:
@@ -466,15 +427,6 @@ def _heartbeat_vain_while_preparing(
         if group.state() is GroupState.PREPARING and group.get(member_id) is not None:
             return Error.REBALANCE_IN_PROGRESS
     return _COORDINATOR_HEARTBEAT(self, group_id, generation, member_id, instance=instance)
-
-
-def _leader_never_out(self: GroupCoordinator, group: Group, generation: int) -> None:
-    group.has_synced(group.leader())
-    _SYNCS_EXPIRED(self, group, generation)
-
-
-def _syncs_left_waiting(self: GroupCoordinator, group: Group, member: Member, error: Error) -> None:
-    """Nothing."""
 
 
 def _times_out_well(deleted: DeleteResult) -> DeleteResult:
@@ -682,12 +634,12 @@ _MUTANTS: Final = (
         "F1 P5 G1 G6 G7",
         Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: delay_ms // 2)),
     ),
-    _one("never-armed", "no operation has a time-out", "F2 X1", Patch(Purgatory, "_arm", _unarmed)),
+    _one("never-armed", "no operation has a time-out", "F2 X1", Patch(Purgatory, "_arm", _nothing)),
     _one(
         "fetch-never-waits",
         "a fetch is answered at once",
         "F1",
-        Patch(ReplicaManager, "_has_to_wait", _never_waits),
+        Patch(ReplicaManager, "_has_to_wait", _never),
     ),
     _one(
         "min-bytes-ignored",
@@ -756,7 +708,7 @@ _MUTANTS: Final = (
         "deleted-topic-silent",
         "a deleted topic wakes no fetch",
         "F8",
-        Patch(ReplicaManager, "stop_replica", _stop_silently),
+        _edited(ReplicaManager, "stop_replica", "self._check_later(partition)", "pass"),
     ),
     _one(
         "unreplicated-shown",
@@ -784,7 +736,7 @@ _MUTANTS: Final = (
         "A2",
         Patch(Node, "delete", _delete_nothing),
     ),
-    _one("records-stay", "deleted records can be read", "D1", Patch(Log, "raise_start", _start_stays)),
+    _one("records-stay", "deleted records can be read", "D1", Patch(Log, "raise_start", _nothing)),
     _one(
         "delete-beyond-end",
         "a deletion beyond the end is taken for one of everything",
@@ -898,7 +850,7 @@ _MUTANTS: Final = (
         "session-not-evicted",
         "a member that is silent stays",
         "G7",
-        Patch(GroupCoordinator, "_session_expired", _session_for_ever),
+        Patch(GroupCoordinator, "_session_expired", _nothing),
     ),
     _one(
         "half-a-session",
@@ -1018,13 +970,18 @@ _MUTANTS: Final = (
         "session-unseen-in-rebalance",
         "a rebalance goes on waiting for a member whose session is over",
         "G7",
-        Patch(GroupCoordinator, "_session_expired", _session_unseen_while_preparing),
+        _edited(
+            GroupCoordinator,
+            "_session_expired",
+            "self._drop(group, member_id)",
+            "self._remove(group, member) if group.state() is GroupState.PREPARING else self._drop(group, member_id)",
+        ),
     ),
     _one(
         "expected-unseen",
         "a rebalance goes on waiting for somebody who was given an id and has left",
         "G4",
-        Patch(GroupCoordinator, "_drop_pending", _pending_unseen),
+        _edited(GroupCoordinator, "_drop_pending", "group.state() is GroupState.PREPARING", "False"),
     ),
     _one(
         "vain-in-rebalance",
@@ -1042,7 +999,12 @@ _MUTANTS: Final = (
         "leader-never-out",
         "a leader that does not sync is waited for, for ever",
         "G5",
-        Patch(GroupCoordinator, "_syncs_expired", _leader_never_out),
+        _edited(
+            GroupCoordinator,
+            "_syncs_expired",
+            "group.pending_sync() if",
+            "group.pending_sync() - {group.leader()} if",
+        ),
     ),
     _one(
         "past-generation",
@@ -1059,7 +1021,7 @@ _MUTANTS: Final = (
         "sync-left-in-rebalance",
         "a sync that waits when a rebalance begins is not answered",
         "G5",
-        Patch(GroupCoordinator, "_answer_sync_with", _syncs_left_waiting),
+        Patch(GroupCoordinator, "_answer_sync_with", _nothing),
     ),
     _one(
         "absent-static-out",
