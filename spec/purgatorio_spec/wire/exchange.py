@@ -3,10 +3,10 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import BUSY, EXCUSED, Exchange, Lane, Scene, integer
+from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer
 from purgatorio_spec.wire.log import NAMED, Part, Topics, parts
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, kept, named, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, kept, undecided
 
 UNKNOWN_TOPIC: Final = 3
 _OF_TOPICS: Final = frozenset(
@@ -151,13 +151,7 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)
         if topic is not None and (partitions is None or part.number < partitions):
             continue
-        if error in BUSY:
-            yield undecided("X4", f"{named(error)}: {EXCUSED.get(error, 'not asked in time')}", "not-there")
-        elif error == UNKNOWN_TOPIC:
-            yield kept("X4", "not-there")
-        else:
-            allowed = f"{named(UNKNOWN_TOPIC)} for {_words(one, part)}"
-            yield broken("X4", "not-there", one, allowed, named(error))
+        yield answered_with("X4", "not-there", one, error, UNKNOWN_TOPIC, f" for {_words(one, part)}")
 
 
 def _words(one: Exchange, part: Part) -> str:

@@ -203,7 +203,7 @@ class Fetching:
         """Whether its answer has as much as it waited for, or as there was room for."""
         least = integer(self.one.body, "min_bytes")
         came = sum(integer(batch, "bytes") for a in self.asked for batch in a.batches)
-        return came >= min(least, *self._rooms(), integer(self.one.body, "max_bytes", 1 << 31))
+        return came >= min(least, self._room)
 
     def _wrong(self) -> Row | None:
         """A row where a partition's offset or epoch is wrong for certain."""
@@ -357,20 +357,18 @@ class Fetching:
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
                 missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")
-        room = min(integer(one.body, "max_bytes", 1 << 31), *self._rooms())
-        if sum(a.log.most(self.until, a.offset) for a in self.asked) > room:
-            return
-        if not there:
+        if not there or sum(a.log.most(self.until, a.offset) for a in self.asked) > self._room:
             return
         if missing:
-            yield broken(
-                clause, cause, one, f"records of {'; '.join(missing)}", "not there", *self._appends(t)
-            )
+            allowed = f"records of {'; '.join(missing)}"
+            yield broken(clause, cause, one, allowed, "not there", *self._appends(t))
         else:
             yield kept(clause)
 
-    def _rooms(self) -> list[int]:
-        return [a.room for a in self.asked]
+    @property
+    def _room(self) -> int:
+        """The bytes that it and each of its partitions have room for."""
+        return min(integer(self.one.body, "max_bytes", 1 << 31), *(a.room for a in self.asked))
 
     def _placed(self) -> Rows:
         """P1: an acknowledged record is where its acknowledgement said."""

@@ -108,12 +108,7 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
 
 
 def _stopped(
-    bounds: Bounds,
-    one: Exchange,
-    part: Part,
-    answer: Body | None,
-    topics: Topics,
-    scene: Scene,
+    bounds: Bounds, one: Exchange, part: Part, answer: Body | None, topics: Topics, scene: Scene
 ) -> Rows:
     """P4, P5, P6: a topic with replicas, of which one is or was stopped."""
     acks, error = integer(one.body, "acks"), integer(answer, "error_code")

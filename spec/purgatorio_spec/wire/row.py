@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held, Timed
-from purgatorio_spec.wire.history import Exchange
+from purgatorio_spec.wire.history import BUSY, EXCUSED, Exchange
 
 ERRORS: Final = {
     0: "NONE", 1: "OFFSET_OUT_OF_RANGE", 3: "UNKNOWN_TOPIC_OR_PARTITION", 5: "LEADER_NOT_AVAILABLE",
@@ -79,6 +79,16 @@ def in_time(
     """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be."""
     by = bounds.by(one.t, due, one.answer_t, gap_ns=gap_ns, watched_t=one.watched_t, late_ms=late_ms)
     return timed(clause, cause, one, by, promise, one.t, *witnesses)
+
+
+def answered_with(clause: str, cause: str, one: Exchange, error: int, wanted: int, about: str = "") -> Row:
+    """Whether what a controller is asked for was told this error; it may be busy. `about`: of what, in words."""
+    if error in BUSY:
+        why = EXCUSED.get(error, "the controller was not asked, or not in time")
+        return undecided(clause, f"{named(error)}: {why}", cause)
+    if error == wanted:
+        return kept(clause, cause)
+    return broken(clause, cause, one, f"{named(wanted)}{about}", named(error))
 
 
 def after(t: int, t0: int) -> str:

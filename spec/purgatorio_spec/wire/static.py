@@ -4,7 +4,6 @@ Judged is a member with an instance id that joins anew, without a member id, in 
 is heard of within its session, and does nothing else: then nothing but the return can have moved the group.
 """
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
@@ -44,11 +43,8 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
         return
     if text(joins[-1].got, "member_id") == text(one.body, "member_id"):
-        yield (
-            broken("G11", "fenced", one, "an answer to its newest id", named(FENCED))
-            if one.error == FENCED
-            else kept("G11", "fenced")
-        )
+        allowed, right = "an answer to its newest id", one.error != FENCED
+        yield kept("G11", "fenced") if right else broken("G11", "fenced", one, allowed, named(FENCED))
 
 
 def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -82,12 +78,9 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
     for sync in syncs:
         if text(sync.body, "member_id") == given and sync.answer is not None and not sync.error and wanted:
-            if text(sync.got, "assignment") == wanted[0]:
-                yield kept("G11", "other-assignment")
-            else:
-                yield broken(
-                    "G11", "other-assignment", sync, "the assignment that its former id got", "another"
-                )
+            cause, allowed = "other-assignment", "the assignment that its former id got"
+            right = text(sync.got, "assignment") == wanted[0]
+            yield kept("G11", cause) if right else broken("G11", cause, sync, allowed, "another")
 
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
@@ -111,11 +104,8 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = integer(mine[-1].body, "session_timeout_ms") * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
-        yield (
-            broken("G11", "put-out", beat, f"{named(ILLEGAL)}: it stays a member", named(beat.error))
-            if beat.error == UNKNOWN
-            else kept("G11", "put-out")
-        )
+        allowed, right = f"{named(ILLEGAL)}: it stays a member", beat.error != UNKNOWN
+        yield kept("G11", "put-out") if right else broken("G11", "put-out", beat, allowed, named(UNKNOWN))
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -146,11 +136,11 @@ def _afterwards(
     held: list[Exchange], members: dict[str, Exchange], number: int, before: str, since_t: int
 ) -> Rows:
     """The former id is fenced, and the others hear nothing of it."""
-    moved = (
-        x.t for x in held if x.t >= since_t and x.api in ("join_group", "leave_group")
-    )  # fmt: skip
-    until = min(moved, default=END_OF_TIME)
-    for beat in _answered_between(held, since_t, until):
+    behind = [x for x in held if x.t >= since_t]
+    until = min((x.t for x in behind if x.api in ("join_group", "leave_group")), default=END_OF_TIME)
+    for beat in behind:
+        if beat.api not in ("heartbeat", "sync_group") or not (beat.answer_t or END_OF_TIME) < until:
+            continue
         member = text(beat.body, "member_id")
         if integer(beat.body, "generation_id", -1) != number or member not in members:
             continue
@@ -163,10 +153,3 @@ def _afterwards(
         else:
             continue
         yield kept("G11") if right else broken("G11", cause, beat, allowed, named(beat.error))
-
-
-def _answered_between(held: Iterable[Exchange], since_t: int, until: int) -> list[Exchange]:
-    return [
-        x for x in held
-        if x.api in ("heartbeat", "sync_group") and x.t >= since_t and x.answer_t is not None and x.answer_t < until
-    ]  # fmt: skip

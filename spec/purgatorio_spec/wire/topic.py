@@ -1,5 +1,6 @@
 """A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
@@ -7,7 +8,7 @@ from purgatorio_spec.wire.fetch import continued_t, stopped_spans
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, EXCUSED, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched, settled_parts
 from purgatorio_spec.wire.record import Body
-from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, undecided
+from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
 OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 7, 36, 37, 84
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
@@ -56,24 +57,21 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if log.settled_t == END_OF_TIME and part.topic in topics.topics:
             yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
     for topic in topics.topics.values():
-        asked = [
-            (one, integer(said, "error_code"))
-            for one in scene.of("metadata")
-            for said in items(one.got, "topics")
-            if text(said, "name") == topic.name and one.answer_t is not None
-        ]
         if topic.made_t is not None:
-            made_t, until = topic.made_t, topic.delete_t
-            behind = [
-                (one, e)
-                for one, e in asked
-                if one.t >= made_t and (until is None or (one.answer_t or 0) < until)
-            ]
-            yield from _seen(bounds, "A1", behind, made_t, {0}, "the topic is there")
+            told = _told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME)
+            asked = [(one, integer(said, "error_code")) for one, said in told]
+            yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "the topic is there")
         if topic.deleted_t is not None:
-            gone_t = topic.deleted_t
-            behind = [(one, e) for one, e in asked if one.t >= gone_t]
-            yield from _seen(bounds, "A2", behind, gone_t, {UNKNOWN}, "the topic is gone")
+            told = _told(scene, topic.name, topic.deleted_t)
+            asked = [(one, integer(said, "error_code")) for one, said in told]
+            yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
+
+
+def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:
+    """What metadata says of a topic, asked since the one moment and answered before the other."""
+    for one in scene.of("metadata"):
+        if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
+            yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
@@ -84,12 +82,7 @@ def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
         return
     if topic.delete_t is not None and (one.answer_t is None or one.answer_t >= topic.delete_t):
         return
-    if error == EXISTS:
-        yield kept("A1", "made-twice")
-    elif error in BUSY:
-        yield undecided("A1", f"{named(error)}: the controller was not asked, or not in time", "made-twice")
-    else:
-        yield broken("A1", "made-twice", one, named(EXISTS), named(error))
+    yield answered_with("A1", "made-twice", one, error, EXISTS)
 
 
 def _never_leads(bounds: Bounds, scene: Scene, topic: Topic, part: Part) -> Rows:
@@ -125,7 +118,7 @@ def _seen(
             clause, f"{named(error)} {after(last.t, since_t)} after the answer; not asked again later"
         )
     else:
-        yield broken(clause, "never-seen", last, f"{what}", f"{named(error)} after {after(last.t, since_t)}")
+        yield broken(clause, "never-seen", last, what, f"{named(error)} after {after(last.t, since_t)}")
 
 
 def topics_grow(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
@@ -156,9 +149,7 @@ def _grown(bounds: Bounds, scene: Scene, name: str, count: int, since_t: int) ->
     """Metadata shows them at the latest `late_topics_ms` after the answer."""
     asked = [
         (one, 0 if sum(1 for _ in items(said, "partitions")) >= count else UNKNOWN)
-        for one in scene.of("metadata")
-        for said in items(one.got, "topics")
-        if text(said, "name") == name and one.t >= since_t and one.answer_t is not None
+        for one, said in _told(scene, name, since_t)
     ]
     yield from _seen(bounds, "A3", asked, since_t, {0}, f"{count} partitions")
 
@@ -178,12 +169,7 @@ def elections(_: Bounds, scene: Scene, topics: Topics) -> Rows:
                 ):
                     continue
                 wanted = UNKNOWN if topic is None else NOT_NEEDED
-                if error in BUSY:
-                    yield undecided("E1", f"{named(error)}: the controller was not asked, or not in time")
-                elif error == wanted:
-                    yield kept("E1")
-                else:
-                    yield broken("E1", "other-error", one, named(wanted), named(error))
+                yield answered_with("E1", "other-error", one, error, wanted)
 
 
 def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
