@@ -167,12 +167,21 @@ class Story:
         body = {"group_id": "g", "members": [{"member_id": member}]}
         return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": [{"member_id": member}]})
 
+    def gathered(
+        self, members: str = "ab", at: float = 10, joins: float = 2000, rebalance: int = 3000, *,
+        protocol: str = "range", subscriptions: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """Generation 1 of these, of whom the first leads; they wait for it for `joins` ms, and nobody has synced."""
+        for one in members:
+            self.join(at, at + 1, "", error=79, given=one)
+            self.join(
+                at + 5, at + 5 + joins, one, 1, leader=members[0], told=members if one == members[0] else "",
+                rebalance=rebalance, protocol=protocol, subscriptions=subscriptions,
+            )  # fmt: skip
+
     def pair(self, at: float = 10, joins: float = 2000, rebalance: int = 3000) -> None:
         """A stable group of `a`, who leads, and `b`, in generation 1, from 2,020 ms after on; or `joins` for 2,000."""
-        for one in "ab":
-            self.join(at, at + 1, "", error=79, given=one)
-            told = "ab" if one == "a" else ""
-            self.join(at + 5, at + 5 + joins, one, 1, leader="a", told=told, rebalance=rebalance)
+        self.gathered("ab", at, joins, rebalance)
         self.sync(at + 6 + joins, at + 9 + joins, "b", 1, "sb")
         self.sync(at + 7 + joins, at + 8 + joins, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
 
