@@ -103,11 +103,16 @@ def answers_before(patch: pytest.MonkeyPatch) -> None:
         had = {name: node.cluster.topic(name) for name in totals}
         fits = {name: one is not None and totals[name] > one.partitions for name, one in had.items()}
         later(node, lambda: node._grow({name: totals[name] for name, fit in fits.items() if fit}))
-        callback({name: Error.NONE if fit else Error.INVALID_PARTITIONS for name, fit in fits.items()})
+        misfits = {
+            name: Error.UNKNOWN_TOPIC_OR_PARTITION if one is None else Error.INVALID_PARTITIONS
+            for name, one in had.items()
+        }
+        callback({name: Error.NONE if fit else misfits[name] for name, fit in fits.items()})
 
     def delete(node: Node, _: int, names: Sequence[str], callback: Told) -> None:
-        later(node, lambda: node._delete(names))
-        callback(dict.fromkeys(names, Error.NONE))
+        made = [name for name in names if node.cluster.topic(name) is not None]
+        later(node, lambda: node._delete(made))
+        callback({name: Error.NONE if name in made else Error.UNKNOWN_TOPIC_OR_PARTITION for name in names})
 
     for method in (create, grow, delete):
         patch.setattr(Node, method.__name__, method)

@@ -171,8 +171,11 @@ async def warm_up(play: Play) -> None:
         await one.beat()
         await one.join()
         new.took((await joining.within(JOIN_SECONDS)).body)
+        topics = await _to_commit(play)
+        if topics:
+            await one.commit(*topics)
         await synced([one, new])
-        await _refused(one)
+        await _refused(one, await play.open("stranger"), topics)
         for member in (new, one):
             await play.leave(member.conn, group, member.id).within(8)
 
@@ -225,8 +228,8 @@ async def sync_waits(play: Play) -> None:
     order = sorted(three, key=lambda one: one.leads)
     early = [one.sync() for one in order[:1]]
     await order[1].beat()
-    if play.broker.version("offset_commit") is not None:
-        await order[1].commit(await play.topic())
+    for topic in await _to_commit(play):
+        await order[1].commit(topic)
     await play.pause(400)
     early += [order[2].sync()] if order[2].leads else []
     await play.pause(100)
@@ -444,8 +447,7 @@ async def long_heartbeats(play: Play) -> None:
                 break
         await one.beat()
 
-    commits = play.broker.version("offset_commit") is not None
-    await asyncio.gather(heard(), *([heard(await play.topic())] if commits else []))
+    await asyncio.gather(heard(), *(heard(topic) for topic in await _to_commit(play)))
 
 
 async def leave(play: Play) -> None:
@@ -539,20 +541,23 @@ async def static_members(play: Play) -> None:
 async def refusals(play: Play) -> None:
     """Generations that are over or never were, members that are none, and one that has no protocol of theirs."""
     group = await play.group()
-    commits = play.broker.version("offset_commit") is not None
-    topics = [await play.topic()] if commits else []
+    topics = await _to_commit(play)
     (one,) = await members(play, group, 1, sessions=LONGER)
     for _ in range(2):
         await stable([one])
     stranger = await play.open("stranger")
     for _ in range(2):
-        await _refused(one, *topics)
         await one.beat()
-        await play.join(stranger, group, "", protocols=("of nobody else",)).within(JOIN_SECONDS)
+        await _refused(one, stranger, topics)
         await one.beat()
 
 
-async def _refused(one: Member, *topics: str) -> None:
+async def _to_commit(play: Play) -> list[str]:
+    """A topic whose offsets are committed, or nothing where the broker takes none."""
+    return [await play.topic()] if play.broker.version("offset_commit") is not None else []
+
+
+async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> None:
     asks: list[Callable[[Connection, str, str, int], Sent]] = [one.play.heartbeat, one.play.sync]
     if topics:
         asks.append(partial(one.play.commit, topics=topics))
@@ -562,3 +567,4 @@ async def _refused(one: Member, *topics: str) -> None:
         await ask(one.conn, one.group, "nobody", one.generation).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)
     await one.play.leave(one.conn, one.group, "nobody").within(8)
+    await one.play.join(stranger, one.group, "", protocols=("of nobody else",)).within(JOIN_SECONDS)
