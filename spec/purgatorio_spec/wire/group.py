@@ -214,9 +214,10 @@ def _member_ids(group: _Group, generations: list[_Generation]) -> Rows:
     issued = group.issued()
     for one in group.joins:
         member = _member(one)
-        other = [x for x in group.joins if x is not one and not {*_protocols(x)} & {*_protocols(one)}]
+        until = one.answer_t or one.watched_t
+        earlier = [x for x in group.joins if x is not one and x.t <= until]
+        other = [x for x in earlier if not {*_protocols(x)} & {*_protocols(one)}]
         if other:
-            until = one.answer_t or one.watched_t
             current = _current(generations, one)
             members = {} if current is None else current.members
             if any(x in other and _alive_at(group, name, until) for name, x in members.items()):
