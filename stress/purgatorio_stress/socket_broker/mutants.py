@@ -352,7 +352,7 @@ def _kept_open(self: Server, connection: socket) -> None:
     _KEPT.append(connection)
 
 
-# What came later: bugs that nobody had written a scene for.
+# Bugs of one case among many: one append in fifty, one of several waiters, one state of a group.
 
 _REPLICA_APPEND: Final = ReplicaManager._append
 _APPENDS: Final = itertools.count(1)
