@@ -61,6 +61,14 @@ def test_a_trace_that_was_cut_is_not_pass(tmp_path: Path) -> None:
     assert any("no end record" in problem for problem in result.problems)
 
 
+def test_a_clock_that_goes_back_cuts_the_trace(tmp_path: Path) -> None:
+    path = written(tmp_path / "wire.jsonl")
+    path.write_text(path.read_text().replace('"i":2,"t":9', '"i":2,"t":4'))
+    _, result = judge_file(path)
+    assert result.verdict is Verdict.SKIPPED, "nothing that comes before it tells anything"
+    assert any("goes back at i = 2" in problem for problem in result.problems)
+
+
 @pytest.mark.parametrize(
     "line",
     ['{"kind":"event","i":9,"t":1,"ev":"request","conn":"c"}', '{"kind":"event","i":0,"t":1,"ev":"open"}', "[]", "{",

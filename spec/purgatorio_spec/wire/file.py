@@ -136,6 +136,7 @@ def read_trace(path: Path) -> WireTrace:
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"
     last_i = -1
+    last_t: dict[str, int] = {}
     for number, fields_or_why in _rows(path, trace) if parquet else _lines(path, trace):
         try:
             if isinstance(fields_or_why, Refusal):
@@ -149,7 +150,10 @@ def read_trace(path: Path) -> WireTrace:
                 if len(trace.events) >= MAX_EVENTS:
                     trace.cut = f"more than {MAX_EVENTS:,} events: the rest is not read"
                     break
-                last_i = record.i
+                if record.conn and record.t < last_t.get(record.conn, record.t):
+                    trace.cut = f"the time of {record.conn} goes back at i = {record.i}: the rest is not read"
+                    break
+                last_i, last_t[record.conn] = record.i, record.t
                 trace.events.append(record)
             elif isinstance(record, WireHeader):
                 if trace.header is not None:
