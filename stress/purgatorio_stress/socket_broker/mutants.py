@@ -621,7 +621,7 @@ _MUTANTS: Final = (
         brokers=2,
     ),
     _known(31, "P6", brokers=2),
-    _known(32, "P6", brokers=2),
+    _known(32, "P6 D1", brokers=2),
     _one(
         "late-timer",
         "every time-out is a second late",
