@@ -28,8 +28,10 @@ from purgatorio_spec.wire.file import WireTrace, read_trace
 from purgatorio_spec.wire.group import groups
 from purgatorio_spec.wire.history import Scene, scenes
 from purgatorio_spec.wire.log import Topics
+from purgatorio_spec.wire.membership import memberships
 from purgatorio_spec.wire.produce import produces
 from purgatorio_spec.wire.projection import PROJECTED, Projection, projected
+from purgatorio_spec.wire.rebalance import rebalances
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
@@ -104,7 +106,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *topics_grow(bounds, scene, topics),
         *elections(bounds, scene, topics),
         *offsets_listed(bounds, scene, topics),
-        *groups(bounds, scene),
+        *(row for group in groups(scene, bounds) for row in (*rebalances(group), *memberships(group))),
         *static_members(bounds, scene),
         *cut_connections(bounds, scene),
         *unread_answers(bounds, scene),

@@ -8,12 +8,18 @@ from itertools import pairwise
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.group import (
+    ILLEGAL_GENERATION,
+    JOIN_GAP_NS,
+    UNKNOWN_MEMBER,
+    given_id,
+    member_id,
+    number_of,
+)
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.row import Rows, broken, in_time, kept, named
 
-ILLEGAL, UNKNOWN, FENCED = 22, 25, 82
-GAP_NS: Final = 3000 * MS
-"""By how much a return that begins a rebalance would be late: the usual initial delay."""
+FENCED: Final = 82
 
 
 def static_members(bounds: Bounds, scene: Scene) -> Rows:
@@ -25,7 +31,7 @@ def static_members(bounds: Bounds, scene: Scene) -> Rows:
             continue
         for one in held:
             instance = text(one.body, "group_instance_id")
-            if one.api == "join_group" and instance and not text(one.body, "member_id"):
+            if one.api == "join_group" and instance and not member_id(one):
                 yield from _return(bounds, one, instance, held)
             elif one.api == "heartbeat" and instance and one.answer_t is not None:
                 yield from _absent(one, instance, held)
@@ -42,7 +48,7 @@ def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:
     ]  # fmt: skip
     if not joins or any(x.answer_t is None or x.answer_t > one.t or x.error for x in joins):
         return
-    if text(joins[-1].got, "member_id") == text(one.body, "member_id"):
+    if given_id(joins[-1]) == member_id(one):
         allowed, right = "an answer to its newest id", one.error != FENCED
         yield kept("G11", "fenced") if right else broken("G11", "fenced", one, allowed, named(FENCED))
 
@@ -52,14 +58,14 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
         x for x in held if x.api == "join_group" and (x.answer_t or END_OF_TIME) <= one.t and x.error == 0
     ]
     number = max((integer(x.got, "generation_id", -1) for x in joins), default=-1)
-    members = {text(x.got, "member_id"): x for x in joins if integer(x.got, "generation_id", -1) == number}
+    members = {given_id(x): x for x in joins if integer(x.got, "generation_id", -1) == number}
     mine = [m for m, x in members.items() if text(x.body, "group_instance_id") == instance]
     until = one.answer_t or one.watched_t
     if len(mine) != 1 or not _quiet(held, members, one, until):
         return
     before = mine[0]
-    row = in_time(bounds, "G11", "waits", one, one.t, GAP_NS, f"generation {number} at once, as it was,")
-    given = text(one.got, "member_id")
+    row = in_time(bounds, "G11", "waits", one, one.t, JOIN_GAP_NS, f"generation {number} at once, as it was,")
+    given = given_id(one)
     if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
         seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
         row = broken("G11", "rebalances", one, f"generation {number}", seen)
@@ -73,11 +79,11 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:
     """What the leader gave to the former id is told to the new one."""
-    syncs = [x for x in held if x.api == "sync_group" and integer(x.body, "generation_id", -1) == number]
+    syncs = [x for x in held if x.api == "sync_group" and number_of(x) == number]
     shares = [share for x in syncs if not x.error for share in items(x.body, "assignments")]
     wanted = [text(share, "assignment") for share in shares if text(share, "member_id") == before]
     for sync in syncs:
-        if text(sync.body, "member_id") == given and sync.answer is not None and not sync.error and wanted:
+        if member_id(sync) == given and sync.answer is not None and not sync.error and wanted:
             cause, allowed = "other-assignment", "the assignment that its former id got"
             right = text(sync.got, "assignment") == wanted[0]
             yield kept("G11", cause) if right else broken("G11", cause, sync, allowed, "another")
@@ -85,18 +91,16 @@ def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Row
 
 def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     """A member that is heard of and has not rejoined, just after a generation has begun without it."""
-    member, number = text(beat.body, "member_id"), integer(beat.body, "generation_id", -1)
+    member, number = member_id(beat), number_of(beat)
     joins = [
         x for x in held if x.api == "join_group" and x.t <= beat.t and x.error == 0 and x.answer_t is not None
     ]
     mine = [x for x in joins if text(x.body, "group_instance_id") == instance]
     above = [x for x in joins if integer(x.got, "generation_id", -1) > number and (x.answer_t or 0) <= beat.t]
-    if not above or not mine or text(mine[-1].got, "member_id") != member or mine[-1] in above:
+    if not above or not mine or given_id(mine[-1]) != member or mine[-1] in above:
         return
     begun_t = min(x.answer_t or END_OF_TIME for x in above)
-    heard = [
-        x for x in held if x.t <= beat.t and text(x.body, "member_id") == member and x.api != "join_group"
-    ]
+    heard = [x for x in held if x.t <= beat.t and member_id(x) == member and x.api != "join_group"]
     synced = any(x.api == "sync_group" and x.error == 0 for x in heard)
     left = any(x.api == "leave_group" and x.t <= beat.t for x in held)
     # Who does not sync in time is out as well, static or not.
@@ -104,8 +108,12 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = integer(mine[-1].body, "session_timeout_ms") * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):
-        allowed, right = f"{named(ILLEGAL)}: it stays a member", beat.error != UNKNOWN
-        yield kept("G11", "put-out") if right else broken("G11", "put-out", beat, allowed, named(UNKNOWN))
+        allowed, right = f"{named(ILLEGAL_GENERATION)}: it stays a member", beat.error != UNKNOWN_MEMBER
+        yield (
+            kept("G11", "put-out")
+            if right
+            else broken("G11", "put-out", beat, allowed, named(UNKNOWN_MEMBER))
+        )
 
 
 def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, until: int) -> bool:
@@ -117,7 +125,7 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
         and (x.answer_t or END_OF_TIME) > first_t and x not in members.values()
     ]  # fmt: skip
     synced = {
-        text(x.body, "member_id") for x in held
+        member_id(x) for x in held
         if x.api == "sync_group" and x.error == 0 and (x.answer_t or END_OF_TIME) <= one.t
     }  # fmt: skip
     return not moves and set(members) <= synced and _heard(held, members, one.t)
@@ -126,7 +134,7 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
     """Whether nobody's session can be over at `t`."""
     for member, join in members.items():
-        last_t = max(x.t for x in held if x is join or (x.t < t and text(x.body, "member_id") == member))
+        last_t = max(x.t for x in held if x is join or (x.t < t and member_id(x) == member))
         if t - last_t >= integer(join.body, "session_timeout_ms") * MS // 2:
             return False
     return True
@@ -141,8 +149,8 @@ def _afterwards(
     for beat in behind:
         if beat.api not in ("heartbeat", "sync_group") or not (beat.answer_t or END_OF_TIME) < until:
             continue
-        member = text(beat.body, "member_id")
-        if integer(beat.body, "generation_id", -1) != number or member not in members:
+        member = member_id(beat)
+        if number_of(beat) != number or member not in members:
             continue
         if member == before:
             if not text(beat.body, "group_instance_id"):

@@ -1,0 +1,269 @@
+"""G0, G3 and G7 to G10: who is a member of a group, by its id, its heartbeats, its session and its leaving."""
+
+from itertools import pairwise
+
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Held
+from purgatorio_spec.wire.group import (
+    ILLEGAL_GENERATION,
+    JOIN_GAP_NS,
+    MEMBER_ID_REQUIRED,
+    OTHER_PROTOCOL,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Generation,
+    Group,
+    answered,
+    given_id,
+    id_over,
+    leavers,
+    member_id,
+    number_of,
+    protocols,
+    renews,
+)
+from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items
+from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, named, timed
+
+
+def memberships(group: Group) -> Rows:
+    """All rows of the members of a group, of which none is static."""
+    if group.static:
+        return
+    yield from _member_ids(group)
+    yield from _strangers(group)
+    yield from _heartbeats(group)
+    yield from _sessions(group)
+    yield from _leaving(group)
+
+
+def _member_ids(group: Group) -> Rows:
+    """G0, and G9 of joins: an id is given out at once, and one that was not given out is refused, as is who has no
+    protocol that the members have."""
+    issued = group.issued()
+    for one in group.joins:
+        member = member_id(one)
+        until = one.answer_t or one.watched_t
+        earlier = [x for x in group.joins if x is not one and x.t <= until]
+        other = [x for x in earlier if not {*protocols(x)} & {*protocols(one)}]
+        if other:
+            current = group.current(one)
+            members = {} if current is None else current.members
+            if any(x in other and group.alive_at(name, until) for name, x in members.items()):
+                yield _refused(group, one, OTHER_PROTOCOL)
+        elif not member and one.version >= 4:
+            promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
+            row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
+            if row.held is Held.KEPT and (one.error != MEMBER_ID_REQUIRED or not given_id(one)):
+                seen = f"{named(one.error)}, member id {given_id(one)!r}"
+                row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
+            yield row
+        elif member and member not in issued:
+            yield _refused(group, one, UNKNOWN_MEMBER)
+        elif member and one is group.contacts(member)[0] and one.answer_t is not None:
+            lives = one.answer_t < id_over(issued[member]) - EARLY_NS
+            allowed = "the id that it was given is known"
+            if lives and group.left(member, one.answer_t) is None:
+                known = one.error != UNKNOWN_MEMBER
+                yield kept("G0") if known else broken("G0", "id-not-known", one, allowed, named(one.error))
+
+
+def _refused(group: Group, one: Exchange, error: int) -> Row:
+    """G9: at once, with that error."""
+    row = in_time(group.bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{named(error)} at once:")
+    if row.held is Held.KEPT and one.error != error:
+        row = broken("G9", "not-refused", one, named(error), named(one.error))
+    return row
+
+
+def _strangers(group: Group) -> Rows:
+    """G9: who was given no id is refused. Kafka answers heartbeats blindly while a group is loading, so it must have
+    been seen loaded."""
+    issued = group.issued()
+    loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.leaves):
+        if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
+            yield _refused(group, one, UNKNOWN_MEMBER)
+
+
+def _heartbeats(group: Group) -> Rows:
+    """G3 (a rebalance is told), G9 (wrong generations) and G10 (who is heard of stays)."""
+    for beat in (*group.heartbeats, *group.syncs, *group.commits, *group.joins):
+        member, number = member_id(beat), number_of(beat)
+        current = group.current(beat)
+        if beat.answer is None or current is None or member not in current.members:
+            continue
+        if number == current.number and not group.disturbed(current, beat.answer_t or beat.watched_t):
+            yield from _undisturbed(group, current, beat)
+        if not _steady(group, member, current, beat):
+            continue
+        if beat.api != "join_group" and number != current.number:
+            if beat.error != REBALANCING:
+                yield _refused(group, beat, ILLEGAL_GENERATION)
+        elif beat.error == UNKNOWN_MEMBER:
+            if _others_hold(group, current, member, beat):
+                why = "though it was heard of in time, before the rebalance time-out"
+                yield broken("G10", "put-out", beat, "it stays a member", f"{named(UNKNOWN_MEMBER)}, {why}")
+        elif beat.api == "heartbeat":
+            yield from _beat(group, current, member, beat)
+
+
+def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
+    """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
+    if one.api == "heartbeat":
+        told = one.error == REBALANCING
+        yield broken("G3", "told-for-nothing", one, "no rebalance", named(one.error)) if told else kept("G3")
+    until = one.answer_t or one.watched_t
+    if one.api == "offset_commit" and all(
+        member_id(x) != current.leader or x.t > until for x in current.syncs
+    ):
+        yield _refused(group, one, REBALANCING)
+
+
+def _others_hold(group: Group, current: Generation, member: str, one: Exchange) -> bool:
+    """Whether all have synced and nobody else was put out: that would begin a rebalance which nobody is told of."""
+    synced = current.synced()
+    return all(x in synced and (x == member or group.alive_at(x, one.t)) for x in current.members)
+
+
+def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Rows:
+    assert beat.answer_t is not None
+    bounds = group.bounds
+    allowed_ns = bounds.allowed_ns(beat.t - bounds.declared.late_ms * MS, beat.answer_t)
+    began = current.members[member].answer_t or beat.t
+    outlived = beat.t > began + group.session_ms(member) * MS
+    waiting = [
+        join for join in group.joins
+        if member_id(join) and member_id(join) != member and join not in current.joins and join.t > current.first_t
+        and join.t + allowed_ns <= beat.t and (join.answer_t or END_OF_TIME) > beat.answer_t
+        and join.watched_t > beat.answer_t
+    ]  # fmt: skip
+    if waiting and beat.error != REBALANCING:
+        allowed = f"{named(REBALANCING)}: a join waits since {after(beat.t, waiting[0].t)}"
+        yield broken(
+            "G3", "rebalance-not-told", beat, allowed, named(beat.error), *waiting[0].events,
+            held=Held.LATE, late=(waiting[0].t, beat.answer_t),
+        )  # fmt: skip
+        return
+    if waiting:
+        yield kept("G3")
+    if outlived and (waiting or not group.triggers(current, beat.answer_t)):
+        yield kept("G10")
+
+
+def _steady(group: Group, member: str, current: Generation, beat: Exchange) -> bool:
+    """Whether the member must be one still: heard of often enough, and not leaving."""
+    until = beat.answer_t or beat.watched_t
+    if group.left(member, until) is not None:
+        return False
+    session_ns = group.session_ms(member) * MS
+    heard = [
+        one for one in group.contacts(member)
+        if current.members[member].t <= one.t <= beat.t and (renews(one) or one is beat)
+    ]  # fmt: skip
+    # A coordinator may take one up when it comes and the next not before it answers it.
+    for a, b in pairwise(heard):
+        joins = b.api == "join_group"  # which waits when it has been taken up
+        taken_t = b.t + group.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
+        if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
+            return False
+    # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
+    synced = any(member_id(sync) == member and answered(sync) and sync.t <= beat.t for sync in current.syncs)
+    longest_wait = until - min((x.t for x in group.triggers(current, until)), default=until)
+    return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
+
+
+def _sessions(group: Group) -> Rows:
+    """G7: of a member that falls silent in a generation that nothing else disturbs, told by the others' heartbeats."""
+    for one in group.generations:
+        for member in one.members:
+            session_ms = group.session_ms(member)
+            others = group.beats(one, {*one.members} - {member}, one.last_t)
+            joined_t = min((x.t for x in group.triggers(one)), default=END_OF_TIME)
+            others = [x for x in others if (x.answer_t or 0) < joined_t]
+            told_t = min((x.t for x in others if x.error == REBALANCING), default=END_OF_TIME)
+            heard = [x for x in group.contacts(member) if one.members[member].t <= x.t < told_t]
+            if not heard:
+                continue
+            behind = [x.t for x in heard[1:]] + [END_OF_TIME]
+            # Who waits for the generation is a member all the time, however long its join takes.
+            last = next(
+                x
+                for x, t in zip(heard, behind, strict=True)
+                if t - max(x.t, one.last_t) >= session_ms * MS - EARLY_NS
+            )
+            if (
+                last.answer_t is None
+                or last.error
+                or last.api == "join_group"
+                or integer(last.body, "generation_id", one.number) != one.number
+                or group.left(member, last.t + 2 * session_ms * MS) is not None
+            ):
+                continue
+            others = [x for x in others if x.t > last.t]
+            over = others and others[-1].t >= last.t + session_ms * MS - EARLY_NS
+            if not others or not (over or told_t < END_OF_TIME) or _silent(group, one, member, others):
+                continue
+            earliest = max(last.t if renews(last) else 0, one.from_t) + session_ms * MS
+            yield from _silence(group, last, earliest, others, session_ms)
+
+
+def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
+    """Whether somebody else than `member` may have been out by its session as well, or did not sync."""
+    if set(one.members) - one.synced():
+        return True
+    for other in set(one.members) - {member}:
+        heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and renews(x)]
+        times = [one.first_t, *heard, beats[-1].t]
+        if any(b - a >= group.session_ms(other) * MS - EARLY_NS for a, b in pairwise(times)):
+            return True
+    return False
+
+
+def _silence(group: Group, last: Exchange, earliest: int, others: list[Exchange], session_ms: int) -> Rows:
+    assert last.answer_t is not None
+    first = next((x for x in others if x.error == REBALANCING), None)
+    if first is not None and first.answer_t is not None and first.answer_t < earliest - EARLY_NS:
+        seen = f"a rebalance was told {after(first.answer_t, last.t)} after it was last heard of"
+        yield broken(
+            "G7", "early", first, f"not before its session time-out of {session_ms} ms", seen, *last.events
+        )
+        return
+    promise = f"a rebalance at its session time-out, {session_ms} ms,"
+    begins_t = last.answer_t + session_ms * MS
+    yield _told(group, "G7", "not-put-out", last, begins_t, others, session_ms, promise)
+
+
+def _told(
+    group: Group, clause: str, cause: str, since: Exchange, begins_t: int, beats: list[Exchange],
+    session_ms: int, promise: str,
+) -> Row:  # fmt: skip
+    """Whether these heartbeats are told of a rebalance that began by `begins_t`: the next one that was sent."""
+    first = next((x for x in beats if x.error == REBALANCING), None)
+    poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
+    due = begins_t + min(poll, session_ms * MS)
+    answered_t = None if first is None else first.answer_t
+    by = group.bounds.by(since.t, due, answered_t, gap_ns=session_ms * MS, watched_t=beats[-1].t)
+    return timed(clause, cause, first or beats[-1], by, promise, since.t, *since.events)
+
+
+def _leaving(group: Group) -> Rows:
+    """G8: told by the heartbeats of those who stay."""
+    for leave in group.leaves:
+        refused = any(integer(said, "error_code") for said in items(leave.got, "members"))
+        if leave.answer_t is None or leave.error or refused:
+            continue
+        before = [one for one in group.generations if one.last_t <= leave.t]
+        if not before or not any(member in before[-1].members for member in leavers(leave)):
+            continue
+        one = before[-1]
+        if set(one.members) - one.synced(leave.t):
+            continue
+        if any(x is not leave for x in group.triggers(one, leave.answer_t)):
+            continue
+        stay = set(one.members) - set(leavers(leave))
+        joined = min((x.t for x in group.joins if x.t > leave.t and member_id(x)), default=END_OF_TIME)
+        beats = [x for x in group.beats(one, stay, leave.answer_t) if x.t < joined]
+        if beats and all(group.alive_at(member, leave.t) for member in stay):
+            session_ms = min(group.session_ms(member) for member in stay)
+            promise = "a rebalance at once,"
+            yield _told(group, "G8", "not-told", leave, leave.answer_t, beats, session_ms, promise)

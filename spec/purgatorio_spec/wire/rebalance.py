@@ -1,0 +1,339 @@
+"""G1 to G6: a group's generations, from the joins that wait for one another to the syncs that wait for the leader's.
+
+A clause speaks only where the exchanges leave no other reading: coordinator errors, other protocols and connections
+that were cut give no occasion.
+"""
+
+from collections.abc import Iterator
+
+from purgatorio_spec.table.group import JOIN, Join, Joining
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Held
+from purgatorio_spec.wire.group import (
+    JOIN_GAP_NS,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Generation,
+    Group,
+    answered,
+    given_id,
+    leavers,
+    member_id,
+    of_a_member,
+    protocols,
+    rebalance_ms,
+)
+from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
+from purgatorio_spec.wire.row import Rows, after, broken, in_time, kept, named, timed
+
+
+def rebalances(group: Group) -> Rows:
+    """All rows of a group's generations; where members are static, of who leads alone."""
+    for before, one in zip([None, *group.generations], group.generations, strict=False):
+        yield from _one_leader(group, one)
+        if group.static:
+            continue
+        for join in one.again:
+            if given_id(join) not in {*one.members, *group.unheard(one)}:
+                seen = f"generation {one.number}, which had begun before it was asked"
+                yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
+        yield from _syncs(group, one)
+        yield from _joins_again(group, one)
+        if before is not None:
+            yield from _numbered(group, before, one)
+        if before is not None and any(group.alive_at(member, one.asked_t) for member in before.members):
+            yield from _rebalance(group, before, one)
+        elif before is None or _surely_empty(group, before, one):
+            yield from _initial_delay(group, one)
+
+
+def _one_leader(group: Group, one: Generation) -> Rows:
+    """G2."""
+    members = one.members
+    if any(join.answer is None and member_id(join) == one.leader for join in group.joins):
+        return  # the leader's own answer was not waited for
+    leaders = {text(join.got, "leader") for join in one.joins}
+    if len(leaders) != 1 or not leaders <= set(members):
+        allowed = "one leader, a member of it"
+        seen = f"leaders {', '.join(sorted(leaders))} of {len(members)} members"
+        if len(leaders) > 1 or all(member_id(sync) != one.leader for sync in one.syncs):
+            yield broken("G2", "leaders", one.joins[0], allowed, seen, *_numbers(one.joins))
+        return
+    common = sorted(set.intersection(*(set(protocols(join)) for join in one.joins)))
+    for join in one.joins:
+        told = {text(member, "member_id"): text(member, "metadata") for member in items(join.got, "members")}
+        me, chosen = given_id(join), text(join.got, "protocol_name")
+        other = [x for x in told if x in members and told[x] != protocols(members[x]).get(chosen)]
+        if me == one.leader and not set(members) <= set(told):
+            seen = f"{len(told)} of at least {len(members)}"
+            yield broken("G2", "leader-not-told", join, "the leader is told all members", seen)
+        elif me != one.leader and told:
+            yield broken("G2", "follower-told", join, "the leader alone is told", f"{len(told)} members")
+        elif chosen not in common:
+            allowed = f"one of {', '.join(common)}, which all members have"
+            yield broken("G2", "protocol", join, allowed, f"protocol {chosen!r}")
+        elif other:
+            allowed = "the subscription of each member, as it joined"
+            yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
+        else:
+            yield kept("G2")
+
+
+def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
+    """G3: somebody was a member all the time, so each rebalance between is one of these."""
+    stayed = [m for m in one.members if m in before.members and _joins_answered(group, m, before, one)]
+    if not stayed:
+        return
+    if one.number == before.number + 1:
+        yield kept("G3")
+    else:
+        join = one.members[stayed[0]]
+        seen = f"generation {one.number} after {before.number}"
+        yield broken("G3", "generation-jumps", join, f"generation {before.number + 1}", seen)
+
+
+def _joins_answered(group: Group, member: str, before: Generation, one: Generation) -> bool:
+    """Whether every join of the member between two generations was answered with one of them."""
+    first, last = before.members[member].t, one.members[member].t
+    return all(
+        answered(join) for join in group.joins if member_id(join) == member and first <= join.t <= last
+    )
+
+
+def _initial_delay(group: Group, one: Generation) -> Rows:
+    """G1. It begins anew when it is over and somebody has joined in it, up to the rebalance time-out (KIP-134)."""
+    delay_ms = group.bounds.declared.initial_delay_ms
+    if delay_ms is None:
+        return
+    first = min(one.joins, key=lambda join: join.t)
+    last = max(one.joins, key=lambda join: join.t)
+    begins_t = min((j.t for j in group.joins if of_a_member(j)), default=first.t)
+    slack = group.bounds.allowed_ns(begins_t, last.t)
+    soon = sum(join.t + slack <= begins_t + delay_ms * MS for join in one.joins)
+    delays = 2 if soon > 1 and one.number == 1 and begins_t == first.t else 1
+    earliest = first.t + min(delays * delay_ms, one.rebalance_ms[0]) * MS
+    if one.first_t < earliest - EARLY_NS:
+        if group.pending(one, one.first_t):
+            return  # Kafka 4 ends the delay when the session of somebody ends who never joined
+        seen = f"answered after {after(one.first_t, first.t)}"
+        twice = ", which begins anew when somebody has joined in it" if delays > 1 else ""
+        yield broken("G1", "early", first, f"not before the initial delay of {delay_ms} ms{twice}", seen)
+        return
+    if group.unheard(one):
+        return
+    due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
+    due = min(due, first.t + max(delay_ms, one.rebalance_ms[1]) * MS)
+    gap = max(one.rebalance_ms[1], delay_ms) * MS
+    for join in one.joins:
+        promise = f"an answer after the initial delay of {delay_ms} ms,"
+        yield in_time(group.bounds, "G1", "late", join, due, gap, promise)
+
+
+def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
+    """Whether the group was empty when the first join of this generation was sent, and nobody had an id by then and was
+    waited for: with one the rebalance that the last leaving began goes on."""
+    left_t = max(
+        (leave.answer_t or END_OF_TIME for leave in group.leaves if leave.t <= one.asked_t), default=0
+    )
+    if any(join.t <= left_t for member, join in group.issued().items() if member not in before.members):
+        return False
+    return all(_gone_by(group, member, one.asked_t) for member in before.members)
+
+
+def _gone_by(group: Group, member: str, t: int) -> bool:
+    """Whether a member had surely left by `t`."""
+    return any(
+        member in leavers(one) and one.answer_t is not None and one.answer_t <= t and one.error == 0
+        for one in group.leaves
+    )
+
+
+def _rebalance(group: Group, before: Generation, one: Generation) -> Rows:
+    """G4 and G6: who was there is waited for, until the rebalance time-out and no longer."""
+    if (
+        set(before.members) - before.synced()
+        and one.first_t >= before.from_t + before.rebalance_ms[0] * MS - EARLY_NS
+    ):
+        return  # who does not sync in time is out too, and begins a rebalance by it
+    start = min((x.t for x in group.triggers(before, one.first_t)), default=before.last_t)
+    longest = max(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    missing = [
+        member
+        for member in before.members
+        if member not in one.members and group.alive_at(member, one.first_t)
+    ]
+    silent = set(before.members) - set(one.members) - set(missing)
+    if missing and any(group.left(member, one.first_t) is None for member in silent):
+        return  # the end of a session begins a rebalance too, and nobody is told when
+    if missing:
+        # The group waits for the longest that a member asked for (KIP-62), and these were surely members.
+        waits_ms = max(group.asks_ms(member) for member in before.members if member not in silent)
+        yield from _without(group, before, one, missing, start + waits_ms * MS, longest)
+        return
+    yield from _all_there(group, before, one, longest)
+    shortest = min(rebalance_ms(join) for join in (*before.joins, *one.joins))
+    last_t = max(join.t for join in one.joins)
+    if not silent and group.expected(one, last_t):
+        allowed = "not before who has been given an id has joined or left, or the rebalance time-out"
+        seen = f"{after(one.first_t, start)} after the rebalance began"
+        awaited = one.first_t >= start + shortest * MS - EARLY_NS
+        yield kept("G4") if awaited else broken("G4", "expected-not-awaited", one.joins[0], allowed, seen)
+
+
+def _without(
+    group: Group, before: Generation, one: Generation, missing: list[str], earliest: int, longest_ms: int
+) -> Rows:
+    """A generation without a member that was there: only the rebalance time-out makes it so."""
+    join = min(one.joins, key=lambda join: join.answer_t or END_OF_TIME)
+    late_joins = [x for x in group.joins if member_id(x) in missing and x.t > before.members[member_id(x)].t]
+    clause = "G4" if late_joins else "G6"
+    if one.first_t < earliest - EARLY_NS:
+        seen = f"answered after {after(one.first_t, join.t)} without {len(missing)} member(s) that had not rejoined"
+        allowed = "not before all have rejoined, or the rebalance time-out"
+        cause = "did-not-wait" if late_joins else "before-the-time-out"
+        yield broken(clause, cause, join, allowed, seen, *_numbers(late_joins))
+        return
+    yield kept(clause)
+    if late_joins:
+        return
+    promise = f"an answer at the rebalance time-out, {longest_ms} ms,"
+    for x in one.joins:
+        yield in_time(group.bounds, "G6", "late", x, one.asked_t + longest_ms * MS, longest_ms * MS, promise)
+    for member in missing:
+        yield from _is_out(group, member, one)
+
+
+def _is_out(group: Group, member: str, one: Generation) -> Rows:
+    """The member that did not rejoin is told so: 25."""
+    told = [
+        x for x in group.heartbeats
+        if member_id(x) == member and x.t > one.last_t + group.bounds.declared.late_ms * MS and x.answer is not None
+    ]  # fmt: skip
+    for x in told[:1]:
+        if x.error == UNKNOWN_MEMBER:
+            yield kept("G6")
+        else:
+            seen = f"{named(x.error)} {after(x.t, one.last_t)} after the others were answered"
+            yield broken("G6", "not-out", x, f"{named(UNKNOWN_MEMBER)}: it did not rejoin in time", seen)
+
+
+def _all_there(group: Group, before: Generation, one: Generation, longest_ms: int) -> Rows:
+    """G4: all are answered when the last has rejoined, or has left; G7: or its session is over."""
+    waited = {*before.members, *group.issued()}
+    leaves = [
+        leave for leave in group.leaves
+        if before.first_t < leave.t <= one.first_t
+        and any(m in waited and m not in one.members for m in leavers(leave))
+    ]  # fmt: skip
+    last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
+    expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
+    there = tuple(Join.JOINED for _ in one.members)
+    if group.unheard(one) or not JOIN.decide(Joining(there, group.pending(one, last_t), dead=False)).answer:
+        return  # a member that has its id and has not joined is waited for
+    last_t = max([last_t, *(group.session_over(member, one.first_t) for member in expired)])
+    if len(one.members) < len(one.joins):
+        return  # somebody asked twice and was told the same generation again
+    gap = one.asked_t + longest_ms * MS - last_t
+    for join in one.joins:
+        if len(one.joins) > 1 or leaves:
+            clause, cause = ("G7", "waits-for-the-silent") if expired else ("G4", "waits-though-complete")
+            over = "session is over" if expired else "member has rejoined or left"
+            promise = f"an answer when the last {over}, {after(last_t, join.t)} after,"
+            yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
+    if not expired and any(join.t < last_t for join in one.joins):
+        yield kept("G4")
+
+
+def _syncs(group: Group, one: Generation) -> Rows:
+    """G5."""
+    leads = [sync for sync in one.syncs if member_id(sync) == one.leader]
+    lead = leads[0] if leads else None
+    given = {
+        text(share, "member_id"): text(share, "assignment")
+        for share in items(None if lead is None else lead.body, "assignments")
+    }
+    longest = one.rebalance_ms[1]
+    for sync in one.syncs:
+        if member_id(sync) not in one.members:
+            continue
+        if sync.answer is not None and sync.error == 0 and (lead is None or (sync.answer_t or 0) < lead.t):
+            seen = "answered though the leader has not synced" if lead is None else (
+                f"answered {after(lead.t, sync.answer_t or 0)} before the leader's sync"
+            )  # fmt: skip
+            yield broken("G5", "before-the-leader", sync, "not before the leader's sync", seen)
+            continue
+        if lead is None or (lead.answer is not None and lead.error):
+            if sync.answer_t is not None and sync.error and not group.disturbed(one, sync.answer_t):
+                allowed = "no refusal, as no rebalance has begun"
+                yield broken("G5", "refused", sync, allowed, named(sync.error))
+            elif lead is None or lead.t > (sync.answer_t or END_OF_TIME):
+                yield from _without_leader(group, one, sync)
+            continue
+        due = max(sync.t, lead.t)
+        gap = sync.t + longest * MS - due
+        by = group.bounds.by(sync.t, due, sync.answer_t, gap_ns=gap, watched_t=sync.watched_t)
+        until = min(sync.watched_t if sync.answer_t is None else sync.answer_t, by.limit_t)
+        if (sync.answer is None or sync.error) and group.disturbed(one, until):
+            continue
+        promise = f"an answer with the leader's sync, {after(due, sync.t)} after,"
+        cause = "leader-waits" if sync is lead else "waits-though-synced"
+        row = timed("G5", cause, sync, by, promise, sync.t, *lead.events)
+        if row.held is Held.KEPT and sync.error:
+            row = broken("G5", "refused", sync, "its assignment", named(sync.error))
+        elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
+            row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
+        yield row
+
+
+def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
+    """G5 where the leader does not sync: a rebalance ends the wait, that of a newcomer or of a member that leaves, or
+    that which begins when who has not synced by the rebalance time-out is out."""
+    asked = group.triggers(one, sync.answer_t or sync.watched_t)
+    newcomers = {*group.issued()} - {*one.members}
+    joins = [x.t for x in asked if x.api == "join_group" and not x.error and member_id(x) in newcomers]
+    others = {*one.members} - {member_id(sync)}
+    joins += [x.t for x in asked if x.answer is not None and not x.error and others & {*leavers(x)}]
+    begins = min(joins, default=None)
+    begun_before = bool(asked) if begins is None else begins < sync.t
+    if begun_before or sync.t - one.first_t >= one.rebalance_ms[0] * MS // 2:
+        return
+    slack = group.bounds.allowed_ns(sync.t, sync.answer_t or sync.watched_t)
+    if sync.error == UNKNOWN_MEMBER and sync.t + slack - one.from_t >= group.session_ms(member_id(sync)) * MS:
+        return  # its session may have been over when it came
+    longest = one.rebalance_ms[1] * MS
+    due = one.last_t + longest if begins is None else begins
+    why = "the rebalance time-out" if begins is None else "a newcomer's join, or a leaving"
+    cause = "waits-for-no-leader" if begins is None else "waits-in-rebalance"
+    promise = f"{named(REBALANCING)} by {why}, {after(due, sync.t)} after,"
+    row = in_time(group.bounds, "G5", cause, sync, due, longest, promise)
+    if row.held is Held.KEPT and sync.error != REBALANCING:
+        row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
+    yield row
+
+
+def _joins_again(group: Group, one: Generation) -> Rows:
+    """G3: who joins a stable group again, as it was, is told the same generation at once, but for the leader."""
+    for join in group.joins:
+        if member_id(join) not in one.members or join.t < one.last_t:
+            continue
+        if set(one.members) - one.synced(join.t) or not all(group.alive_at(x, join.t) for x in one.members):
+            continue
+        by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
+        until = min(join.answer_t or join.watched_t, by.limit_t)
+        if group.triggers(one, until) != [join]:
+            continue
+        if member_id(join) == one.leader:
+            if answered(join) and integer(join.got, "generation_id") == one.number:
+                allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
+                yield broken("G3", "leader-unheard", join, allowed, seen)
+            continue
+        row = timed("G3", "joins-again", join, by, f"generation {one.number} at once, as it was,", join.t)
+        number = integer(join.got, "generation_id", -1)
+        if row.held is Held.KEPT and number != one.number:
+            seen = f"{named(join.error)}, {number}"
+            row = broken("G3", "rebalances", join, f"generation {one.number}", seen)
+        yield row
+
+
+def _numbers(exchanges: list[Exchange]) -> Iterator[int]:
+    for one in exchanges:
+        yield from one.events
