@@ -23,7 +23,9 @@ from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.plan import chosen
+from purgatorio_stress.wire.plan import chosen, look_at
+from purgatorio_stress.wire.play import Broker
+from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
 
 DELAY_MS = 300
@@ -72,6 +74,38 @@ def test_unusual_settings_are_gone_round(tmp_path: Path) -> None:
     assert {name for name, one in result.clauses.items() if one.verdict is Verdict.VIOLATED} == set()
     assert result.clauses["F5"].occasions
     assert result.clauses["C1"].occasions
+
+
+def test_a_node_is_known_behind_a_port_that_it_does_not_tell() -> None:
+    """As behind a mapped port, or where all nodes of a cluster have the same one: it speaks for itself alone."""
+
+    async def looked(port: int) -> Broker:
+        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            ends = await asyncio.open_connection("127.0.0.1", port)
+            for source, sink in ((reader, ends[1]), (ends[0], writer)):
+                pump = asyncio.create_task(_pump(source, sink))
+                pumps.append(pump)
+
+        pumps: list[asyncio.Task[None]] = []
+        async with await asyncio.start_server(relay, "127.0.0.1", 0) as server:
+            mapped = Address("127.0.0.1", server.sockets[0].getsockname()[1])
+            found = await look_at(mapped, Recorder(), Declared(), "run")
+            await asyncio.gather(*pumps)
+            return found
+
+    with (
+        Running(Settings(port=0, node_id=3, initial_delay_ms=DELAY_MS)) as leads,
+        Running(Settings(port=0, node_id=5), follow=("127.0.0.1", leads.port)) as follows,
+    ):
+        found = [asyncio.run(looked(one.port)) for one in (leads, follows)]
+    assert [(one.nodes, one.node) for one in found] == [(2, 3), (2, 5)]
+    assert found[0].declared.initial_delay_ms == DELAY_MS
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while data := await source.read(1 << 16):
+        sink.write(data)
+    sink.close()
 
 
 @pytest.mark.slow

@@ -268,12 +268,12 @@ def describe_configs(node: Node, request: Request) -> None:
     for entry in request.fields.entries("resources"):
         kind, name = entry.number("resource_type"), entry.text("resource_name")
         topic = node.cluster.topic(name) if kind == _TOPIC_RESOURCE else None
-        code = (
-            ErrorCode.none
-            if topic is not None or kind == _BROKER_RESOURCE
-            else ErrorCode.unknown_topic_or_partition
-        )
-        configs = {key: str(value) for key, value in of_broker.items()} if kind == _BROKER_RESOURCE else {}
+        code = ErrorCode.none if topic is not None else ErrorCode.unknown_topic_or_partition
+        configs: dict[str, str] = {}
+        if kind == _BROKER_RESOURCE:
+            own = name in ("", str(node.settings.node_id))
+            code = ErrorCode.none if own else ErrorCode.invalid_request
+            configs = {key: str(value) for key, value in of_broker.items()} if own else {}
         if topic is not None:
             configs = dict(topic.configs) | {_MIN_IN_SYNC: str(topic.min_in_sync)}
         results.append(

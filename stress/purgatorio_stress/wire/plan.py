@@ -8,10 +8,11 @@ deleted at the end, whatever the end is.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -33,7 +34,6 @@ from purgatorio_stress.wire.play import (
     SceneSkipped,
     Second,
     codes,
-    first_of,
 )
 from purgatorio_stress.wire.recorder import CONTROL, Recorder
 
@@ -190,30 +190,29 @@ async def look_at(
     else:
         raise NoBroker(f"{address}: {said}")
     broker = Broker(address, offered, declared, run, second=second, pid=pid)
-    try:
-        await _nodes(broker, conn)
-        await _configs(broker, conn)
-    except NoAnswer:
-        pass  # what could not be asked stays unknown
+    with contextlib.suppress(NoAnswer):  # what could not be asked stays unknown
+        await _configs(broker, conn, await _nodes(broker, conn))
     conn.close()
     return broker
 
 
-async def _nodes(broker: Broker, conn: Connection) -> None:
+async def _nodes(broker: Broker, conn: Connection) -> list[int]:
+    """The ids of all nodes; which one is asked, and which is the second, where one alone has that port."""
     version = broker.version("metadata")
     if version is None:
-        return
+        return []
     got = await conn.send("metadata", version, {"topics": [], "allow_auto_topic_creation": False}).within(
         LOOK_SECONDS
     )
-    brokers = list(items(got.body, "brokers"))
-    broker.nodes = max(len(brokers), 1)
-    if broker.nodes == 1:
-        return
-    by_port = {integer(one, "port"): integer(one, "node_id") for one in brokers}
-    broker.node = by_port.get(broker.address.port)
-    if broker.second is not None:
-        broker.second_node = by_port.get(broker.second.address.port)
+    ports = {integer(one, "node_id"): integer(one, "port") for one in items(got.body, "brokers")}
+    broker.nodes = max(len(ports), 1)
+
+    def at(address: Address | None) -> int | None:
+        there = [node for node, port in ports.items() if address is not None and port == address.port]
+        return there[0] if len(there) == 1 < broker.nodes else None
+
+    broker.node, broker.second_node = at(broker.address), at(broker.second.address if broker.second else None)
+    return [*ports]
 
 
 OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
@@ -228,26 +227,27 @@ OF_TOPICS: Final[Mapping[str, tuple[str, str]]] = {
 """Settings of a broker for all topics, and what a scene's topic has instead: batches stay as sent, in one segment."""
 
 
-async def _configs(broker: Broker, conn: Connection) -> None:
-    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round."""
+async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> None:
+    """What the broker itself says of what nobody declared: constants, bounds, and what scenes must go round. Of several
+    nodes it is the one that it speaks for: asked for another's settings Kafka refuses."""
     version = broker.version("describe_configs")
-    if version is None:
+    if version is None or not nodes:
         return
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
         "fetch.max.bytes", "max.connections", "max.connections.per.ip",
     )  # fmt: skip
-    node = broker.node
-    if node is None:
-        described = await conn.send("metadata", broker.version("metadata") or 0, {"topics": []}).within(
-            LOOK_SECONDS
-        )
-        node = integer(first_of(described.body, "brokers"), "node_id")
-    asked = {
-        "resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS],
-    }  # fmt: skip
-    got = await conn.send("describe_configs", version, {"resources": [asked]}).within(LOOK_SECONDS)
-    said = {text(one, "name"): text(one, "value") for one in items(first_of(got.body, "results"), "configs")}
+    asked = [
+        {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
+        for node in nodes
+    ]
+    got = await conn.send("describe_configs", version, {"resources": asked}).within(LOOK_SECONDS)
+    told = {text(one, "resource_name"): one for one in items(got.body, "results") if not codes(one)}
+    mine = [node for node in nodes if str(node) in told]
+    if len(mine) == 1 < broker.nodes:
+        broker.node = mine[0]
+    own = told.get(str(mine[0] if mine and broker.node is None else broker.node))
+    said = {text(one, "name"): text(one, "value") for one in items(own, "configs")}
     broker.topic_configs = {
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
