@@ -15,6 +15,7 @@ from purgatorio_spec.wire.group import (
     given_id,
     member_id,
     number_of,
+    rebalance_ms,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
 from purgatorio_spec.wire.row import Rows, broken, in_time, kept, named
@@ -64,7 +65,9 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     if len(mine) != 1 or not _quiet(held, members, one, until):
         return
     before = mine[0]
-    row = in_time(bounds, "G11", "waits", one, one.t, JOIN_GAP_NS, f"generation {number} at once, as it was,")
+    # One that begins a rebalance waits for the others, who are not told in time.
+    gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
+    row = in_time(bounds, "G11", "waits", one, one.t, gap, f"generation {number} at once, as it was,")
     given = given_id(one)
     if row.held is Held.KEPT and (one.error or integer(one.got, "generation_id", -1) != number):
         seen = f"{named(one.error)}, generation {integer(one.got, 'generation_id', -1)}"
@@ -104,7 +107,7 @@ def _absent(beat: Exchange, instance: str, held: list[Exchange]) -> Rows:
     synced = any(x.api == "sync_group" and x.error == 0 for x in heard)
     left = any(x.api == "leave_group" and x.t <= beat.t for x in held)
     # Who does not sync in time is out as well, static or not.
-    soon = (beat.answer_t or END_OF_TIME) < begun_t + integer(mine[-1].body, "rebalance_timeout_ms") * MS // 2
+    soon = (beat.answer_t or END_OF_TIME) < begun_t + rebalance_ms(mine[-1]) * MS // 2
     times = [mine[-1].answer_t or 0, *(x.t for x in heard)]
     session_ns = integer(mine[-1].body, "session_timeout_ms") * MS
     if synced and not left and soon and all(b - a < session_ns // 2 for a, b in pairwise(times)):

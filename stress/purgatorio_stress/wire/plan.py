@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -54,7 +54,6 @@ LEAST_WARM_UP_SECONDS: Final = 0.6
 MOST_PACE: Final = 3.0
 PACE_SLACK_MS: Final = 250
 """With a slack up to this the plan's own waits are wide enough."""
-FIRST_SESSION_MS: Final = 2000
 SPARE_CONNECTIONS: Final = 8
 """Of a broker's bound, left to what is open beside the scenes."""
 DRAWERS: Final = 24
@@ -263,7 +262,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         declared = replace(declared, late_ms=declared.late_ms + linger)
     broker.declared = declared
     if least is not None:
-        broker.session_ms = max(least, FIRST_SESSION_MS)
+        broker.session_ms = least
     if fetched is not None:
         broker.fetch_bytes = min(fetched, broker.fetch_bytes)
     most = min((number for number in connected if number is not None), default=MOST_CONNECTIONS)
@@ -284,6 +283,10 @@ class Run:
     program: Program | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     _played: dict[str, int] = field(default_factory=dict)
+    _over: set[str] = field(default_factory=set)
+    """The scenes that came to their end once."""
+    _decided: set[str] = field(default_factory=set)
+    """The clauses of which a row could be judged."""
 
     async def play(self, scenes: list[SceneSpec], seconds: float) -> None:
         """Play the scenes, at most so long. Cleans up in every case."""
@@ -295,12 +298,20 @@ class Run:
                 warm_ups = [scene_fetch.warm_up, scene_group.warm_up][: 1 + groups_too]
                 await asyncio.gather(*(self._warm_up(one) for one in warm_ups))
                 groups, rest = asyncio.Semaphore(GROUP_LANES), asyncio.Semaphore(LANES)
-                await asyncio.gather(
-                    *(
-                        self._until_judged(one, groups if one.area == "groups" else rest, control)
-                        for one in scenes
-                        if not one.alone
+
+                async def together(some: Iterable[SceneSpec]) -> None:
+                    await asyncio.gather(
+                        *(
+                            self._until_judged(x, groups if x.area == "groups" else rest, control)
+                            for x in some
+                        )
                     )
+
+                beside = [one for one in scenes if not one.alone]
+                await together(beside)
+                # On a busy machine a scene can lose its occasions; what broke off has said why.
+                await together(
+                    one for one in beside if one.name in self._over and {*one.clauses} - self._decided
                 )
                 for one in scenes:
                     if one.alone:
@@ -339,7 +350,7 @@ class Run:
         async with gate:
             late: dict[tuple[str, str], list[Row]] = defaultdict(list)
             decided: Counter[tuple[str, str]] = Counter()
-            repetition, left = 0, REPETITIONS
+            repetition, left = self._played.get(spec.name, 0), REPETITIONS
             while left:
                 repetition, left = repetition + 1, left - 1
                 self._played[spec.name] = repetition
@@ -368,15 +379,16 @@ class Run:
         play = Play(self.broker, self.recorder, name, random.Random(f"{self.seed} {name}"))
         self.told(f"playing {name}")
         try:
-            async with asyncio.timeout(spec.seconds * self.broker.pace):
+            async with asyncio.timeout(spec.seconds * play.pace):
                 await spec.play(play)
+            self._over.add(spec.name)
         except SceneSkipped as why:
             self._skip(spec, str(why))
         except NoAnswer as why:
             self.told(f"{name} broke off: {why}")
             self._skip(spec, f"scene {spec.name} broke off: {why}")
         except TimeoutError:
-            self._skip(spec, f"scene {spec.name} took more than {spec.seconds * self.broker.pace:g} s")
+            self._skip(spec, f"scene {spec.name} took more than {spec.seconds * play.pace:g} s")
         finally:
             play.close_all()
 
@@ -392,6 +404,7 @@ class Run:
                 open_.add((row.clause, row.cause))
             else:
                 decided[row.clause, row.cause] += 1
+        self._decided.update(clause for clause, _ in decided)
         alone = any(not repeats(held, decided[key]) for key, held in late.items())
         return alone or bool(open_ - set(decided))
 

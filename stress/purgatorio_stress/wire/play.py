@@ -35,6 +35,7 @@ COORDINATES_SECONDS: Final = 30.0
 BLIND_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.03
 ANSWER_SECONDS: Final = 15.0
+SESSION_MS: Final = 2000
 MOST_CONNECTIONS: Final = 400
 UNMADE: Final = 99
 """A partition that no topic has."""
@@ -115,15 +116,25 @@ class Play:
     recorder: Recorder
     name: str
     rng: random.Random
+    pace: float = field(init=False)
+    """The run's when the scene began: its waits and sessions fit together."""
     _opened: list[Connection] = field(default_factory=list)
     _admin: Connection | None = None
     _count: int = 0
 
     # -- time
 
+    def __post_init__(self) -> None:
+        self.pace = self.broker.pace
+
     def wait_ms(self, milliseconds: float) -> int:
         """A wait of the plan, in the run's pace."""
-        return int(milliseconds * self.broker.pace)
+        return int(milliseconds * self.pace)
+
+    @property
+    def session_ms(self) -> int:
+        """The session time-out of its members, the shortest that a slow machine lets us judge and the broker takes."""
+        return max(self.broker.session_ms, self.wait_ms(SESSION_MS))
 
     @staticmethod
     async def pause(milliseconds: float) -> None:
@@ -385,7 +396,7 @@ class Play:
         """A join in the classic protocol. `says`: what the member's subscription to each protocol has of its own."""
         values = {
             "group_id": group,
-            "session_timeout_ms": session_ms or self.broker.session_ms,
+            "session_timeout_ms": session_ms or self.session_ms,
             "rebalance_timeout_ms": rebalance_ms,
             "member_id": member,
             "group_instance_id": instance,

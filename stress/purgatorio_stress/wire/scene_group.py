@@ -114,7 +114,7 @@ async def members(
     play: Play, group: str, count: int, rebalance_ms: int = REBALANCE_MS, sessions: int = 1
 ) -> list[Member]:
     """Members with their connections and ids, not joined yet. `sessions`: their session time-outs, in the shortest."""
-    session_ms = sessions * play.broker.session_ms
+    session_ms = sessions * play.session_ms
     made = [Member(play, await play.open(f"m{at}-"), group, rebalance_ms, session_ms) for at in range(count)]
     await asyncio.gather(*(one.enter() for one in made))
     return made
@@ -246,7 +246,7 @@ async def rebalance(play: Play) -> None:
         (new,) = await members(play, group, 1)
         joining = new.ask_join()
         # Heartbeats learn of it, first soon and then for certain.
-        for pause in (20, 300 * play.broker.pace, 100):
+        for pause in (20, 300 * play.pace, 100):
             await play.pause(pause)
             await asyncio.gather(*(one.beat() for one in pair))
         again = [pair[0].ask_join()]
@@ -300,12 +300,12 @@ async def _beating(one: Member, wait: Awaitable[object]) -> None:
 async def slow_rejoin(play: Play) -> None:
     """A member goes on with heartbeats in a rebalance for longer than its session, and rejoins in time."""
     group = await play.group()
-    session_ms = play.broker.session_ms
+    session_ms = play.session_ms
     quick, slow = pair = await members(play, group, 2, rebalance_ms=session_ms * 5 // 2)
     await stable(pair)
     (new,) = await members(play, group, 1, rebalance_ms=session_ms * 5 // 2)
     sent = [new.ask_join()]
-    await play.pause(300 * play.broker.pace)
+    await play.pause(300 * play.pace)
     sent.append(quick.ask_join())
     for _ in range(8):
         await slow.beat()
@@ -318,7 +318,7 @@ async def slow_rejoin(play: Play) -> None:
 async def silent_rebalance(play: Play) -> None:
     """A member falls silent and a rebalance waits for it: until its session is over, not until the time-out."""
     group = await play.group()
-    rebalance_ms = play.broker.session_ms * 5 // 2
+    rebalance_ms = play.session_ms * 5 // 2
     stays, silent = pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
     await silent.beat()
@@ -422,9 +422,9 @@ async def _silent(play: Play, beats: int) -> None:
     for _ in range(beats):
         await silent.beat()
     await stays.beat()
-    session_ms = play.broker.session_ms
+    session_ms = play.session_ms
     told = False
-    ends = asyncio.get_running_loop().time() + (session_ms * 1.4 + 3000 * play.broker.pace) / 1000
+    ends = asyncio.get_running_loop().time() + (session_ms * 1.4 + 3000 * play.pace) / 1000
     while not told and asyncio.get_running_loop().time() < ends:
         told = await stays.beat() == REBALANCING
         await play.pause(BEAT_MS)
@@ -442,7 +442,7 @@ async def long_heartbeats(play: Play) -> None:
         (one,) = await members(play, await play.group(), 1)
         await stable([one])
         for _ in range(6):
-            await play.pause(play.broker.session_ms * 0.3)
+            await play.pause(play.session_ms * 0.3)
             if await (one.commit(topic) if topic else one.beat()):
                 break
         await one.beat()
@@ -495,7 +495,7 @@ async def leave_unsynced(play: Play) -> None:
 
 async def _is_told(one: Member) -> bool:
     """Whether a heartbeat says soon that a rebalance has begun."""
-    for _ in range(int(1500 * one.play.broker.pace / BEAT_MS)):
+    for _ in range(int(1500 * one.play.pace / BEAT_MS)):
         if await one.beat() == REBALANCING:
             return True
         await one.play.pause(BEAT_MS)
