@@ -27,7 +27,7 @@ def nightly(folder: Path, *, broken: bool) -> Path:
     writer.write(WireEvent(1, 9, "answer", c=0, body={}, **common))  # type: ignore[arg-type] # fields by name
     if broken:
         writer.write(WireEvent(2, 9, "answer", body={}, **common))  # type: ignore[arg-type] # fields by name
-    writer.close({})
+    writer.close({}, {})
     return folder / "wire.jsonl"
 
 

@@ -24,7 +24,7 @@ def written(path: Path) -> Path:
     writer = WireWriter(path, HEADER)
     for event in EVENTS:
         writer.write(event)
-    writer.close({"F1": "not played"})
+    writer.close({"F1": "not played", "X1": "never mind"}, {"F4": "it broke off", "X1": "never mind"})
     return path
 
 
@@ -40,7 +40,8 @@ def test_what_was_written_is_read_back(tmp_path: Path, form: str) -> None:
     assert trace.whole
     _, result = judge_file(path)
     assert result.clauses["X1"].verdict is Verdict.PASS
-    assert result.clauses["F1"].reason == "not played"
+    found = {name: (result.clauses[name].verdict, result.clauses[name].reason) for name in ("F1", "F4")}
+    assert found == {"F1": (Verdict.SKIPPED, "not played"), "F4": (Verdict.UNKNOWN, "it broke off")}
 
 
 def test_broken_lines_are_converted_only_when_asked(tmp_path: Path) -> None:

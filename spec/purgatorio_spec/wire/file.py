@@ -78,9 +78,9 @@ class WireWriter:
         self.events += 1
         self._write(event)
 
-    def close(self, skipped: Mapping[str, str], dropped: int = 0) -> None:
+    def close(self, skipped: Mapping[str, str], lost: Mapping[str, str], dropped: int = 0) -> None:
         """Write the end record and close the file."""
-        self._write(WireEnd(self.events, dropped, skipped))
+        self._write(WireEnd(self.events, dropped, skipped, lost))
         self._file.close()
 
     def abandon(self) -> None:
@@ -100,7 +100,8 @@ def fields_of(record: WireRecord) -> dict[str, object]:
         }
     if isinstance(record, WireEnd):
         return {
-            "kind": "end", "events": record.events, "dropped": record.dropped, "skipped": dict(record.skipped)
+            "kind": "end", "events": record.events, "dropped": record.dropped, "skipped": dict(record.skipped),
+            "lost": dict(record.lost),
         }  # fmt: skip
     declared = {one.name: getattr(record.declared, one.name) for one in fields(Declared)}
     return {
@@ -274,11 +275,12 @@ def record_of(given: Mapping[str, object]) -> WireRecord:
     if kind == "header":
         return _header(given)
     if kind == "end":
-        return WireEnd(
-            integer_field(given, "events", 0) or 0,
-            integer_field(given, "dropped", 0) or 0,
-            {name: str(why) for name, why in (object_field(given, "skipped") or {}).items()},
+        skipped, lost = (
+            {clause: str(why) for clause, why in (object_field(given, name) or {}).items()}
+            for name in ("skipped", "lost")
         )
+        events, dropped = (integer_field(given, name, 0) or 0 for name in ("events", "dropped"))
+        return WireEnd(events, dropped, skipped, lost)
     raise Refusal("kind", f"{shown(kind)} is none of header, event, end", "set kind on every record")
 
 

@@ -32,7 +32,7 @@ from purgatorio_spec.wire.membership import memberships
 from purgatorio_spec.wire.produce import produces
 from purgatorio_spec.wire.projection import PROJECTED, Projection, projected
 from purgatorio_spec.wire.rebalance import rebalances
-from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEvent, WireHeader
+from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
 from purgatorio_spec.wire.static import static_members
@@ -154,9 +154,9 @@ class Tallied:
         return [*self.broken, *late]
 
     def result(
-        self, clause: str, skipped: str, told: Callable[[Violation], None] | None = None
+        self, clause: str, end: WireEnd, told: Callable[[Violation], None] | None = None
     ) -> ClauseResult:
-        """The verdict. `skipped`: why there was no occasion, where there was none; `told` hears of every violation."""
+        """The verdict. `end` says why there was no occasion, where there was none; `told` hears of every violation."""
         causes: dict[str, Cause] = defaultdict(Cause)
         for row in self.violations():
             violation = Violation(clause, row.subject, row.cause, row.events, row.allowed, row.seen)
@@ -178,8 +178,11 @@ class Tallied:
                 f"{self.undecided} of {self.occasions} rows undecided, of one kind all, as in {scene}: {why}"
             )
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        if not self.occasions and clause in end.lost:
+            return ClauseResult(clause, Verdict.UNKNOWN, reason=end.lost[clause])
         if not self.occasions:
-            return ClauseResult(clause, Verdict.SKIPPED, reason=skipped)
+            reason = end.skipped.get(clause, "no scene gave an occasion")
+            return ClauseResult(clause, Verdict.SKIPPED, reason=reason)
         unsaid = self.undecided + sum(len(rows) for rows in self.late.values())
         reason = f"{unsaid} of {self.occasions} rows undecided" if unsaid else ""
         return ClauseResult(clause, Verdict.PASS, self.occasions, reason=reason)
@@ -222,11 +225,8 @@ def judge_trace(trace: WireTrace, told: Callable[[Violation], None] | None = Non
     projection = projected(header, wire.bounds, played, end_t)
     if projection.waits:
         _add_projected(tallies, projection)
-    why = {} if trace.end is None else trace.end.skipped
-    clauses = {
-        clause: tallied.result(clause, why.get(clause, "no scene gave an occasion"), told)
-        for clause, tallied in tallies.items()
-    }
+    end = trace.end or WireEnd(len(trace.events))
+    clauses = {clause: tallied.result(clause, end, told) for clause, tallied in tallies.items()}
     if not trace.whole:
         clauses = {name: _not_whole(one) for name, one in clauses.items()}
     verdict = Verdict.INVALID_TRACE if trace.broken_count else worst(one.verdict for one in clauses.values())

@@ -80,11 +80,13 @@ class WireEvent:
 
 @dataclass(frozen=True, slots=True)
 class WireEnd:
-    """The last record. `skipped`: scenes that were not played, with the reason."""
+    """The last record. `skipped`: the clauses of scenes that cannot be played on this broker, with the reason; `lost`:
+    those of scenes that the broker did not let come to their end."""
 
     events: int
     dropped: int = 0
     skipped: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
 
 
 WireRecord = WireHeader | WireEvent | WireEnd

@@ -31,6 +31,7 @@ from purgatorio_stress.wire.play import (
     Broker,
     Made,
     Play,
+    SceneLost,
     SceneSkipped,
     Second,
     codes,
@@ -282,6 +283,7 @@ class Run:
     drawn_seconds: float = 0.0
     program: Program | None = None
     skipped: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
     _played: dict[str, int] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
     """The scenes that came to their end once."""
@@ -323,7 +325,7 @@ class Run:
         except TimeoutError:
             for one in scenes:
                 if one.name not in self._played:
-                    self._skip(one, f"the run's {seconds:g} s were over")
+                    _for_each(one, f"the run's {seconds:g} s were over", self.skipped)
         finally:
             controlling.cancel()
             await asyncio.gather(controlling, return_exceptions=True)
@@ -336,7 +338,7 @@ class Run:
         try:
             async with asyncio.timeout(WARM_UP_SECONDS):
                 await scene(play)
-        except (NoAnswer, SceneSkipped, TimeoutError) as why:
+        except (NoAnswer, SceneSkipped, SceneLost, TimeoutError) as why:
             self.told(f"warming up ended early: {str(why) or f'more than {WARM_UP_SECONDS:g} s'}")
         finally:
             play.close_all()
@@ -383,12 +385,12 @@ class Run:
                 await spec.play(play)
             self._over.add(spec.name)
         except SceneSkipped as why:
-            self._skip(spec, str(why))
-        except NoAnswer as why:
+            _for_each(spec, str(why), self.skipped)
+        except (NoAnswer, SceneLost) as why:
             self.told(f"{name} broke off: {why}")
-            self._skip(spec, f"scene {spec.name} broke off: {why}")
+            _for_each(spec, f"scene {spec.name} broke off: {why}", self.lost)
         except TimeoutError:
-            self._skip(spec, f"scene {spec.name} took more than {spec.seconds * play.pace:g} s")
+            _for_each(spec, f"scene {spec.name} took more than {spec.seconds * play.pace:g} s", self.lost)
         finally:
             play.close_all()
 
@@ -445,7 +447,7 @@ class Run:
         try:
             async with asyncio.timeout(PROGRAM_SECONDS):
                 await play_program(play, program)
-        except (NoAnswer, SceneSkipped, TimeoutError) as why:
+        except (NoAnswer, SceneSkipped, SceneLost, TimeoutError) as why:
             self.told(f"{name} broke off: {why}")
             return False
         finally:
@@ -473,9 +475,11 @@ class Run:
         for repetition in range(1, REPETITIONS + 1):
             await self._program(self.recorder, f"{name}#{repetition}", program)
 
-    def _skip(self, spec: SceneSpec, why: str) -> None:
-        for clause in spec.clauses:
-            self.skipped.setdefault(clause, why)
+
+def _for_each(spec: SceneSpec, why: str, told: dict[str, str]) -> None:
+    """Keep the first reason why a clause of this scene was given no occasion."""
+    for clause in spec.clauses:
+        told.setdefault(clause, why)
 
 
 async def clean_up(broker: Broker, recorder: Recorder, told: Callable[[str], None]) -> None:

@@ -48,6 +48,10 @@ class SceneSkipped(Exception):
     """A scene cannot be played on this broker, and why."""
 
 
+class SceneLost(Exception):
+    """A scene could be played, and the broker did not let it come to its end: why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Second:
     """A second broker of the cluster, and what stops it and lets it go on."""
@@ -294,7 +298,7 @@ class Play:
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[int] = (),
     ) -> None:
-        """Ask for topics. SceneSkipped where one is refused; where CreateTopics is not offered, metadata makes them."""
+        """Ask for topics. SceneLost where one is refused; where CreateTopics is not offered, metadata makes them."""
         self.broker.made.topics.update(names)
         if self.broker.version("create_topics") is None:
             self.need("metadata")
@@ -318,7 +322,7 @@ class Play:
         got = await self.ask(await self.admin(), "create_topics", asked)
         errors = [error for made in items(got.body, "topics") if (error := codes(made))]
         if errors:
-            raise SceneSkipped(f"a topic could not be made: error {errors[0]}")
+            raise SceneLost(f"a topic could not be made: error {errors[0]}")
 
     async def until_leads(self, name: str, partitions: int) -> None:
         """Metadata names a leader before it leads, so it is asked until a fetch comes back without an error."""
@@ -340,7 +344,7 @@ class Play:
             await asyncio.sleep(POLL_SECONDS)
         if self.broker.version("metadata") is not None:
             await self.metadata(name)  # another broker may lead it, where there are several
-        raise SceneSkipped(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
+        raise SceneLost(f"a new topic did not lead within {LEADS_SECONDS:g} s: fetch says {last}")
 
     async def delete(self, *names: str) -> None:
         """Ask for topics to be deleted."""
@@ -357,7 +361,7 @@ class Play:
         name = self.unique("g")
         blind = 0
         if not self.broker.coordinates:
-            raise SceneSkipped("no coordinator was there before")
+            raise SceneLost("no coordinator was there before")
         for _ in range(int(COORDINATES_SECONDS / POLL_SECONDS)):
             await self.ask(conn, "find_coordinator", {"key": name, "key_type": 0, "coordinator_keys": [name]})
             beat = {"group_id": name, "generation_id": 1, "member_id": "nobody"}
@@ -377,7 +381,7 @@ class Play:
             await asyncio.sleep(POLL_SECONDS)
         else:
             self.broker.coordinates = False
-            raise SceneSkipped(f"no coordinator within {COORDINATES_SECONDS:g} s")
+            raise SceneLost(f"no coordinator within {COORDINATES_SECONDS:g} s")
         self.broker.made.groups[name] = set()
         return name
 

@@ -17,6 +17,7 @@ from purgatorio_stress.wire.play import (
     ANSWER_SECONDS,
     UNMADE,
     Play,
+    SceneLost,
     SceneSkipped,
     Second,
     codes,
@@ -321,7 +322,7 @@ async def _acknowledged_end(play: Play, writer: Connection, topic: str) -> int:
         if codes(said) in (0, TIMED_OUT) and integer(said, "base_offset", -1) >= 0:
             return integer(said, "base_offset") + 1
         await play.pause(200)
-    raise SceneSkipped("an append with acks -1 was refused for 10 s, with every replica in sync")
+    raise SceneLost("an append with acks -1 was refused for 10 s, with every replica in sync")
 
 
 async def min_insync(play: Play) -> None:
@@ -353,7 +354,7 @@ async def until_in_sync(play: Play, topic: str, wanted: int) -> None:
         if isinstance(nodes, list) and len(nodes) == wanted:
             return
         await play.pause(200)
-    raise SceneSkipped(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
+    raise SceneLost(f"{wanted} replica(s) in sync were not seen within {SHRINKS_SECONDS:g} s")
 
 
 async def stop_second(play: Play, second: Second) -> None:

@@ -74,7 +74,7 @@ async def record(
         out.abandon()
         raise
     writer[0] = first.append
-    out.close(playing.skipped, recorder.dropped)
+    out.close(playing.skipped, playing.lost, recorder.dropped)
 
 
 def _machine() -> Mapping[str, object]:
