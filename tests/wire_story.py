@@ -114,10 +114,10 @@ class Story:
     def join(
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
         told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
-        protocol: str = "range", subscriptions: Mapping[str, str] | None = None,
+        protocol: str = "range", subscriptions: Mapping[str, str] | None = None, subscribed: str = "",
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
-        own = given or member
+        own = subscribed or given or member
         body = {
             "group_id": "g",
             "member_id": member,

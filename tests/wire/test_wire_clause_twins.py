@@ -232,6 +232,37 @@ def g7_since_sync(s: Story, bad: bool) -> None:
         s.beat(at, "a", 1, 27 if not bad and at > 8020 else 0)
 
 
+def g9_nobodys(s: Story, bad: bool) -> None:
+    s.commit(5, "", -1)
+    s.pair()
+    s.commit(2100, "", -1, 0 if bad else 25)
+
+
+def g3_changed(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(2100, 2101 if bad else 2210, "b", 1 if bad else 2, leader="a", subscribed="another")
+    if not bad:
+        s.join(2200, 2210, "a", 2, leader="a", told="ab", subscriptions={"b": "of another"})
+
+
+def g0_waits(s: Story, bad: bool) -> None:
+    """`c` waits in its first join for longer than its session."""
+    s.pair(rebalance=20_000)
+    s.join(2100, 2101, "", error=79, given="c")
+    s.join(
+        2110,
+        8102 if bad else 9010,
+        "c",
+        -1 if bad else 2,
+        error=25 if bad else 0,
+        leader="a",
+        rebalance=20_000,
+    )
+    if not bad:
+        for one in "ab":
+            s.join(9000, 9010, one, 2, leader="a", told="abc" if one == "a" else "", rebalance=20_000)
+
+
 def g9_unassigned(s: Story, bad: bool) -> None:
     s.gathered()
     s.commit(2100, "b", 1, 0 if bad else 27)
@@ -815,6 +846,28 @@ def g7_rebalance(s: Story, bad: bool) -> None:
         s.join(3100, 23_010 if bad else 8910, "a", 2, leader="a", told="an", rebalance=20_000)
 
 
+def g7_since_join(s: Story, bad: bool) -> None:
+    """`b` never syncs: it is out by its session, long before the rebalance time-out."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.gathered(joins=1000, rebalance=20_000)
+        s.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+        for at in range(1100, 14_000, 100):
+            s.beat(at, "a", 1, 27 if not bad and at >= 7020 else 0)
+
+
+def g7_expected(s: Story, bad: bool) -> None:
+    """Somebody was given an id, and is expected until its session is over."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.pair(rebalance=20_000)
+        s.join(2100, 2101, "", error=79, given="ghost")
+        s.join(2110, 2111, "", error=79, given="c")
+        for one in "cab":
+            told = "abc" if one == "a" else ""
+            s.join(2200, 22_201 if bad else 8102, one, 2, leader="a", told=told, rebalance=20_000)
+
+
 def g8(s: Story, bad: bool) -> None:
     for number in range(2):
         s.scene = f"told#{number}"
@@ -1039,14 +1092,15 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "A3": (a3, a3_refused, a3_shrunk, a3_left),
     "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on, d1_all),
     "L1": (l1, l1_start, l1_refused),
-    "E1": (e1, e1_unknown), "G0": (g0, g0_not_known),
+    "E1": (e1, e1_unknown), "G0": (g0, g0_not_known, g0_waits),
     "G1": (g1, g1_late, g1_second, g1_capped),
     "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static),
-    "G3": (g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing), "G4": (g4, g4_waits, g4_expected, g4_awaited),
+    "G3": (g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed),
+    "G4": (g4, g4_waits, g4_expected, g4_awaited),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
-    "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync), "G8": (g8, g8_at_once),
-    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned),
+    "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected), "G8": (g8, g8_at_once),
+    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys),
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync),
     "C1": (c1, c1_files, c1_unread),
@@ -1295,6 +1349,24 @@ def test_a_sync_in_a_stable_group_renews_no_session() -> None:
         story.beat(at, "a", 1, 27 if at >= 7020 else 0)
     story.beat(7500, "b", 1, 25)
     assert {story.judged(clause).verdict for clause in ("G7", "G10")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
+def test_who_joins_when_the_session_of_its_id_may_be_over_may_be_unknown() -> None:
+    story = Story()
+    story.pair(rebalance=20_000)
+    story.join(2100, 2101, "", error=79, given="c")
+    story.join(8050, 8140, "c", error=25)
+    assert story.judged("G0").verdict is Verdict.PASS
+
+
+def test_an_id_that_outlives_the_rebalance_time_out_is_expected_no_longer() -> None:
+    story = Story()
+    story.pair()
+    story.join(2100, 2101, "", error=79, given="ghost")
+    story.join(2110, 2111, "", error=79, given="c")
+    for one in "cab":
+        story.join(2200, 5203, one, 2, leader="a", told="abc" if one == "a" else "")
+    assert {story.judged(clause).verdict for clause in ("G4", "G7")} <= {Verdict.PASS, Verdict.SKIPPED}
 
 
 def test_of_several_brokers_another_may_lead() -> None:

@@ -72,6 +72,8 @@ class Group:
     syncs: list[Exchange]
     heartbeats: list[Exchange]
     commits: list[Exchange]
+    nobodys: list[Exchange]
+    """Commits without a generation, good where there are no members."""
     leaves: list[Exchange]
     static: bool
     """Whether one of them was of a member with an instance id."""
@@ -105,9 +107,10 @@ class Group:
             if join.error == MEMBER_ID_REQUIRED and member not in moved
         )
 
-    def pending(self, one: Generation, t: int) -> bool:
-        """Whether somebody who is not in this generation had been given an id by `t` and had not joined with it."""
-        return any(join.t <= t and member not in one.members for member, join in self._unused(t))
+    def pending(self, one: Generation, t: int) -> list[Exchange]:
+        """The joins with which somebody who is not in this generation had been given an id by `t` and had not joined
+        with it."""
+        return [join for member, join in self._unused(t) if join.t <= t and member not in one.members]
 
     def expected(self, one: Generation, t: int) -> bool:
         """Whether somebody had surely been given an id by `t`, and had neither joined with it nor left, nor was its
@@ -218,10 +221,11 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
         by_api: dict[str, list[Exchange]] = defaultdict(list)
         for one in heard:
             by_api[one.api].append(one)
-        # Without a generation a commit is of nobody in particular: good where there are no members.
-        commits = [one for one in by_api["offset_commit"] if number_of(one) >= 0]
+        commits = by_api["offset_commit"]
         group = Group(
-            bounds, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"], commits, by_api["leave_group"],
+            bounds, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
+            [one for one in commits if number_of(one) >= 0],
+            [one for one in commits if number_of(one) < 0 and not member_id(one)], by_api["leave_group"],
             static=any(text(one.body, "group_instance_id") for one in heard),
         )  # fmt: skip
         group.generations = _generations(group)
@@ -298,6 +302,8 @@ def rebalance_ms(join: Exchange) -> int:
     return given if given >= 0 else integer(join.body, "session_timeout_ms")
 
 
-def id_over(join: Exchange) -> int:
-    """When the session of who was given an id by this join is over, unless it is heard of: it runs since then."""
-    return join.t + integer(join.body, "session_timeout_ms") * MS
+def id_over(join: Exchange, latest: bool = False) -> int:
+    """When the session of who was given an id by this join is over, unless it is heard of: it runs since then.
+    `latest`: by then it is over for certain."""
+    given_t = (join.answer_t or END_OF_TIME) if latest else join.t
+    return given_t + integer(join.body, "session_timeout_ms") * MS

@@ -60,7 +60,9 @@ def _member_ids(group: Group) -> Rows:
         elif member and member not in issued:
             yield _refused(group, one, UNKNOWN_MEMBER)
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
-            lives = one.answer_t < id_over(issued[member]) - EARLY_NS
+            # Who is new and waits in its join is a member, for longer than its session.
+            taken_t = min(one.answer_t, one.t + group.bounds.allowed_ns(one.t, one.answer_t))
+            lives = taken_t < id_over(issued[member]) - EARLY_NS
             allowed = "the id that it was given is known"
             if lives and group.left(member, one.answer_t) is None:
                 known = one.error != UNKNOWN_MEMBER
@@ -76,12 +78,16 @@ def _refused(group: Group, one: Exchange, error: int) -> Row:
 
 
 def _strangers(group: Group) -> Rows:
-    """G9: who was given no id is refused. Kafka answers heartbeats blindly while a group is loading, so it must have
-    been seen loaded."""
+    """G9: who was given no id is refused, and where there are members a commit of nobody. Kafka answers heartbeats
+    blindly while a group is loading, so it must have been seen loaded."""
     issued = group.issued()
     loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.leaves):
         if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
+            yield _refused(group, one, UNKNOWN_MEMBER)
+    for one in group.nobodys:
+        current, until = group.current(one), one.answer_t or one.watched_t
+        if current is not None and any(group.alive_at(member, until) for member in current.members):
             yield _refused(group, one, UNKNOWN_MEMBER)
 
 
@@ -194,7 +200,7 @@ def _sessions(group: Group) -> Rows:
             if (
                 last.answer_t is None
                 or last.error
-                or last.api == "join_group"
+                or (last.api == "join_group" and last is not one.members[member])
                 or integer(last.body, "generation_id", one.number) != one.number
                 or group.left(member, last.t + 2 * session_ms * MS) is not None
             ):
@@ -208,8 +214,8 @@ def _sessions(group: Group) -> Rows:
 
 
 def _silent(group: Group, one: Generation, member: str, beats: list[Exchange]) -> bool:
-    """Whether somebody else than `member` may have been out by its session as well, or did not sync."""
-    if set(one.members) - one.synced():
+    """Whether somebody else than `member` may have been out by its session as well, or who did not sync is."""
+    if set(one.members) - one.synced() and beats[-1].t >= one.from_t + one.rebalance_ms[0] * MS - EARLY_NS:
         return True
     for other in set(one.members) - {member}:
         heard = [x.t for x in group.contacts(other) if x.t >= one.first_t and renews(x)]

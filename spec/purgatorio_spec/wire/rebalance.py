@@ -16,6 +16,7 @@ from purgatorio_spec.wire.group import (
     Group,
     answered,
     given_id,
+    id_over,
     leavers,
     member_id,
     of_a_member,
@@ -226,20 +227,24 @@ def _all_there(group: Group, before: Generation, one: Generation, longest_ms: in
     ]  # fmt: skip
     last_t = max([join.t for join in one.joins] + [leave.t for leave in leaves])
     expired = [m for m in before.members if m not in one.members and group.left(m, one.last_t) is None]
+    if group.unheard(one):
+        return
+    over = [group.session_over(member, one.first_t) for member in expired]
     there = tuple(Join.JOINED for _ in one.members)
-    if group.unheard(one) or not JOIN.decide(Joining(there, group.pending(one, last_t), dead=False)).answer:
-        return  # a member that has its id and has not joined is waited for
-    last_t = max([last_t, *(group.session_over(member, one.first_t) for member in expired)])
-    if len(one.members) < len(one.joins):
-        return  # somebody asked twice and was told the same generation again
+    if not JOIN.decide(Joining(there, bool(group.pending(one, last_t)), dead=False)).answer:
+        # A member that has its id and has not joined is waited for, until its session is over.
+        over += [id_over(join, latest=True) for join in group.pending(one, one.first_t)]
+    last_t = max([last_t, *over])
     gap = one.asked_t + longest_ms * MS - last_t
+    if len(one.members) < len(one.joins) or (over and gap <= 0):
+        return  # somebody asked twice and was told the same generation again; or the time-out comes first
     for join in one.joins:
         if len(one.joins) > 1 or leaves:
-            clause, cause = ("G7", "waits-for-the-silent") if expired else ("G4", "waits-though-complete")
-            over = "session is over" if expired else "member has rejoined or left"
-            promise = f"an answer when the last {over}, {after(last_t, join.t)} after,"
+            clause, cause = ("G7", "waits-for-the-silent") if over else ("G4", "waits-though-complete")
+            what = "session is over" if over else "member has rejoined or left"
+            promise = f"an answer when the last {what}, {after(last_t, join.t)} after,"
             yield in_time(group.bounds, clause, cause, join, last_t, gap, promise, *_numbers(leaves))
-    if not expired and any(join.t < last_t for join in one.joins):
+    if not over and any(join.t < last_t for join in one.joins):
         yield kept("G4")
 
 
@@ -311,7 +316,8 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
-    """G3: who joins a stable group again, as it was, is told the same generation at once, but for the leader."""
+    """G3: who joins a stable group again, as it was, is told the same generation at once; the leader, and who has
+    another subscription, begin a rebalance."""
     for join in group.joins:
         if member_id(join) not in one.members or join.t < one.last_t:
             continue
@@ -321,10 +327,16 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         until = min(join.answer_t or join.watched_t, by.limit_t)
         if group.triggers(one, until) != [join]:
             continue
-        if member_id(join) == one.leader:
-            if answered(join) and integer(join.got, "generation_id") == one.number:
+        leads, changed = (
+            member_id(join) == one.leader,
+            protocols(join) != protocols(one.members[member_id(join)]),
+        )
+        if leads or changed:
+            if answered(join):
                 allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
-                yield broken("G3", "leader-unheard", join, allowed, seen)
+                cause = "leader-unheard" if leads else "change-unheard"
+                heard = integer(join.got, "generation_id") != one.number
+                yield kept("G3") if heard else broken("G3", cause, join, allowed, seen)
             continue
         row = timed("G3", "joins-again", join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)

@@ -1279,6 +1279,54 @@ _MUTANTS: Final = (
         "G9",
         _edited(GroupCoordinator, "_refuses_join", "return Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
     ),
+    _one(
+        "change-unheard",
+        "a follower that joins again with another subscription is told the same generation",
+        "G3",
+        _edited(GroupCoordinator, "_rejoin", "if settled and not changed:", "if settled:"),
+    ),
+    _one(
+        "first-subscription-kept",
+        "what a member says of itself when it joins again is not told to the leader",
+        "G2",
+        _edited(
+            GroupCoordinator, "_rejoin", "protocols=protocols, metadata=metadata,", "protocols=protocols,"
+        ),
+    ),
+    _one(
+        "expected-for-ever",
+        "who was given an id and does not join is expected until the rebalance time-out",
+        "G7",
+        _edited(GroupCoordinator, "_session_expired", "self._drop_pending(group, member_id)", "return"),
+    ),
+    _one(
+        "newcomer-out-by-its-session",
+        "a new member that waits in its join for longer than its session is out",
+        "G0",
+        _edited(GroupCoordinator, "_add", "NEW_MEMBER_TIMEOUT_MS", "member.session_timeout_ms"),
+    ),
+    _one(
+        "no-session-before-the-sync",
+        "the session of a new member begins with its sync",
+        "G7",
+        _edited(
+            GroupCoordinator,
+            "_end_rebalance",
+            "self._heard_of(group, settled, settled.session_timeout_ms)",
+            "pass",
+        ),
+    ),
+    _one(
+        "nobody-commits",
+        "a commit without a generation is taken in a group with members",
+        "G9",
+        _edited(
+            GroupCoordinator,
+            "commit",
+            "generation < 0 and group.state() is GroupState.EMPTY",
+            "generation < 0",
+        ),
+    ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )
 

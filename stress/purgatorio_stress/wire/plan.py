@@ -113,6 +113,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("refusals", "groups", ("G9",), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8"), _GROUP.expected_member),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
+        SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
         SceneSpec("order-of-joins", "groups", ("X2",), _GROUP.order_of_joins),
         SceneSpec("leave", "groups", ("G8", "G4"), _GROUP.leave),
         SceneSpec("leave-unsynced", "groups", ("G5",), _GROUP.leave_unsynced),

@@ -331,19 +331,22 @@ async def silent_rebalance(play: Play) -> None:
 
 
 async def expected_member(play: Play) -> None:
-    """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves."""
+    """Somebody has been given an id and does not join: a rebalance waits for it, until it leaves, or its session is
+    over."""
     if (play.broker.version("join_group") or 0) < 4:
         raise SceneSkipped("member ids: JoinGroup v4 is not offered")
     group = await play.group()
-    (stays,) = await members(play, group, 1)
+    rebalance_ms = max(REBALANCE_MS, play.session_ms * 5 // 2)
+    (stays,) = await members(play, group, 1, rebalance_ms=rebalance_ms)
     await stable([stays])
-    for _ in range(2):
-        ghost, new = await members(play, group, 2)
+    for leaves in (True, True, False):
+        ghost, new = await members(play, group, 2, rebalance_ms=rebalance_ms)
         sent = [new.ask_join()]
         await _is_told(stays)
         sent.append(stays.ask_join())
         await play.pause(300)
-        await play.leave(ghost.conn, group, ghost.id).within(8)
+        if leaves:
+            await play.leave(ghost.conn, group, ghost.id).within(8)
         await answered((new, stays), sent)
         await synced((new, stays))
         await play.leave(new.conn, group, new.id).within(8)
@@ -396,6 +399,22 @@ async def cut_members(play: Play) -> None:
     await asyncio.gather(*(one.beat() for one in joined))
 
 
+async def resubscribed(play: Play) -> None:
+    """A follower of a stable group joins again with another subscription: a rebalance, and the leader is told it."""
+    group = await play.group()
+    pair = await members(play, group, 2)
+    await stable(pair)
+    for _ in range(2):
+        leader, follower = sorted(pair, key=lambda one: not one.leads)
+        follower.says += "+"
+        sent = [follower.ask_join()]
+        if not await _is_told(leader):
+            return
+        sent.append(leader.ask_join())
+        await answered((follower, leader), sent)
+        await synced(pair)
+
+
 async def order_of_joins(play: Play) -> None:
     """Requests behind a join that waits: their answers come behind its answer."""
     group = await play.group()
@@ -410,21 +429,24 @@ async def order_of_joins(play: Play) -> None:
 
 
 async def session(play: Play) -> None:
-    """One member falls silent, another from its sync on, and is out after its session; who goes on with heartbeats
-    stays."""
-    await asyncio.gather(_silent(play, 1), _silent(play, 0))
+    """One member falls silent, another from its sync on, a third from its join on, and is out after its session; who
+    goes on with heartbeats stays."""
+    await asyncio.gather(*(_silent(play, heard) for heard in range(3)))
 
 
-async def _silent(play: Play, beats: int) -> None:
+async def _silent(play: Play, heard: int) -> None:
     group = await play.group()
-    stays, silent = await members(play, group, 2)
-    await stable([stays, silent])
-    for _ in range(beats):
+    watched_ms = play.session_ms * 1.4 + 3000 * play.pace
+    # Who has not synced is out at the rebalance time-out too: that comes later.
+    pair = await members(play, group, 2, rebalance_ms=int(watched_ms * 1.5))
+    await gathered(pair)
+    stays, silent = sorted(pair, key=lambda one: not one.leads)
+    await synced(pair if heard else [stays])
+    if heard > 1:
         await silent.beat()
     await stays.beat()
-    session_ms = play.session_ms
     told = False
-    ends = asyncio.get_running_loop().time() + (session_ms * 1.4 + 3000 * play.pace) / 1000
+    ends = asyncio.get_running_loop().time() + watched_ms / 1000
     while not told and asyncio.get_running_loop().time() < ends:
         told = await stays.beat() == REBALANCING
         await play.pause(BEAT_MS)
@@ -561,6 +583,7 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
     asks: list[Callable[[Connection, str, str, int], Sent]] = [one.play.heartbeat, one.play.sync]
     if topics:
         asks.append(partial(one.play.commit, topics=topics))
+        await one.play.commit(one.conn, one.group, "", -1, topics).within(8)
     for ask in asks:
         for wrong in (100, -1):
             await ask(one.conn, one.group, one.id, one.generation + wrong).within(8)
