@@ -28,6 +28,7 @@ from purgatorio_stress.wire.drawn import LEAST_SCENE, Program, drawn, drawn_grou
 from purgatorio_stress.wire.message import API_NAMES
 from purgatorio_stress.wire.play import (
     MOST_CONNECTIONS,
+    SOFTWARE,
     Broker,
     Made,
     Play,
@@ -174,8 +175,7 @@ async def look_at(
     for version in (0, 1, 2, 3):
         try:
             conn = await connect(address, f"first-v{version}", "", recorder)
-            values = {"client_software_name": "purgatorio", "client_software_version": "1"}
-            got = await conn.send("api_versions", version, values).within(LOOK_SECONDS)
+            got = await conn.send("api_versions", version, SOFTWARE).within(LOOK_SECONDS)
         except NoAnswer as silent:
             raise NoBroker(f"{address}: {said}" if said else str(silent)) from silent
         offered = {

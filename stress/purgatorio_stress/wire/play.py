@@ -40,6 +40,8 @@ MOST_CONNECTIONS: Final = 400
 UNMADE: Final = 99
 """A partition that no topic has."""
 CONSUMER: Final = "consumer"
+SOFTWARE: Final = {"client_software_name": "purgatorio", "client_software_version": "1"}
+"""Who asks for versions says so: Kafka refuses an empty name (KIP-511)."""
 PROTOCOL: Final = "range"
 """What all members have in common."""
 
@@ -219,6 +221,10 @@ class Play:
     async def ask_all(*sent: Sent) -> None:
         """Wait for requests that are on their way. NoAnswer where one is not answered."""
         await asyncio.gather(*(one.within(ANSWER_SECONDS) for one in sent))
+
+    def question(self, conn: Connection) -> Sent:
+        """What no broker has to wait for with its answer: which versions it offers."""
+        return self.send(conn, "api_versions", SOFTWARE)
 
     def fetch(
         self,

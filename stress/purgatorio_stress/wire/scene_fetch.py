@@ -270,7 +270,7 @@ async def acks(play: Play) -> None:
     alone = await play.open("fire-and-forget")
     for _ in range(3):
         play.produce(alone, topic, acks=0)
-    await settle(play.send(alone, "api_versions", {}), seconds=10)
+    await settle(play.question(alone), seconds=10)
     # Nothing is behind it on its connection, which may be closed: so a broker tells the error.
     play.produce(await play.open("refused"), (topic, UNMADE), acks=0)
     got = await play.fetch(reader, [(topic, 0, 0)], max_wait_ms=500).within(10)

@@ -422,7 +422,7 @@ async def order_of_joins(play: Play) -> None:
     await stable([stays])
     (new,) = await members(play, group, 1)
     sent = [new.ask_join()]
-    sent += [play.send(new.conn, "api_versions", {}) for _ in range(3)]
+    sent += [play.question(new.conn) for _ in range(3)]
     await _is_told(stays)
     sent.append(stays.ask_join())
     await settle(*sent, seconds=JOIN_SECONDS)

@@ -15,6 +15,7 @@ from purgatorio_stress.wire.connection import API_KEYS, Connection, NoAnswer, Se
 from purgatorio_stress.wire.message import versions_of
 from purgatorio_stress.wire.play import (
     ANSWER_SECONDS,
+    SOFTWARE,
     UNMADE,
     Play,
     SceneLost,
@@ -58,7 +59,7 @@ HARMLESS: Final[Mapping[str, Mapping[str, object]]] = {
         "group_id": "purgatorio-nobody", "generation_id": 1, "member_id": "nobody",
         "protocol_type": "consumer", "protocol_name": "range",
     },
-    "api_versions": {"client_software_name": "purgatorio", "client_software_version": "1"},
+    "api_versions": SOFTWARE,
     "create_topics": {"timeout_ms": 1000},
     "delete_topics": {"timeout_ms": 1000},
     "delete_records": {"timeout_ms": 1000},
@@ -168,7 +169,7 @@ async def order(play: Play) -> None:
     wait = play.wait_ms(600)
     for wakes in (False, True):
         sent = [play.fetch(conn, [(topic, 0, 0)], max_wait_ms=wait)]
-        sent += [play.send(conn, "api_versions", {}) for _ in range(3)]
+        sent += [play.question(conn) for _ in range(3)]
         sent.append(
             play.send(conn, "metadata", {"topics": [{"name": topic}], "allow_auto_topic_creation": False})
         )
@@ -195,7 +196,7 @@ async def cut(play: Play) -> None:
         conn.close()
     asker = await play.open("asker")
     for _ in range(8):
-        await settle(play.send(asker, "api_versions", {}), seconds=10)
+        await settle(play.question(asker), seconds=10)
         await settle(play.fetch(asker, [(topic, 0, 0)], max_wait_ms=0), seconds=10)
         await play.pause(wait / 16)
     if play.broker.pid is not None:
@@ -220,7 +221,7 @@ async def slow_reader(play: Play) -> None:
     for _ in range(8):
         await play.pause(100)
         fetch = play.fetch(asker, [(topic, 0, UNREAD)], max_wait_ms=0)
-        if not await settle(fetch, play.send(writer, "api_versions", {}), seconds=6):
+        if not await settle(fetch, play.question(writer), seconds=6):
             break
     slow.close()
 
