@@ -1286,6 +1286,20 @@ def test_with_somebody_under_way_the_next_generation_has_no_initial_delay() -> N
     assert story.judged("G1").verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize(("number", "guilty"), [(3, False), (2, True)])
+def test_a_join_may_be_taken_up_after_a_later_leaving(number: int, guilty: bool) -> None:
+    """Then the group is empty, by a generation of nobody, and an initial delay begins; else the leaving ends the wait."""
+    story = Story()
+    story.join(10, 11, "", error=79, given="a")
+    story.join(15, 2020, "a", 1, leader="a", told="a")
+    story.sync(2030, 2032, "a", 1, "sa", gives={"a": "sa"})
+    story.join(2100, 2101, "", error=79, given="b")
+    story.join(2110, 5115, "b", number, leader="b", told="b", rebalance=1500)
+    story.leave(2112, "a")
+    story.repeat()
+    assert (story.judged("G4").verdict is Verdict.VIOLATED) is guilty
+
+
 def test_a_time_out_of_a_generation_may_end_before_its_answers_have_been_read() -> None:
     """The client stood still for 100 ms: who does not sync is out 1.5 s after the generation began, not after that."""
     story = Story()

@@ -41,7 +41,11 @@ def rebalances(group: Group) -> Rows:
         yield from _joins_again(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
-        if before is not None and any(group.alive_at(member, one.asked_t) for member in before.members):
+        # Else one of nobody came between, and an initial delay behind it.
+        next_to = before is not None and (
+            one.number == before.number + 1 or bool({*one.members} & {*before.members})
+        )
+        if before is not None and next_to and any(group.alive_at(x, one.asked_t) for x in before.members):
             yield from _rebalance(group, before, one)
         elif before is None or _surely_empty(group, before, one):
             yield from _initial_delay(group, one)
