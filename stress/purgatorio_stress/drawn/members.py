@@ -103,14 +103,14 @@ class MemberPlayer(Player):
     def _let_pass(self, by_ms: int) -> None:
         self.group.runtime.advance(by_ms)
         if self.group.actions.size() and (self.alone or not self.is_live()):
-            self.broken.append(Broken("B408", "action", "left for the next request"))
+            self.breaks("B408", "action", "left for the next request")
 
     def do_gauges(self) -> None:
         """`waiting`, `known`, `groups`."""
         self.coordinator.known("g")
         self.coordinator.groups()
         if min(self.coordinator.waiting()) < 0:
-            self.broken.append(Broken("P2", "gauge", f"waiting: {self.coordinator.waiting()}"))
+            self.breaks("P2", "gauge", f"waiting: {self.coordinator.waiting()}")
 
     def do_delete(self) -> None:
         """`delete`."""

@@ -46,7 +46,7 @@ class BucketPlayer(Player):
         self.buckets[bucket].add(entry)
         if self.buckets[bucket].set_expiration(0):
             if bucket in self.offered:
-                self.broken.append(Broken("CHECK", f"bucket-{bucket}", "offered twice"))
+                self.breaks("CHECK", f"bucket-{bucket}", "offered twice")
             self.offered.append(bucket)
 
     def do_flush(self, bucket: int) -> None:
@@ -64,7 +64,7 @@ class BucketPlayer(Player):
         one = self.buckets[bucket]
         one.tasks()
         if one.expiration_ms() not in (0, NOT_QUEUED_MS) or one.delay_ms(-1) not in (0, 1):
-            self.broken.append(Broken("CHECK", f"bucket-{bucket}", f"expires at {one.expiration_ms()} ms"))
+            self.breaks("CHECK", f"bucket-{bucket}", f"expires at {one.expiration_ms()} ms")
 
     def final(self) -> Iterator[Broken]:
         """The rings close, who is linked is counted, and what holds an entry is offered."""
@@ -125,11 +125,11 @@ class QueuePlayer(Player):
         now_ms = self._now_ms()
         since = [max(self.items[n].due_ms, at_ms, began_ms) for n, at_ms in self.inside.items()]
         if since and not self.takers[0] and min(since) + 1 < now_ms:
-            self._breaks("T2", f"due at {min(since)} ms, told at {now_ms} ms")
+            self.breaks("T2", "queue", f"due at {min(since)} ms, told at {now_ms} ms")
         if due and not any(item.due_ms <= now_ms for item in self.begun):
-            self._breaks("T1", f"told at {now_ms} ms of what is not due")
+            self.breaks("T1", "queue", f"told at {now_ms} ms of what is not due")
         if not due and now_ms < began_ms + timeout_ms:
-            self._breaks("T2", f"gave up at {now_ms} ms, not at {began_ms + timeout_ms} ms")
+            self.breaks("T2", "queue", f"gave up at {now_ms} ms, not at {began_ms + timeout_ms} ms")
 
     def do_poll(self) -> None:
         """`poll`."""
@@ -140,11 +140,11 @@ class QueuePlayer(Player):
         if item is not None:
             self._is_out(item)
             if item.due_ms > self._now_ms():
-                self._breaks("T1", f"due at {item.due_ms} ms, polled at {self._now_ms()} ms")
+                self.breaks("T1", "queue", f"due at {item.due_ms} ms, polled at {self._now_ms()} ms")
         if self.alone and sure and min(sure) <= self._now_ms():
             got = None if item is None else item.due_ms
             if got != min(sure):
-                self._breaks("T6", f"due at {min(sure)} ms, and polled {got}")
+                self.breaks("T6", "queue", f"due at {min(sure)} ms, and polled {got}")
 
     def do_remove(self, thing: int) -> None:
         """`remove`."""
@@ -157,21 +157,18 @@ class QueuePlayer(Player):
 
     def _is_out(self, item: _Item) -> None:
         if item in self.out:
-            self._breaks("T3", f"due at {item.due_ms} ms, came out twice")
+            self.breaks("T3", "queue", f"due at {item.due_ms} ms, came out twice")
         self.out.append(item)
         self.inside.pop(self.items.index(item), None)
 
     def do_show(self) -> None:
         """`size` and `items`."""
         if self.queue.size() < 0 or len(self.queue.items()) > len(self.items):
-            self._breaks("T5", f"size {self.queue.size()}")
+            self.breaks("T5", "queue", f"size {self.queue.size()}")
 
     def do_pass(self, by_ms: int) -> None:
         """Time passes."""
         self.world.virtual.advance(by_ms)
-
-    def _breaks(self, clause: str, seen: str) -> None:
-        self.broken.append(Broken(clause, "queue", seen))
 
     def final(self) -> Iterator[Broken]:
         """What was offered comes out once, in the order of the times."""

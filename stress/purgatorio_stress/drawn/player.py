@@ -58,6 +58,10 @@ class Player:
                 self.world.cover(f"{act}{AT}{place}{AT}{do}")
         return me, outer
 
+    def breaks(self, clause: str, subject: str, seen: str) -> None:
+        """Keep it until the end."""
+        self.broken.append(Broken(clause, subject, seen))
+
     def act_ended(self) -> None:
         """What whoever called does before it goes on."""
 
@@ -157,7 +161,7 @@ def play(vocabulary: Vocabulary, drawn: Drawn, world: World) -> Final_:
         for act in drawn.before:
             player.take(act)
     except Exception as error:
-        player.broken.append(Broken("O8", "before", f"ended by {type(error).__name__}: {error}"))
+        player.breaks("O8", "before", f"ended by {type(error).__name__}: {error}")
         return player.final
     for number, acts in enumerate(drawn.threads, 1):
         world.task(f"thread-{number}", partial(_body, player, acts))

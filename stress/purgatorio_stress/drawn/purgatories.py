@@ -111,7 +111,7 @@ class PurgatoryPlayer(Player):
             self.world.sync.loop_head(self)
             ran = self.actions.run_all()
             if ran < waiting and self.alone:
-                self.broken.append(Broken("O8", "actions", f"{waiting} were there, {ran} ran"))
+                self.breaks("O8", "actions", f"{waiting} were there, {ran} ran")
 
     def call_back(self, slot: str, thing: int) -> None:
         """See `Player`; without the end of a handler."""
@@ -158,7 +158,7 @@ class PurgatoryPlayer(Player):
         for one in keys:
             with suppress(TypeError, ValueError):
                 self.purgatory.inner.try_complete_else_watch(wrong, one)
-                self.broken.append(Broken("CHECK", "purgatory", f"keys {one!r} were not refused"))
+                self.breaks("CHECK", "purgatory", f"keys {one!r} were not refused")
 
     def do_ready(self, number: int) -> None:
         """The condition becomes true; nobody is told."""
@@ -196,7 +196,7 @@ class PurgatoryPlayer(Player):
         before = self.purgatory.inner.watched()
         purged = self.purgatory.inner.purge_if_needed()
         if self.alone and purged != before - self.purgatory.inner.watched():
-            self.broken.append(Broken("P2", "purgatory", f"purged {purged} of {before}"))
+            self.breaks("P2", "purgatory", f"purged {purged} of {before}")
 
     def do_gauges(self) -> None:
         """All of them; and what each operation says of its timer."""
@@ -206,7 +206,7 @@ class PurgatoryPlayer(Player):
         both = inner.gauges()
         for value in (inner.watched(), inner.num_delayed(), both.purgatory_size, both.num_delayed_operations):
             if value < 0:
-                self.broken.append(Broken("P2", "gauge", f"a gauge is {value}"))
+                self.breaks("P2", "gauge", f"a gauge is {value}")
 
     def do_turn(self) -> None:
         """`pass_time`, where no reaper does it, and what it handed over."""

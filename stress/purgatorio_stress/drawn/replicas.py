@@ -92,10 +92,8 @@ class ReplicaPlayer(Player):
     def _is_replicated(self, partition: TopicPartition, result: ProduceResult) -> None:
         ends = self.manager.partition_or_raise(partition).ends(None, leader_only=False)
         if ends.high_watermark.offset < result.required_offset:
-            self.broken.append(
-                Broken(
-                    "B105", str(partition), f"acknowledged {result.required_offset}, at {ends.high_watermark}"
-                )
+            self.breaks(
+                "B105", str(partition), f"acknowledged {result.required_offset}, at {ends.high_watermark}"
             )
 
     def do_append(self, partition: int, kind: int) -> None:
@@ -121,13 +119,13 @@ class ReplicaPlayer(Player):
             failed = any(result.error is not Error.NONE for result in results.values())
             if self.steady and self.time is None and size_bytes < waits.min_bytes and not failed:
                 seen = f"answered with {size_bytes} bytes, wanted {waits.min_bytes}, and nothing expires"
-                self.broken.append(Broken("B214", "consumer", seen))
+                self.breaks("B214", "consumer", seen)
             if self.alone:
                 again: list[Mapping[TopicPartition, FetchResult]] = []
                 self.manager.fetch_records(at_once, request, again.append)
                 if _told(again[0]) != _told(results):
                     seen = f"waited: {_told(results)}; at once: {_told(again[0])}"
-                    self.broken.append(Broken("B215", "consumer", seen))
+                    self.breaks("B215", "consumer", seen)
 
         self.manager.fetch_records(waits, request, answered)
 
@@ -194,7 +192,7 @@ class ReplicaPlayer(Player):
     def do_gauges(self) -> None:
         """`waiting`."""
         if min(self.manager.waiting()) < 0:
-            self.broken.append(Broken("P2", "gauge", f"waiting: {self.manager.waiting()}"))
+            self.breaks("P2", "gauge", f"waiting: {self.manager.waiting()}")
 
     def do_shutdown(self) -> None:
         """`shutdown`."""

@@ -123,7 +123,7 @@ class SharePlayer(Player):
     def do_gauges(self) -> None:
         """`waiting`, and the partition's."""
         if self.fetches.waiting() < 0:
-            self.broken.append(Broken("P2", "gauge", f"waiting: {self.fetches.waiting()}"))
+            self.breaks("P2", "gauge", f"waiting: {self.fetches.waiting()}")
 
     def do_shutdown(self) -> None:
         """`shutdown`."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from purgatorio import (
     DirectExecutor,
@@ -36,6 +36,7 @@ from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.races import RacingSync
 from purgatorio_stress.scenario.world import World
 
+T = TypeVar("T")
 HORIZON_MS: Final = 40
 
 _LONG_WAIT_MS: Final = 1_000
@@ -320,7 +321,7 @@ class TimerPlayer(Player):
             now_ms = self.line.now_ms()
             if ran_ms and now_ms - ran_ms[-1] <= period_ms - self.tick_ms:
                 seen = f"ran at {ran_ms[-1]} and {now_ms} ms, its period is {period_ms} ms"
-                self.broken.append(Broken("T1", f"repeated-{number}", seen))
+                self.breaks("T1", f"repeated-{number}", seen)
             ran_ms.append(now_ms)
 
         timer = self._calls_functions()
@@ -355,7 +356,7 @@ class TimerPlayer(Player):
         def keep() -> None:
             handle: object = call(name)
             if handle is None:
-                self.broken.append(Broken("T4", name, "called, and there is no handle to cancel it by"))
+                self.breaks("T4", name, "called, and there is no handle to cancel it by")
             else:
                 self.handles[number] = (cast(Handle, handle), name)
                 self.called.append(self.handles[number])
@@ -391,19 +392,15 @@ class TimerPlayer(Player):
         for call in wrong:
             with suppress(TypeError, ValueError, TimerClosed):
                 call()
-                self.broken.append(Broken("CHECK", "timer", "a call with a wrong argument was not refused"))
+                self.breaks("CHECK", "timer", "a call with a wrong argument was not refused")
 
     def do_next_due(self) -> None:
         """`IntrusiveTimer.next_due_ms`: never later than something is due, and something whenever somebody waits."""
-        alone = self.line.open[0] == 0
-        rows = len(self.line.rows)
-        answer = self._wheel().next_due_ms()
-        if alone and rows == len(self.line.rows) and self.line.open[0] == 0:
+        answer, alone = self._alone(self._wheel().next_due_ms)
+        if alone:
             first_ms = earliest(self.names, self._calls(), self.kind.rules, 0)
             if first_ms is not None and (answer is None or answer > max(first_ms, 0)):
-                self.broken.append(
-                    Broken("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
-                )
+                self.breaks("T2", "timer", f"next_due_ms() is {answer}, and a task is due at {first_ms} ms")
 
     def do_cancel(self, number: int) -> None:
         """`TimerTask.cancel`."""
@@ -429,7 +426,7 @@ class TimerPlayer(Player):
         answer = self.tasks[number].is_cancelled()
         added = any(call.task == name and call.do == "add" for _, call in self.line.rows)
         if not added and not answer:
-            self.broken.append(Broken("T4", name, "is_cancelled() is False before any add"))
+            self.breaks("T4", name, "is_cancelled() is False before any add")
 
     def do_drain(self, timeout_ms: int = 0, timer: int = 0) -> None:
         """`Timer.advance_clock`."""
@@ -444,20 +441,18 @@ class TimerPlayer(Player):
         self.line.end(at, error=error, refused=refuses)
         alone = len(self.drawn.threads) == 1 and not self.drawn.callbacks
         if refuses and not error and alone:
-            self.broken.append(Broken("CHECK", "timer", "its executor refused a task, and nobody was told"))
+            self.breaks("CHECK", "timer", "its executor refused a task, and nobody was told")
         waited_ms = self.line.now_ms() - self.line.rows[at][1].begin_ms
         closed = any(call.do in _ENDS for _, call in self.line.rows)
         if told and not told[0] and waited_ms < timeout_ms and alone and not closed:
-            self.broken.append(
-                Broken("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
-            )
+            self.breaks("T2", "timer", f"waited {waited_ms} of {timeout_ms} ms, and was told of nothing")
 
     def do_run(self) -> None:
         """Run what was handed over, where the executor has no thread."""
         try:
             self.executor.run_all()
         except Planned as error:
-            self.broken.append(Broken("O8", "executor", f"{error!r} came out of run_all"))
+            self.breaks("O8", "executor", f"{error!r} came out of run_all")
 
     def do_pass(self, by_ms: int) -> None:
         """Time passes."""
@@ -488,13 +483,17 @@ class TimerPlayer(Player):
 
     def do_size(self, timer: int = 0) -> None:
         """`Timer.size`, compared where no other call is going on."""
-        alone = self.line.open[0] == 0
-        rows = len(self.line.rows)
-        size = self.timers[timer].size()
+        size, alone = self._alone(self.timers[timer].size)
         if size < 0:
-            self.broken.append(Broken("T5", "timer", f"size() is {size}"))
-        if alone and rows == len(self.line.rows) and self.line.open[0] == 0 and not self.kind.rules.driven:
+            self.breaks("T5", "timer", f"size() is {size}")
+        if alone and not self.kind.rules.driven:
             self.broken += self._compared(timer, size)
+
+    def _alone(self, ask: Callable[[], T]) -> tuple[T, bool]:
+        """An answer, and whether no other call was going on meanwhile."""
+        rows, alone = len(self.line.rows), self.line.open[0] == 0
+        answer = ask()
+        return answer, alone and rows == len(self.line.rows)
 
     def do_drive(self) -> None:
         """`ReaperTimer.advance_clock`: nobody else drains it."""
@@ -502,9 +501,7 @@ class TimerPlayer(Player):
             self.timers[0].advance_clock(0)
         except RuntimeError:
             return
-        self.broken.append(
-            Broken("T2", "timer", "advance_clock() of a timer that drives itself was not refused")
-        )
+        self.breaks("T2", "timer", "advance_clock() of a timer that drives itself was not refused")
 
     def do_close(self, timer: int = 0) -> None:
         """`Timer.close`."""
@@ -512,9 +509,7 @@ class TimerPlayer(Player):
         before_ms = self.line.now_ms()
         error = self._failing(self.timers[timer].close)
         if self.line.now_ms() - before_ms >= _LONG_WAIT_MS:
-            self.broken.append(
-                Broken("P3", "timer", f"close() waited for {self.line.now_ms() - before_ms} ms")
-            )
+            self.breaks("P3", "timer", f"close() waited for {self.line.now_ms() - before_ms} ms")
         self.line.end(at, error=error)
 
     def do_stop(self) -> None:
