@@ -165,6 +165,16 @@ class Comparison:
                 if one.change is change:
                     yield pair, one
 
+    def changed(self) -> list[tuple[Change, RunPair, ClauseChange]]:
+        """All clauses of all pairs that did not stay the same, the worst change first."""
+        changes = [change for change in Change if change is not Change.SAME]
+        return [(change, *one) for change in changes for one in self.changes(change)]
+
+    def counted(self) -> str:
+        """How many clauses changed how, in words; nothing where there is none."""
+        counts = ((change, sum(1 for _ in self.changes(change))) for change in Change)
+        return ", ".join(f"{count:,} {change}" for change, count in counts if count)
+
     @property
     def verdict(self) -> Verdict:
         """Of the change, not of the subjects: VIOLATED if something is newly broken, INVALID_TRACE if a trace of after

@@ -88,12 +88,7 @@ def command(
 
 
 def _tell(console: Console, compared: Comparison) -> None:
-    rows = [
-        (change, pair, one)
-        for change in Change
-        if change is not Change.SAME
-        for pair, one in compared.changes(change)
-    ]
+    rows = compared.changed()
     wide = max([len("change"), *(len(str(change)) for change, _, _ in rows[:ROWS_SHOWN])])
     before = max([len("before"), *(len(side(one.before)) for _, _, one in rows[:ROWS_SHOWN])])
     named = ""
@@ -121,8 +116,5 @@ def _tell(console: Console, compared: Comparison) -> None:
             named = ", ".join(visible(run.run) for run in runs[:10])
             more = f" and {len(runs) - 10:,} more" if len(runs) > 10 else ""
             print_line(console, f"{title}: {named}{more}")
-    counts = ((change, sum(1 for _ in compared.changes(change))) for change in Change)
-    print_line(
-        console, "clauses by run: " + ", ".join(f"{count:,} {change}" for change, count in counts if count)
-    )
+    print_line(console, f"clauses by run: {compared.counted()}")
     print_line(console, f"{compared.verdict}: {_MEANING[compared.verdict]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from purgatorio_pipeline.comparison import Change, Comparison, RunPair
+from purgatorio_pipeline.comparison import Comparison, RunPair
 from purgatorio_pipeline.report.markdown_text import lateness_cells, left_out, table, text
 from purgatorio_spec.judge.result import ClauseResult, RunResult
 from purgatorio_stress.lateness import Lateness
@@ -15,8 +15,7 @@ ROWS_SHOWN: Final = 100
 
 def comparison_markdown(comparison: Comparison) -> str:
     """The whole text."""
-    counts = [(change, sum(1 for _ in comparison.changes(change))) for change in Change]
-    said = ", ".join(f"{count:,} {change}" for change, count in counts if count) or "nothing to compare"
+    said = comparison.counted() or "nothing to compare"
     parts = [f"## Purgatorio, before and after: {comparison.verdict}\n\nclauses by run: {said}\n"]
     parts += [_changes(comparison), _lateness(comparison.pairs)]
     parts += [_alone("Only before", comparison.only_before), _alone("Only after", comparison.only_after)]
@@ -26,25 +25,15 @@ def comparison_markdown(comparison: Comparison) -> str:
 def _changes(comparison: Comparison) -> str:
     rows = [
         [
-            str(change),
-            text(pair.after.run),
-            one.clause,
-            side(one.before),
-            side(one.after),
-            _causes(one.new_causes),
+            str(change), text(pair.after.run), one.clause, side(one.before), side(one.after),
+            " ".join(map(text, one.new_causes)),
         ]
-        for change in Change
-        if change is not Change.SAME
-        for pair, one in comparison.changes(change)
-    ]
+        for change, pair, one in comparison.changed()
+    ]  # fmt: skip
     if not rows:
         return ""
     head = ["change", "run", "clause", "before", "after", "new causes"]
     return table(head, rows[:ROWS_SHOWN]) + left_out(len(rows), ROWS_SHOWN, "changes")
-
-
-def _causes(names: list[str]) -> str:
-    return " ".join(text(name) for name in names)
 
 
 def side(clause: ClauseResult | None) -> str:
