@@ -15,7 +15,7 @@ from purgatorio_pipeline.documents import encoded
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.verdict import EXIT_STATUS
 from purgatorio_stress.exploring import STRATEGIES
-from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 EPILOG = """
 \b
@@ -143,24 +143,14 @@ def _jobs(
     if mutant and mutant not in MUTANTS:
         raise click.UsageError(f"no mutant {mutant}; see `purgatorio mutants --list`")
     own = f"{MUTANTS[mutant].scenario}/{MUTANTS[mutant].dialect}" if mutant else ""
-    chosen = [one for name in names or ((own,) if own else tuple(SCENARIOS)) for one in _dialects(name)]
     try:
+        pairs = [pair for name in names or ((own,) if own else SCENARIOS) for pair in dialects_named(name)]
         return plan(
-            chosen, strategies or ("random",), seeds, schedules,
+            [f"{name}/{dialect}" for name, dialect in pairs], strategies or ("random",), seeds, schedules,
             stress_rounds=stress_rounds, mutant=mutant, preemptions=preemptions,
         )  # fmt: skip
-    except NoJob as nothing:
-        raise click.UsageError(str(nothing)) from None
-
-
-def _dialects(text: str) -> list[str]:
-    name, _, dialect = text.partition("/")
-    if name not in SCENARIOS:
-        raise click.UsageError(f"no scenario {name!r}; see `purgatorio explore --list`")
-    known = SCENARIOS[name].dialects
-    if dialect and dialect not in known:
-        raise click.UsageError(f"{name} has the dialects {', '.join(known)}, not {dialect!r}")
-    return [f"{name}/{one}" for one in ((dialect,) if dialect else known)]
+    except (NoJob, KeyError) as nothing:
+        raise click.UsageError(str(nothing.args[0])) from None
 
 
 def _range(text: str) -> range:

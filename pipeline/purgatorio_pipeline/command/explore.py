@@ -25,7 +25,7 @@ from purgatorio_stress.explorer.table import table
 from purgatorio_stress.exploring import STRATEGIES, Explored, explore, replay_token
 from purgatorio_stress.foreign.explored import FOREIGN
 from purgatorio_stress.mutant.own_patches import BadPatches, Bug, bug_of
-from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 
 @click.command("explore", epilog="Exit status: 0 all hold, 1 violated, 2 wrong usage, 3 unknown.")
@@ -195,19 +195,10 @@ def _draw(
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    chosen: list[tuple[str, str]] = []
-    for text in names or tuple(SCENARIOS):
-        name, _, dialect = text.partition("/")
-        try:
-            dialects = scenario_named(name).dialects
-        except BadProgram as error:
-            raise click.UsageError(str(error)) from None
-        except KeyError:
-            raise click.UsageError(f"no scenario {name!r}; see `purgatorio explore --list`") from None
-        if dialect and dialect not in dialects:
-            raise click.UsageError(f"{name} has the dialects {', '.join(dialects)}, not {dialect!r}")
-        chosen += [(name, one) for one in ((dialect,) if dialect else dialects)]
-    return chosen
+    try:
+        return [pair for text in names or SCENARIOS for pair in dialects_named(text, scenario_named)]
+    except (BadProgram, KeyError) as wrong:
+        raise click.UsageError(str(wrong.args[0])) from None
 
 
 _INDENT: Final = 10

@@ -22,7 +22,7 @@ from purgatorio_stress.harness.subject import REFERENCE_SUBJECT, StressSubject
 from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.printed import Stress, Stuck
 from purgatorio_stress.scenario.contract import Scenario, ScenarioProgram
-from purgatorio_stress.scenario.registry import SCENARIOS
+from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
 
 SEVERAL: Final[tuple[str, ...]] = tuple(name for name, one in SCENARIOS.items() if one.threads > 1)
 """Scenarios of several threads."""
@@ -162,15 +162,12 @@ def chosen(names: Sequence[str] = (), subject: StressSubject = REFERENCE_SUBJECT
     """
     found: list[tuple[str, str]] = []
     for text in names or _about(subject):
-        name, _, dialect = text.partition("/")
+        name = text.partition("/")[0]
         if name not in SEVERAL:
             raise KeyError(f"no scenario {name!r} of several threads; there are: {', '.join(SEVERAL)}")
         if (why := why_not_raced(name)) is not None:
             raise KeyError(f"{name} is not for threads: {why}")
-        dialects = SCENARIOS[name].dialects
-        if dialect and dialect not in dialects:
-            raise KeyError(f"{name} has the dialects {', '.join(dialects)}, not {dialect!r}")
-        found += [(name, one) for one in ((dialect,) if dialect else dialects)]
+        found += dialects_named(text)
     return found
 
 

@@ -1,5 +1,6 @@
 """All scenarios, by name."""
 
+from collections.abc import Callable
 from typing import Final
 
 from purgatorio_stress.scenario.broker import BROKER
@@ -30,3 +31,17 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     )
 }
 """In the order in which they are shown."""
+
+
+def dialects_named(
+    text: str, named: Callable[[str], Scenario] = SCENARIOS.__getitem__
+) -> list[tuple[str, str]]:
+    """`NAME`, in each of its dialects, or `NAME/DIALECT`. KeyError, with the reason, where there is none such."""
+    name, _, dialect = text.partition("/")
+    try:
+        known = named(name).dialects
+    except KeyError:
+        raise KeyError(f"no scenario {name!r}; see `purgatorio explore --list`") from None
+    if dialect and dialect not in known:
+        raise KeyError(f"{name} has the dialects {', '.join(known)}, not {dialect!r}")
+    return [(name, one) for one in ((dialect,) if dialect else known)]
