@@ -26,7 +26,7 @@ def table(serial: str = "a", reachable: str = "ab") -> OutcomeTable:
 
 def grades(of: OutcomeTable) -> dict[str, Grade]:
     """By outcome."""
-    return {line.outcome: line.grade for line in of.outcomes()}
+    return {line.outcome: line.grade for line in of.outcomes}
 
 
 def verdict_of(of: OutcomeTable) -> Verdict:
@@ -53,7 +53,7 @@ def test_what_breaks_a_clause_is_forbidden_and_stands_first() -> None:
         rounds.add({"a"}, [], overlapped=False, batch=0, where="")
     rounds.add({"a"}, [Broken("O4", "op", "left")], overlapped=False, batch=3, where="here")
     rounds.add({"a"}, [Broken("O4", "op", "left")], overlapped=False, batch=4, where="there")
-    first = rounds.outcomes()[0]
+    first = rounds.outcomes[0]
     assert (first.grade, first.clause, first.outcome, first.count) == (Grade.FORBIDDEN, "O4", "left", 2)
     assert (rounds.first_batch, rounds.first_forbidden) == (3, "here")
     assert verdict_of(rounds) is Verdict.VIOLATED
@@ -66,7 +66,7 @@ def test_each_forbidden_outcome_says_how_it_is_repeated() -> None:
     for batch, seen in ((3, "left"), (4, "twice"), (5, "left")):
         rounds.add({"a"}, [Broken("O4", "op", seen)], overlapped=True, batch=batch, where="")
     rounds.add({"a"}, [], overlapped=True, batch=6, where="")
-    shapes = {line.outcome: line.again for line in rounds.outcomes()}
+    shapes = {line.outcome: line.again for line in rounds.outcomes}
     assert shapes == {
         "left": "purgatorio stress --batch 3",
         "twice": "purgatorio stress --batch 4",
@@ -78,7 +78,7 @@ def test_an_expected_clause_names_a_round_that_broke_several() -> None:
     """A mutant's own clause counts as its hit, even where a structure was found broken before."""
     rounds = OutcomeTable("s", frozenset(), None, ("O4",))
     rounds.add(set(), [Broken("CHECK", "x", "s"), Broken("O4", "op", "left")], False, 0, "")
-    assert [line.clause for line in rounds.outcomes()] == ["O4"]
+    assert [line.clause for line in rounds.outcomes] == ["O4"]
 
 
 def test_a_window_that_was_never_hit_is_no_pass() -> None:
@@ -111,7 +111,7 @@ def test_a_table_stays_small() -> None:
     rounds = table()
     for number in range(500):
         rounds.add(set(), [Broken("CHECK", "wheel", f"at {number}")], False, 0, "")
-    assert len(rounds.outcomes()) <= 41
+    assert len(rounds.outcomes) <= 41
     assert rounds.forbidden == rounds.rounds == 500
 
 

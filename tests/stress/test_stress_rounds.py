@@ -36,7 +36,7 @@ def forbidden(result: StressResult, plan: StressPlan) -> list[str]:
     found = [
         f"{table.name}: {line.clause} {line.outcome}; again: {plan.command(table.name, table.first_batch)}"
         for table in result.tables
-        for line in table.outcomes()
+        for line in table.outcomes
         if line.grade is Grade.FORBIDDEN
     ]
     if result.stuck is not None:
@@ -55,7 +55,7 @@ def test_the_reference_breaks_nothing(name: str, dialect: str, stress_seeds: See
         table = result.tables[0]
         assert table.rounds >= 64
         assert table.recorded_rounds == table.rounds
-        assert not [line for line in table.outcomes() if line.grade is Grade.UNKNOWN]
+        assert not [line for line in table.outcomes if line.grade is Grade.UNKNOWN]
         if table.window_hit:
             return
     pytest.fail("with yields the threads never overlapped")

@@ -166,7 +166,7 @@ def _show_table(table: OutcomeTable, plan: StressPlan) -> None:
     echo_line(
         f"{table.verdict!s:9} {table.name:44} {table.rounds:9,} rounds, threads overlapped in {share:.0%}", 10
     )
-    for line in table.outcomes():
+    for line in table.outcomes:
         what = f"{line.clause}: {line.outcome}" if line.clause else line.outcome
         click.echo(f"  {_SIGN[line.grade]:2} {line.count:9,}  {line.grade!s:12} {visible(what, _WIDE)}")
     if table.given_up:

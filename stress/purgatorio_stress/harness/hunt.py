@@ -77,12 +77,12 @@ def _short_wait(thread: threading.Thread) -> None:
 
 
 def _hits(table: OutcomeTable) -> int:
-    return sum(line.count for line in table.outcomes() if line.clause in table.expected)
+    return sum(line.count for line in table.outcomes if line.clause in table.expected)
 
 
 def _kill(table: OutcomeTable, seconds: float) -> Kill:
     hits = _hits(table)
     # A broken promise says more than a broken structure.
-    clauses = sorted((line.clause for line in table.outcomes() if line.clause), key="CHECK".__eq__)
+    clauses = sorted((line.clause for line in table.outcomes if line.clause), key="CHECK".__eq__)
     clause = next((one for one in clauses if one in table.expected), "")
     return Kill(bool(hits), clause, table.rounds, "rounds", seconds, hits=hits)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
 
+from msgspec import convert
+
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.printed import Grade, Outcome, Raced
@@ -87,6 +89,7 @@ class OutcomeTable:
         """Rounds that were begun or planned and not ended."""
         self.given_up += rounds
 
+    @property
     def outcomes(self) -> list[Outcome]:
         """The lines, most frequent first."""
         lines = [
@@ -119,24 +122,12 @@ class OutcomeTable:
             return Verdict.VIOLATED
         if not self.rounds or not self.window_hit or self.given_up or self.dropped:
             return Verdict.UNKNOWN
-        grades = {line.grade for line in self.outcomes()}
+        grades = {line.grade for line in self.outcomes}
         return Verdict.UNKNOWN if Grade.UNKNOWN in grades else Verdict.PASS
 
     def printed(self) -> Raced:
         """One element of `scenarios` of `purgatorio stress --json`."""
-        return Raced(
-            self.name,
-            self.verdict,
-            self.rounds,
-            self.outcomes(),
-            self.overlapped,
-            self.window_hit,
-            self.recorded_rounds,
-            self.events,
-            self.given_up,
-            self.first_forbidden,
-            self.first_batch,
-        )
+        return convert(self, Raced, from_attributes=True)
 
     def _grade(self, clause: str, text: str) -> Grade:
         if clause:
