@@ -16,9 +16,9 @@ so it imports nothing but pytest until a test asks for it.
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,7 +66,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker(MARKER)
     if marker is None:
         raise pytest.UsageError(f"{metafunc.definition.nodeid} uses {FIXTURE}, and has no marker {MARKER!r}")
-    metafunc.parametrize(FIXTURE, _items().parameters(marker), indirect=True)
+    with _needed():
+        from purgatorio_stress.conformance.items import parameters
+    metafunc.parametrize(FIXTURE, parameters(marker), indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -74,7 +76,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted: list[str] = config.getoption("--purgatorio-clause")
     if not wanted:
         return
-    _items().require_clauses(wanted)
+    with _needed():
+        from purgatorio_stress.conformance.items import require_clauses
+    require_clauses(wanted)
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
@@ -87,7 +91,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def purgatorio_case(request: pytest.FixtureRequest) -> BoundCase:
     """The case of this test, with the subject that it is asked of."""
-    return _items().bound(request)
+    with _needed():
+        from purgatorio_stress.conformance.items import bound
+    return bound(request)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -137,28 +143,12 @@ def _clause_of(item: pytest.Item) -> str | None:
     return clause if isinstance(clause, str) else None
 
 
-class _Items:
-    """What needs more than pytest, imported when it is needed."""
-
-    def __init__(self) -> None:
-        try:
-            self._module = importlib.import_module("purgatorio_stress.conformance.items")
-        except ImportError as missing:
-            raise pytest.UsageError(
-                f"the conformance suite needs the extra `pytest`: pip install 'purgatorio[pytest]' ({missing})"
-            ) from missing
-
-    def parameters(self, marker: pytest.Mark) -> Sequence[object]:
-        found: Sequence[object] = self._module.parameters(marker)
-        return found
-
-    def require_clauses(self, wanted: Sequence[str]) -> None:
-        self._module.require_clauses(wanted)
-
-    def bound(self, request: pytest.FixtureRequest) -> BoundCase:
-        found: BoundCase = self._module.bound(request)
-        return found
-
-
-def _items() -> _Items:
-    return _Items()
+@contextmanager
+def _needed() -> Iterator[None]:
+    """What needs more than pytest is imported in here, when it is needed."""
+    try:
+        yield
+    except ImportError as missing:
+        raise pytest.UsageError(
+            f"the conformance suite needs the extra `pytest`: pip install 'purgatorio[pytest]' ({missing})"
+        ) from missing
