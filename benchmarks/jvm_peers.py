@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 from functools import cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from benchmarks.candidate import Candidate, Entry
@@ -124,9 +123,7 @@ class JvmChild:
     def __enter__(self) -> "JvmChild":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -3,7 +3,6 @@
 import gc
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Final
 
 from benchmarks.candidate import Action, Candidate, Entry, Handle
@@ -83,9 +82,7 @@ class Collector:
         gc.callbacks.append(self._tell)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         gc.callbacks.remove(self._tell)
 
     def _tell(self, phase: str, info: dict[str, int]) -> None:

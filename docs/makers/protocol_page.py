@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -74,7 +75,7 @@ def transcripts() -> dict[str, str]:
 
 def transcript(command: Sequence[str], script: Script) -> str:
     """The whole session of one run of the script, from `describe` to the answer to `stop`."""
-    with ScriptPlayer(command) as player:
+    with closing(ScriptPlayer(command)) as player:
         played = player.play(script)
         return "\n".join((*player.opening, *played.session, *player.finish())) + "\n"
 

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from purgatorio_spec.trace.record import Event, Header
 from purgatorio_spec.trace.writer import TraceWriter
@@ -74,9 +73,7 @@ class StreamedRecording(AbstractContextManager["StreamedRecording"]):
                 self._problem = problem
                 return
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self._leaving.set()
         if self._thread.is_alive():
             self._thread.join()

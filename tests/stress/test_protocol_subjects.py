@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_one_wrong_character_is_found_with_the_fewest_calls(
     found.recording.write(tmp_path / "shortest.jsonl")
     again = check_files([tmp_path / "shortest.jsonl"]).runs[0]
     assert again.clauses[clause].violations == 1, "its trace is a trace like any other"
-    with ScriptPlayer(command) as correct:
+    with closing(ScriptPlayer(command)) as correct:
         played = correct.play(found.script)
     judged = judge(Recording(played.header, played.events)).result.clauses[clause]
     assert judged.verdict is Verdict.PASS, "the correct twin is told the same, and keeps the promise"
@@ -127,7 +128,7 @@ def test_a_script_is_read_back_from_its_trace(tmp_path: Path) -> None:
         Force("op-1"),
         Advance(20),
     )
-    with ScriptPlayer(PURGATORY) as player:
+    with closing(ScriptPlayer(PURGATORY)) as player:
         played = player.play(Script("purgatory", 3, calls))
     path = write_run(tmp_path / "run.jsonl", played.header, played.events, 0)
     assert script_of(path, "purgatory") == Script("purgatory", 3, calls)
@@ -153,14 +154,14 @@ def test_a_violation_that_is_not_there_is_not_made_short() -> None:
 )
 def test_a_late_bound_is_judged_only_where_it_could_be_kept(calls: tuple[Call, ...], late_ns: int) -> None:
     """A subject that is asked too late, or not again, is not late; by what the least lucky task could keep."""
-    with ScriptPlayer(WHEEL) as player:
+    with closing(ScriptPlayer(WHEEL)) as player:
         assert late_bound_ns(player.play(Script("timer", 0, calls)).events, 0) == late_ns
 
 
 def test_one_program_plays_many_scripts_each_from_a_fresh_start() -> None:
     """A second `start` forgets the run before it."""
     script = Script("timer", 7, (Add("a", 5), Advance(2 * MS)))
-    with ScriptPlayer(WHEEL) as player:
+    with closing(ScriptPlayer(WHEEL)) as player:
         first, second = player.play(script), player.play(script)
     assert first.events == second.events
     assert [event.f for event in first.events if event.ph == "call"] == [
@@ -176,7 +177,7 @@ PLAIN = Description(0, "", "x", ("timer",), ("timer_fire",))
 def test_the_limits_of_a_player_are_for_each_script() -> None:
     """A session of a thousand small scripts is no flood; one large script is."""
     script = Script("timer", 0, tuple(Advance(now_ns) for now_ns in range(20)))
-    with ScriptPlayer(WHEEL, ChildLimits(lines=30)) as player:
+    with closing(ScriptPlayer(WHEEL, ChildLimits(lines=30))) as player:
         for _ in range(3):
             player.play(script)
         with pytest.raises(SubjectFailed, match="more than 30 lines"):

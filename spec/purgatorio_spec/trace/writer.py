@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Literal
 
 import numpy as np
@@ -105,9 +104,7 @@ class TraceWriter(AbstractContextManager["TraceWriter"]):
         self.flush()
         self._sink.close(complete=False)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             self.close()
         else:

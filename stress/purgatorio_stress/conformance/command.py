@@ -105,4 +105,4 @@ class CommandPlayer:
         """End the child."""
         player, self._player = self._player, None
         if player is not None:
-            player.__exit__(None, None, None)
+            player.close()

@@ -32,9 +32,9 @@ from purgatorio_stress.protocol.gates import (
 )
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
-from purgatorio_stress.protocol.message import STEP, Call, Describe, Description
+from purgatorio_stress.protocol.message import STEP, Call, Description
 from purgatorio_stress.protocol.real_time import drive_real
-from purgatorio_stress.protocol.session import Listener, Session, checked_description
+from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.protocol.virtual_time import (
     VirtualClock,
@@ -64,7 +64,7 @@ def describe_command(command: Sequence[str], limits: ChildLimits | None = None) 
     """What the program says of itself. Raises SubjectFailed: `unavailable` where it cannot be started."""
     limits = limits or ChildLimits()
     with LineChild(_called(command), command, limits) as child:
-        return checked_description(child, Session(child, Conversation(Recorder()), limits).call(Describe()))
+        return Session(child, Conversation(Recorder()), limits).describe()
 
 
 def _described(
@@ -78,8 +78,7 @@ def _described(
     with closing(Listening()) as listening:
         try:
             with LineChild(_called(command), command, limits, listening.environ()) as child:
-                said = Session(child, Conversation(Recorder()), limits).call(Describe())
-                description = checked_description(child, said)
+                description = Session(child, Conversation(Recorder()), limits).describe()
                 jvms = listening.jvms()
         except SubjectFailed as failure:
             if failure.kind != "died":
@@ -404,7 +403,7 @@ class CommandSubject:
         plan: Plan,
         progress: Progress,
     ) -> None:
-        again = checked_description(child, session.call(Describe()))
+        again = session.describe()
         if self.lines is not None:
             again = _with_steps(again)
         if replace(again, n=self.description.n) != self.description:

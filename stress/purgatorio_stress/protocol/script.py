@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Final
 
 from purgatorio_spec.trace.record import Event, Header
@@ -21,7 +19,6 @@ from purgatorio_stress.protocol.message import (
     Advance,
     Answer,
     Call,
-    Describe,
     Description,
     Go,
     Held,
@@ -29,7 +26,7 @@ from purgatorio_stress.protocol.message import (
     Start,
     call_name,
 )
-from purgatorio_stress.protocol.session import Peer, Session, checked_description, noted
+from purgatorio_stress.protocol.session import Peer, Session, noted
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
 from purgatorio_stress.recording import Recording
@@ -192,8 +189,9 @@ class _Playing:
         self._make(Go((said.hold,), int(act.fails) or None))
 
 
-class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
-    """A child that plays scripts. Everything raises SubjectFailed where it misbehaves; it is of no use afterwards."""
+class ScriptPlayer:
+    """A child that plays scripts. Everything raises SubjectFailed where it misbehaves; then it is of no use any more.
+    Close it."""
 
     def __init__(self, command: Sequence[str], limits: ChildLimits | None = None) -> None:
         self._limits = limits or _LIMITS
@@ -201,10 +199,9 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         self._lines: list[str] = []
         try:
             self._conversation = Conversation(Recorder(), virtual=True)
-            session = self._session()
-            self.description: Description = checked_description(self._child, session.call(Describe()))
+            self.description: Description = self._session().describe()
         except BaseException:
-            self._child.__exit__(None, None, None)
+            self.close()
             raise
         self.opening = tuple(self._lines)
         """The lines of the describing."""
@@ -233,7 +230,6 @@ class ScriptPlayer(AbstractContextManager["ScriptPlayer"]):
         self._session().finish()
         return tuple(self._lines)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._child.__exit__(kind, error, trace)
+    def close(self) -> None:
+        """End the child."""
+        self._child.__exit__()

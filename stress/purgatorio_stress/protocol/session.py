@@ -10,7 +10,7 @@ from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.conversation import Conversation, Misbehaved
 from purgatorio_stress.protocol.describe import check_description
 from purgatorio_stress.protocol.message import Answer, Call, Describe, Description, Said, Start, Stop
-from purgatorio_stress.subject.child import ChildLimits, LineChild, Quiet
+from purgatorio_stress.subject.child import ChildLimits, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
 _FLUSH_EVERY: Final = 5_000
@@ -46,16 +46,6 @@ Listener = Callable[[str, bytes], None]
 def noted(lines: list[str]) -> Listener:
     """What keeps them, as one writes a session down."""
     return lambda way, line: lines.append(f"{way} {line.decode(errors='replace')}")
-
-
-def checked_description(child: LineChild, said: Answer | Description) -> Description:
-    """The answer to `describe`, if it describes something that can be driven. Raises SubjectFailed."""
-    assert isinstance(said, Description), "any other answer is refused by the conversation"
-    try:
-        check_description(said)
-    except Misbehaved as misbehaved:
-        raise child.failed(misbehaved.kind, misbehaved.why) from None
-    return said
 
 
 class Session:
@@ -117,6 +107,16 @@ class Session:
             self._slowest_s = max(self._slowest_s, time.monotonic() - asked_s)
         return said
 
+    def describe(self) -> Description:
+        """What the subject says of itself, if that is something that can be driven."""
+        said = self.call(Describe())
+        assert isinstance(said, Description), "any other answer is refused by the conversation"
+        try:
+            check_description(said)
+        except Misbehaved as misbehaved:
+            raise self.failed(misbehaved.kind, misbehaved.why) from None
+        return said
+
     def wait_for_lane(self, lane: int) -> None:
         """Listen until the lane is free."""
         while not self.conversation.free(lane):
@@ -163,23 +163,22 @@ class Session:
                 return
             self._take(said)
 
-    def _patience_s(self) -> float:
+    def _limit_s(self) -> float:
         # The first call waits for the subject's start as well.
-        first = self.conversation.description is None
-        limit_s = self._limits.start_s if first else self._limits.silence_s
-        return max(0.0, self._quiet_since_s + limit_s - time.monotonic())
+        return self._limits.start_s if self.conversation.description is None else self._limits.silence_s
+
+    def _patience_s(self) -> float:
+        return max(0.0, self._quiet_since_s + self._limit_s() - time.monotonic())
 
     def _hear(self, within_s: float) -> Said | None:
         """The next message, or None if there is none in time and none is owed."""
         said = self._child.hear(within_s)
         if said is Quiet.SILENT:
             if self.conversation.owed and self._patience_s() <= 0:
-                first = self.conversation.description is None
-                limit_s = self._limits.start_s if first else self._limits.silence_s
                 late = self.conversation.overdue()
                 lost = f"; due by then and not over: {first_few(late)}" if late else ""
                 waiting = self.conversation.under_way()
-                raise self._child.silent(limit_s, f", with {waiting} not answered{lost}")
+                raise self._child.silent(self._limit_s(), f", with {waiting} not answered{lost}")
             return None
         if said is Quiet.ENDED:
             waiting = self.conversation.under_way()

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 import pyarrow as pa
@@ -82,11 +81,11 @@ def shortest(
     program misbehaves on the way.
     """
     with suppress(SubjectFailed):
-        with ScriptPlayer(command, limits) as player:
+        with closing(ScriptPlayer(command, limits)) as player:
             search = _Search(lambda tried: _breaks(player.play(tried), clause), player.description)
             found = search.reduced(script, operation)
         if found is not None:
-            with ScriptPlayer(command, limits) as fresh:
+            with closing(ScriptPlayer(command, limits)) as fresh:
                 played = fresh.play(found)
             if _breaks(played, clause):
                 return Shortest(
@@ -125,10 +124,10 @@ def shortest_hang(
         script = script_of(path, subject.part)
         # Its trace does not tell how far it was to go.
         script = replace(script, calls=(*script.calls, *([hung] if isinstance(hung, Advance) else [])))
-        with suppress(SubjectFailed), _Hanging(subject.command, hasty.limits) as hanging:
+        with suppress(SubjectFailed), closing(_Hanging(subject.command, hasty.limits)) as hanging:
             search = _Search(hanging.shows, subject.description)
             found = search.reduced(script, hung.id if isinstance(hung, Add | Register) else "")
-            with _Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S)) as fresh:
+            with closing(_Hanging(subject.command, ChildLimits(silence_s=_PATIENT_S))) as fresh:
                 played = None if found is None else fresh.play(found)
             if found is not None and played is not None:
                 return Shortest(
@@ -153,7 +152,7 @@ def _shorter(
     yield trace, subject.account.oldest and subject.account.oldest[1]
 
 
-class _Hanging(AbstractContextManager["_Hanging"]):
+class _Hanging:
     """Plays scripts, to a program started anew after each that hung."""
 
     def __init__(self, command: Sequence[str], limits: ChildLimits | None) -> None:
@@ -169,14 +168,13 @@ class _Hanging(AbstractContextManager["_Hanging"]):
         played = self._player.tried(script)
         if played.failure is None:
             return None
-        self.__exit__(None, None, None)
+        self.close()
         self._player = self._start()
         return played if played.failure.kind == "hang" else None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._player.__exit__(kind, error, trace)
+    def close(self) -> None:
+        """End the program."""
+        self._player.close()
 
 
 def order_of_run(subject: CommandSubject, trace: Path, clause: str, path: Path) -> tuple[str, ...]:

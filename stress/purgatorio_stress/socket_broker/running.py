@@ -1,7 +1,6 @@
 """`Running`: a broker that is up, for as long as a `with` lasts."""
 
 import threading
-from types import TracebackType
 from uuid import uuid4
 
 from purgatorio_stress.socket_broker.cluster import Broker, Cluster
@@ -49,9 +48,7 @@ class Running:
     def __enter__(self) -> "Running":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -19,7 +19,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol
 
 from purgatorio_spec.show.visible import visible
@@ -397,9 +396,7 @@ class LineChild(AbstractContextManager["LineChild"]):
         an option that we gave it."""
         return _OPTION_TOLD.sub(b"", self._errors)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with suppress(ProcessLookupError, PermissionError):
             # The group may live on when the child itself has ended.
             os.killpg(self._process.pid, signal.SIGKILL)
