@@ -22,10 +22,10 @@ from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.gated import of_purgatory, of_timer, play
 from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.conformance.program import GatedProgram
-from purgatorio_stress.protocol import gates
+from purgatorio_stress.protocol import driver, gates
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import reported
-from purgatorio_stress.protocol.driver import command_subjects
+from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
 from purgatorio_stress.protocol.gate_program import gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
 from purgatorio_stress.protocol.lines import Lines
@@ -328,6 +328,32 @@ def test_a_plan_that_is_cut_short_is_unknown(tmp_path: Path, monkeypatch: pytest
     assert record.failure.trace is not None
     (run,) = check_files([record.failure.trace]).runs
     assert (run.verdict, broken_off(run, "unfinished", "").verdict) == (Verdict.PASS, Verdict.UNKNOWN)
+
+
+def test_the_rest_is_not_played_once_a_promise_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody waits for the word, and it does not change any more."""
+    monkeypatch.setattr(gates, "_JUDGED_AGAIN", 1)
+    (subject,) = (
+        one for one in command_subjects((*PURGATORY, "--no-recheck")) if one.mode.endswith("-gates")
+    )
+    (record,) = record_runs([subject], tmp_path, suffix=".jsonl")
+    assert (record.failure, subject.account.plays[-1].program) == (None, "event-inside-registration")
+    assert record.path is not None
+    assert check_files([record.path]).runs[0].clauses["O4"].violations
+    assert "a promise was found broken before" in " ".join(not_looked_for([subject]))
+
+
+def test_what_is_left_out_for_a_promise_that_is_kept_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the part said, the whole is judged."""
+    monkeypatch.setattr(driver, "_breaks_so_far", lambda recording: True)
+    subjects = [one for one in command_subjects(PURGATORY) if one.mode.endswith("-gates")]
+    (record,) = record_runs(subjects, tmp_path, suffix=".jsonl")
+    assert record.failure is not None
+    assert (record.failure.kind, "found broken" in record.failure.why) == ("unfinished", True)
 
 
 class Small:

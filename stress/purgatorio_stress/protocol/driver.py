@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from purgatorio_spec.check import check_files
 from purgatorio_spec.show.visible import first_few
 from purgatorio_spec.trace.record import Header
+from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
@@ -298,7 +300,7 @@ class CommandSubject:
                 why = f"P3 is broken: {self.account.errors}; {RACED}"
                 raise SubjectFailed(self.name, "raced", why, out_path)
             raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
-        if cut := unfinished(self.account.orders):
+        if (cut := unfinished(self.account.orders)) and not _breaks(out_path):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
         progress(self.name, plan.timers, plan.timers)
         return out_path
@@ -316,7 +318,9 @@ class CommandSubject:
                 header = self._header(run, plan)
                 with StreamedRecording(recorder, out_path, header, every_s=None) as recording:
                     session = Session(lines or child, talked, limits, self.listener, recording.flush)
-                    self._drive(session, child, lines, clock, plan, progress)
+                    self._drive(
+                        session, child, lines, clock, plan, progress, lambda: _breaks_so_far(recording)
+                    )
                 self.account.errors, self.account.erred = talked.errors(), talked.erred
             except SubjectFailed:
                 self.account.late = self._late(talked)
@@ -402,6 +406,7 @@ class CommandSubject:
         clock: VirtualClock,
         plan: Plan,
         progress: Progress,
+        judge: Callable[[], bool],
     ) -> None:
         again = session.describe()
         if self.lines is not None:
@@ -409,7 +414,7 @@ class CommandSubject:
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
         if self.mode.endswith("-gates"):
-            self._drive_gates(session, child, lines, clock if self.virtual else None)
+            self._drive_gates(session, child, lines, clock if self.virtual else None, judge)
         elif self.mode == "real-free":
             drive_free(
                 session,
@@ -425,11 +430,16 @@ class CommandSubject:
         session.finish()
 
     def _drive_gates(
-        self, session: Session, child: LineChild, lines: Lines | None, clock: VirtualClock | None
+        self,
+        session: Session,
+        child: LineChild,
+        lines: Lines | None,
+        clock: VirtualClock | None,
+        judge: Callable[[], bool],
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
-        gated = GatedRun(session, self.description, self.part, clock, lines=lines)
+        gated = GatedRun(session, self.description, self.part, clock, lines=lines, judge=judge)
         self.account.plays = gated.plays
         try:
             self.account.orders = gated.drive(self.account.only)
@@ -497,6 +507,16 @@ class CommandSubject:
 def _called(command: Sequence[str]) -> str:
     """A short name of a command, for messages."""
     return Path(command[0]).name if command else "command"
+
+
+def _breaks_so_far(recording: StreamedRecording) -> bool:
+    recording.flush()
+    return _breaks(recording.path)
+
+
+def _breaks(trace: Path) -> bool:
+    """Whether it breaks a promise, whole or not."""
+    return check_files([trace]).runs[0].verdict is Verdict.VIOLATED
 
 
 def _keep_errors(errors: bytes, path: Path) -> None:

@@ -8,6 +8,8 @@ call of each lane is stopped at each of its steps while the other lanes make the
 At last two: the first lane's call stands at a gate, another's goes as far as one of its steps, and then the first goes
 on before it, at every step of the other, also at those to which it comes only because the first stands there.
 
+What was recorded is judged now and then. Once a promise is broken the rest is not played.
+
 No verdict hangs on how long it listened. A thread that was taken for waiting and was only slow makes one order another,
 which the clauses judge as well; the moment is made longer then. Once no thread is held, all must return: a subject
 that does not has hung.
@@ -84,14 +86,23 @@ _AGAIN_MOST: Final = 5
 _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
 
+_JUDGED_FIRST: Final = 50
+_JUDGED_AGAIN: Final = 1.5
+"""It is judged after so many plays, and whenever they are so many times as many."""
+
+_BROKEN: Final = "a promise was found broken before"
+_TOO_MANY: Final = "the time was up, or too many"
+"""Why something is not played."""
+
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What came of one program: how many plays, and whether these were all orders. `skipped`: why there were none."""
+    """What came of one program: how many plays, and why these were not all orders (`cut`), or why there were none
+    (`skipped`)."""
 
     program: GateProgram
     plays: int = 0
-    complete: bool = True
+    cut: str = ""
     skipped: str = ""
 
 
@@ -128,8 +139,8 @@ class PlayedOrder:
 
 def unfinished(orders: Sequence[Orders]) -> str:
     """What of the programs was cut short, or nothing."""
-    names = dict.fromkeys(one.program.name for one in orders if not one.skipped and not one.complete)
-    return f"orders or steps of {', '.join(names)}: the time was up, or too many" if names else ""
+    cut = {one.program.name: one.cut or one.skipped for one in orders if one.cut or one.skipped == _BROKEN}
+    return f"orders or steps of {', '.join(cut)}: {', '.join(dict.fromkeys(cut.values()))}" if cut else ""
 
 
 AGAIN: Final = (
@@ -197,7 +208,7 @@ Act = Callable[[], None]
 
 class GatedRun:
     """One run with gates. `clock`: the driver's, in virtual time; None in real time. `lines`: the subject's, if its
-    steps are lines."""
+    steps are lines. `judge`: whether what was recorded so far breaks a promise, after which nothing new is played."""
 
     def __init__(
         self,
@@ -207,8 +218,12 @@ class GatedRun:
         clock: VirtualClock | None,
         *,
         lines: Lines | None = None,
+        judge: Callable[[], bool] | None = None,
     ) -> None:
         self._lines = lines
+        self._judge = judge
+        self._judged_at: float = _JUDGED_FIRST
+        self._broken = False
         self._session = session
         self._description = description
         self._part = part
@@ -262,7 +277,7 @@ class GatedRun:
         self._start(tuple(place for place in self._description.gates if place in stops))
         found: list[Orders] = []
         for program in programs:
-            why = fit[program.name]
+            why = fit[program.name] or (_BROKEN if self._broken else None)
             if why is not None:
                 found.append(Orders(program, skipped=why))
             elif only is not None and only.stop is not None:
@@ -276,6 +291,8 @@ class GatedRun:
             if why is None and "gauge" in self._description.capabilities:
                 self._read_sizes()
         self._come_to_rest()
+        if self._broken:
+            return found + [Orders(one, skipped=_BROKEN) for one in self._stepped(programs) or programs[-1:]]
         if self._clock is not None and only is None:
             # Last: what has expired widens the bound on garbage.
             self._sleep()
@@ -395,8 +412,10 @@ class GatedRun:
     def _steps_of(self, program: GateProgram, stops: Iterable[Stop], until_s: float) -> Orders:
         plays = 0
         for stop in stops:
+            if self._broken:
+                return Orders(program, plays, cut=_BROKEN) if plays else Orders(program, skipped=_BROKEN)
             if time.monotonic() > until_s or plays > _STEPS_MOST:
-                return Orders(program, plays, complete=False)
+                return Orders(program, plays, cut=_TOO_MANY)
             if self._lines is None or self._lines.adapters.isdisjoint(point.line for point in stop.points):
                 self._stopped_at(program, stop)
                 plays += 1
@@ -424,13 +443,17 @@ class GatedRun:
         to which they come, those of its other threads too where a call moves time, but for lines that nobody else can
         tell apart. All are watched first."""
         watched = [
-            [(stop, self._watched(lines, program, stop)) for stop in self._unwatched(program, beside)]
+            [
+                (stop, self._watched(lines, program, stop))
+                for stop in self._unwatched(program, beside)
+                if not self._broken
+            ]
             for program, beside in programs
         ]
         self._come_to_rest()
         for (program, _), of in zip(programs, watched, strict=True):
             stops: list[Stop] = []
-            for stop, seen in of:
+            for stop, seen in of if not self._broken else ():
                 known = lines.seen(seen)
                 for _ in range(_WATCHED_MOST - 1):
                     if known or stop.workers:
@@ -572,11 +595,16 @@ class GatedRun:
         self._play_to_the_end(play.after)
         if self._session.conversation.erred:
             self.erred = self.erred or order
+        if self._judge is not None and not self._broken and len(self.plays) >= self._judged_at:
+            self._judged_at *= _JUDGED_AGAIN
+            self._broken = self._judge()
 
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
-            for _ in range(program.volley):
+            for plays in range(1, program.volley + 1):
                 self._play(program, [])
+                if self._broken:
+                    return Orders(program, plays, cut=_BROKEN)
             return Orders(program, program.volley)
         trail: list[_Choice] = []
         plays = 0
@@ -587,8 +615,8 @@ class GatedRun:
                 trail.pop()
             if not trail:
                 return Orders(program, plays)
-            if plays >= _ORDERS_MOST:
-                return Orders(program, plays, complete=False)
+            if self._broken or plays >= _ORDERS_MOST:
+                return Orders(program, plays, cut=_BROKEN if self._broken else _TOO_MANY)
             trail[-1].taken += 1
 
     def _play(self, program: GateProgram, trail: list[_Choice]) -> list[_Choice]:
