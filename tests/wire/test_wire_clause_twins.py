@@ -1288,7 +1288,7 @@ def test_with_somebody_under_way_the_next_generation_has_no_initial_delay() -> N
 
 @pytest.mark.parametrize(("number", "guilty"), [(3, False), (2, True)])
 def test_a_join_may_be_taken_up_after_a_later_leaving(number: int, guilty: bool) -> None:
-    """Then the group is empty, by a generation of nobody, and an initial delay begins; else the leaving ends the wait."""
+    """Then the group is empty, by a generation of nobody, and an initial delay begins; else that ends the wait."""
     story = Story()
     story.join(10, 11, "", error=79, given="a")
     story.join(15, 2020, "a", 1, leader="a", told="a")
