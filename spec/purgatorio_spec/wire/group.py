@@ -68,6 +68,7 @@ class Group:
     """All exchanges of one group in a scene, by kind, in order of sending."""
 
     bounds: Bounds
+    heard: list[Exchange]
     joins: list[Exchange]
     syncs: list[Exchange]
     heartbeats: list[Exchange]
@@ -223,7 +224,7 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
             by_api[one.api].append(one)
         commits = by_api["offset_commit"]
         group = Group(
-            bounds, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
+            bounds, heard, by_api["join_group"], by_api["sync_group"], by_api["heartbeat"],
             [one for one in commits if number_of(one) >= 0],
             [one for one in commits if number_of(one) < 0 and not member_id(one)], by_api["leave_group"],
             static=any(text(one.body, "group_instance_id") for one in heard),

@@ -106,8 +106,12 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *topics_grow(bounds, scene, topics),
         *elections(bounds, scene, topics),
         *offsets_listed(bounds, scene, topics),
-        *(row for group in groups(scene, bounds) for row in (*rebalances(group), *memberships(group))),
-        *static_members(bounds, scene),
+        *(
+            row
+            for group in groups(scene, bounds)
+            for rows in (rebalances, memberships, static_members)
+            for row in rows(group)
+        ),
         *cut_connections(bounds, scene),
         *unread_answers(bounds, scene),
     ]

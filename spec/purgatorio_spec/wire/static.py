@@ -12,32 +12,29 @@ from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     JOIN_GAP_NS,
     UNKNOWN_MEMBER,
+    Group,
     given_id,
     member_id,
     number_of,
     rebalance_ms,
 )
-from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
 from purgatorio_spec.wire.row import Rows, broken, in_time, kept, named
 
 FENCED: Final = 82
 
 
-def static_members(bounds: Bounds, scene: Scene) -> Rows:
+def static_members(group: Group) -> Rows:
     """The occasions are the returns of members with an instance id."""
-    for held in scene.by_group().values():
-        if any(
-            one.unread or one.throttled_ms or one.error in EXCUSED or one.error in LOADING for one in held
-        ):
-            continue
-        for one in held:
-            instance = text(one.body, "group_instance_id")
-            if one.api == "join_group" and instance and not member_id(one):
-                yield from _return(bounds, one, instance, held)
-            elif one.api == "heartbeat" and instance and one.answer_t is not None:
-                yield from _absent(one, instance, held)
-            if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
-                yield from _newest(one, instance, held)
+    held = group.heard
+    for one in held if group.static else ():
+        instance = text(one.body, "group_instance_id")
+        if one.api == "join_group" and instance and not member_id(one):
+            yield from _return(group.bounds, one, instance, held)
+        elif one.api == "heartbeat" and instance and one.answer_t is not None:
+            yield from _absent(one, instance, held)
+        if one.api in ("heartbeat", "sync_group") and instance and one.answer_t is not None:
+            yield from _newest(one, instance, held)
 
 
 def _newest(one: Exchange, instance: str, held: list[Exchange]) -> Rows:

@@ -149,7 +149,7 @@ class Play:
 
     # -- connections
 
-    async def open(self, label: str = "c", address: Address | None = None) -> Connection:
+    async def open(self, label: str = "c") -> Connection:
         """A new connection of the scene; SceneSkipped above the bound of the run."""
         if self.broker.connections >= self.broker.most_connections:
             raise SceneSkipped(f"{self.broker.connections} connections are open, which is the bound")
@@ -157,7 +157,7 @@ class Play:
         self._count += 1
         try:
             made = await connect(
-                address or self.broker.address, f"{label}{self._count}@{self.name}", self.name, self.recorder
+                self.broker.address, f"{label}{self._count}@{self.name}", self.name, self.recorder
             )
         except NoAnswer:
             self.broker.connections -= 1
