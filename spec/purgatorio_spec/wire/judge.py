@@ -48,6 +48,8 @@ from purgatorio_spec.wire.topic import (
 LATE_ROWS_NEEDED: Final = 2
 ROWS_TO_A_NEAR_ONE: Final = 10
 """Rows that are late by little are no accident where one of so many is."""
+ROWS_TO_A_DOUBT: Final = 4
+"""One that is late by little and did not come again leaves a doubt where it is one of so many."""
 FAR_GAPS: Final = 0.25
 """Late by so much of the gap is far."""
 LOST_GAPS: Final = 0.9
@@ -169,7 +171,12 @@ class Tallied:
                 told(violation)
         if causes:
             return ClauseResult(clause, Verdict.VIOLATED, self.occasions, dict(causes))
-        alone = [row for key, rows in self.late.items() for row in counting(rows, self._asked(key[1]))]
+        alone = [
+            row
+            for key, rows in self.late.items()
+            for row in counting(rows, self._asked(key[1]))
+            if row.gaps >= FAR_GAPS or len(rows) * ROWS_TO_A_DOUBT >= self._asked(key[1])
+        ]
         if alone:
             row = alone[0]
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
