@@ -92,11 +92,7 @@ def _state(clause: ClauseResult | None) -> Verdict | None:
 def _side_json(clause: ClauseResult | None) -> Json | None:
     if clause is None:
         return None
-    return {
-        "verdict": str(clause.verdict),
-        "violations": clause.violations,
-        "occasions": clause.occasions,
-    }
+    return {"verdict": str(clause.verdict), "violations": clause.violations, "occasions": clause.occasions}
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,11 +176,7 @@ def together(parts: Sequence[Judged]) -> Judged:
 
 
 def judge_in_process(
-    paths: Sequence[Path],
-    operation: str | None = None,
-    *,
-    full: bool = False,
-    reading: Reading | None = None,
+    paths: Sequence[Path], operation: str | None = None, *, full: bool = False, reading: Reading | None = None
 ) -> Judged:
     """Judge in this process, one trace after the other; `operation` judges that one alone, in the runs that have it."""
     reading = Reading() if reading is None else reading

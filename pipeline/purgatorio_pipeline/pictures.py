@@ -78,10 +78,7 @@ def pending_at(reading_i: Ints, from_i: Ints, to_i: Ints, entries: Ints) -> tupl
 
     ones = np.ones(len(from_i), np.int64)
     ended_i = np.maximum(from_i, to_i)
-    return (
-        before(from_i, ones) - before(ended_i, ones),
-        before(from_i, entries) - before(ended_i, entries),
-    )
+    return (before(from_i, ones) - before(ended_i, ones), before(from_i, entries) - before(ended_i, entries))
 
 
 def series(

@@ -85,11 +85,7 @@ class Surveyed:
 
 
 def survey(
-    subjects: Sequence[Subject],
-    folder: Path,
-    seed: int,
-    operations: int,
-    progress: Progress = silent,
+    subjects: Sequence[Subject], folder: Path, seed: int, operations: int, progress: Progress = silent
 ) -> list[Surveyed]:
     """Drive, record and judge each subject, in the order given. Traces stay in `folder`."""
     records = record_runs(subjects, folder, seed, operations, progress, workers=RECORDERS)

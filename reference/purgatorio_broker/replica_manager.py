@@ -43,12 +43,7 @@ class ReplicaManager:
                  "produce_expirations", "replicas")  # fmt: skip
 
     def __init__(
-        self,
-        runtime: Runtime,
-        *,
-        broker_id: int = 0,
-        min_isr: int = 1,
-        segment_bytes: int = 1 << 30,
+        self, runtime: Runtime, *, broker_id: int = 0, min_isr: int = 1, segment_bytes: int = 1 << 30
     ) -> None:
         sync = runtime.sync
         self._runtime = runtime

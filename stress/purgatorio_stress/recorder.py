@@ -232,9 +232,7 @@ class Recorder(ByThread):
     """
 
     def __init__(
-        self,
-        clock_ns: Callable[[], int] = time.monotonic_ns,
-        capacity: int = DEFAULT_CAPACITY,
+        self, clock_ns: Callable[[], int] = time.monotonic_ns, capacity: int = DEFAULT_CAPACITY
     ) -> None:
         if capacity < 1:
             raise ValueError(f"capacity is {capacity}; a buffer holds at least one event")

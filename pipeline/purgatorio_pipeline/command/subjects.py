@@ -38,12 +38,7 @@ from purgatorio_stress.subjects import FOREIGN, subjects_named
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def command(
-    names: Sequence[str],
-    listing: bool,
-    operations: int,
-    seed: int,
-    traces: Path | None,
-    as_json: bool,
+    names: Sequence[str], listing: bool, operations: int, seed: int, traces: Path | None, as_json: bool
 ) -> None:
     """Drive other people's timers, judge each by what its own documentation promises, and say what was seen.
 

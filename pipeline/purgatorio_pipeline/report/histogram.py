@@ -160,14 +160,7 @@ def _line(kind: str, lateness: Lateness, name: str, value_ns: int, step: float, 
     end = x + 7 * len(name) > _WIDTH
     return joined(
         tag("line", class_=kind, x1=x, x2=x, y1=y - 6, y2=_AXIS),
-        tag(
-            "text",
-            name,
-            class_=kind,
-            x=x - 3 if end else x + 3,
-            y=y,
-            text_anchor="end" if end else None,
-        ),
+        tag("text", name, class_=kind, x=x - 3 if end else x + 3, y=y, text_anchor="end" if end else None),
     )
 
 

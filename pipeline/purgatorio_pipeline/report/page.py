@@ -290,10 +290,7 @@ def _gauge(one: GaugeSeries) -> Markup:
     if one.count > len(one.points):
         said = f"{len(one.points):,} of {said}"
     return tag(
-        "figure",
-        _caption(one.run, said),
-        gauge_chart(one),
-        tag("p", gauges_in_words(one), class_="quiet"),
+        "figure", _caption(one.run, said), gauge_chart(one), tag("p", gauges_in_words(one), class_="quiet")
     )
 
 

@@ -172,14 +172,7 @@ def _words(example: Drawing, at: int, lane: _Lane, y: float, label: str) -> Mark
     kind = "said" if row.ph == "ret" else "name"
     time = milliseconds(row.t - example.start_t)
     return joined(
-        tag(
-            "text",
-            str(row.line),
-            class_="where",
-            x=_line_x(example),
-            y=y + 4,
-            text_anchor="end",
-        ),
+        tag("text", str(row.line), class_="where", x=_line_x(example), y=y + 4, text_anchor="end"),
         tag("text", time, class_="where", x=_time_x(example), y=y + 4, text_anchor="end"),
         tag("text", label, class_=kind, x=x, y=y + 4),
         tag("text", "*", class_="star", x=1, y=y + 5) if row.witness else None,

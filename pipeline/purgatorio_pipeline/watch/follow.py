@@ -161,9 +161,7 @@ def carry_place(silver: Path, batch: int, run: str) -> Path:
 def _with_repeats(facts: TraceFacts, repeated: int) -> TraceFacts:
     first = f"{facts.file}: {repeated} event(s) with an i that an earlier one has: write each i once"
     return replace(
-        facts,
-        broken=facts.broken + repeated,
-        first_broken=facts.first_broken or (first if repeated else ""),
+        facts, broken=facts.broken + repeated, first_broken=facts.first_broken or (first if repeated else "")
     )
 
 

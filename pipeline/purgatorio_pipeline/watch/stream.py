@@ -15,12 +15,7 @@ _SCHEMA: Final = "path string, modificationTime timestamp, length long, content 
 
 
 def start_watch(
-    spark: SparkSession,
-    folder: Path,
-    watcher: Watcher,
-    *,
-    every_s: float | None = None,
-    files_per_batch: int,
+    spark: SparkSession, folder: Path, watcher: Watcher, *, every_s: float | None = None, files_per_batch: int
 ) -> StreamingQuery:
     """Watch `folder` and the folders in it; the checkpoint lies under `watcher.out`.
 

@@ -23,13 +23,7 @@ from purgatorio_spec.fold.readings import Truths
 from purgatorio_spec.history.operation import NEVER, ContextRow
 from purgatorio_spec.history.run import Run
 from purgatorio_spec.history.summary import Summary, summary_of
-from purgatorio_spec.judge.context import (
-    FOLLOWED,
-    ROW_FIELDS,
-    Threads,
-    histories,
-    thread_rows,
-)
+from purgatorio_spec.judge.context import FOLLOWED, ROW_FIELDS, Threads, histories, thread_rows
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import AT, CALL, RET, Flags, Ints, given, plain, where
 from purgatorio_spec.trace.columns import EVENT_SCHEMA

@@ -194,10 +194,7 @@ RULES: Final[Mapping[str, Rule]] = {
             (b.exp_n.equals(0) & b.by_expiry.surely()) | (_some(b.exp_n) & ~_expired_by_itself(b).surely())
         ),
     ),
-    "O4": Rule(
-        lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)),
-        _lost,
-    ),
+    "O4": Rule(lambda b: _is_registered_and_ready(b) & (b.check_ret.given() | (b.ready < b.reg_call)), _lost),
     "O5": Rule(
         lambda b: _may_time_out(b) & b.win_n.equals(1),
         lambda b: _may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)),

@@ -144,9 +144,7 @@ def _promises(
     memory = cast.memory
     two_calls, two_wins = 2 << memory.calls.shift, 2 << memory.wins.shift
     completed = memory.completed.mask
-    promises: dict[str, Callable[[int], bool]] = {
-        ONCE: lambda state: not state & (two_calls | two_wins),
-    }
+    promises: dict[str, Callable[[int], bool]] = {ONCE: lambda state: not state & (two_calls | two_wins)}
     if not scene.never_ready:
         promises[NO_LOST] = lambda state: bool(state & completed) or not done(state)
     if variant.register_locked:

@@ -17,12 +17,7 @@ from purgatorio_spec.trace.coded import Coded, Ints, coded, is_usual, plain
 from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.lines import Line
 from purgatorio_spec.trace.parse import Refusal, parse_line
-from purgatorio_spec.trace.record import (
-    MAX_LINE_BYTES,
-    End,
-    Event,
-    Header,
-)
+from purgatorio_spec.trace.record import MAX_LINE_BYTES, End, Event, Header
 
 KEPT_TEXT_BYTES: Final = 200
 EVENT_START: Final = b'{"kind":"event"'

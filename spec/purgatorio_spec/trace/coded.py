@@ -17,14 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from purgatorio_spec.trace.columns import EVENT_FIELDS, EVENT_SCHEMA, Column
-from purgatorio_spec.trace.record import (
-    FUNCTIONS,
-    OF_AN_OPERATION,
-    PHASES,
-    POINTS,
-    WITH_KEYS,
-    WITH_STATE,
-)
+from purgatorio_spec.trace.record import FUNCTIONS, OF_AN_OPERATION, PHASES, POINTS, WITH_KEYS, WITH_STATE
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

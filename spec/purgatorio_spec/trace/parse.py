@@ -112,9 +112,7 @@ def _not_json(line: bytes, bad: orjson.JSONDecodeError) -> Refusal:
         )
     cut = "; if the writer was killed, drop the cut line" if "unexpected end" in bad.msg else ""
     return Refusal(
-        "$",
-        f"not JSON ({bad.msg} at column {bad.colno}): {start}",
-        f"write one JSON object a line{cut}",
+        "$", f"not JSON ({bad.msg} at column {bad.colno}): {start}", f"write one JSON object a line{cut}"
     )
 
 

@@ -191,10 +191,7 @@ def _played(
             run = GatedRun(session, description, under.part, clock)
             wants_steps = program.name == "steps"
             orders = run.drive(
-                only,
-                orders=not wants_steps,
-                steps=wants_steps,
-                leaving_out=partial(_lacking, under.promise),
+                only, orders=not wants_steps, steps=wants_steps, leaving_out=partial(_lacking, under.promise)
             )
     except SubjectFailed as failure:
         order = None if run is None or failure.kind != "hang" else run.under_way

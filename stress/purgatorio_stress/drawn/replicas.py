@@ -132,9 +132,7 @@ class ReplicaPlayer(Player):
     def do_delete(self, thing: int) -> None:
         """`delete_records` up to the high watermark."""
         self.manager.delete_records(
-            self._wait_ms(thing),
-            dict.fromkeys(self._partitions(thing), -1),
-            self._answers("B307").append,
+            self._wait_ms(thing), dict.fromkeys(self._partitions(thing), -1), self._answers("B307").append
         )
 
     def do_follow(self, partition: int, lag: int) -> None:
@@ -268,12 +266,7 @@ REPLICAS: Final = Vocabulary(
     ((-1, 0, 2, 5), (0, 0, 1, 2), (0, 1), (1, 1, 2)),
     ReplicaPlayer,
     (ReplicaManager,),
-    {
-        "partition": (0, 0, 1),
-        "kind": (0, 0, 1, 2, 3),
-        "lag": (0, 0, 1),
-        "pass": (1, 2, 3, 5),
-    },
+    {"partition": (0, 0, 1), "kind": (0, 0, 1, 2, 3), "lag": (0, 0, 1), "pass": (1, 2, 3, 5)},
     dialects=("pending-flag", "locked"),
     most_things=2,
     plain=Plain(((-1, 0, 1, 1),), "", "fetch.0,append.0.0,append.0.1,follow.0.0,produce.0", shapes=_SHAPES),

@@ -911,12 +911,7 @@ _LOOSE: Final = TimerRules()
 
 TIMERS: Final = (
     _vocabulary("system", _Kind(_system, _LOOSE, lags=True), (*_COMMON, *_DRAINED, *_CALLS), SystemTimer),
-    _vocabulary(
-        "hashed",
-        _Kind(_hashed, _STRICT),
-        (*_COMMON, *_DRAINED, *_CALLS, *_STOPS),
-        HashedWheel,
-    ),
+    _vocabulary("hashed", _Kind(_hashed, _STRICT), (*_COMMON, *_DRAINED, *_CALLS, *_STOPS), HashedWheel),
     _vocabulary("heap", _Kind(_heap, _LOOSE), (*_COMMON, *_DRAINED, *_CALLS), HeapTimer),
     _vocabulary(
         "intrusive",

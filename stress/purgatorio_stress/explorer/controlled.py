@@ -26,12 +26,7 @@ from purgatorio_stress.explorer.primitives import (
 )
 from purgatorio_stress.explorer.run import Run, Shared
 from purgatorio_stress.explorer.step import READ, WRITE
-from purgatorio_stress.explorer.tracked import (
-    TrackedAtomic,
-    TrackedCell,
-    TrackedQueue,
-    TrackedSteppingCell,
-)
+from purgatorio_stress.explorer.tracked import TrackedAtomic, TrackedCell, TrackedQueue, TrackedSteppingCell
 from purgatorio_stress.explorer.waiting import (
     ControlledCondition,
     ControlledExecutor,

@@ -132,11 +132,7 @@ class Repetition:
 
 
 def carry_out(
-    program: Program,
-    chooser: Chooser,
-    schedule: list[int],
-    *,
-    prepare: Callable[[Run], None] | None = None,
+    program: Program, chooser: Chooser, schedule: list[int], *, prepare: Callable[[Run], None] | None = None
 ) -> tuple[Run, Sequence[Broken]]:
     """A single run from set-up to judgement. `prepare` is called with the fresh run before anything else."""
     run = Run(chooser, schedule, turns=program.turns)

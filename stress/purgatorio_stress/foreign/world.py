@@ -253,10 +253,7 @@ class World:
         if frame is None:
             return "", ""
         filename = frame.f_code.co_filename
-        return (
-            f"{_file(filename)}:{frame.f_lineno}",
-            linecache.getline(filename, frame.f_lineno).strip(),
-        )
+        return (f"{_file(filename)}:{frame.f_lineno}", linecache.getline(filename, frame.f_lineno).strip())
 
 
 _VERBS: Final = ("read", "write", "acquire", "release", "try")

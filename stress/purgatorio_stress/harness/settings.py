@@ -48,12 +48,7 @@ class Settings:
 
 
 def drawn(
-    rng: random.Random,
-    tasks: int,
-    threads: int,
-    recorded: bool,
-    yields: bool,
-    rounds: int = BATCH_ROUNDS,
+    rng: random.Random, tasks: int, threads: int, recorded: bool, yields: bool, rounds: int = BATCH_ROUNDS
 ) -> Settings:
     """The settings of a batch for a scenario of so many tasks; at most `threads` threads, but always one crew.
 

@@ -68,12 +68,7 @@ class Shortest:
 
 
 def shortest(
-    command: Sequence[str],
-    script: Script,
-    clause: str,
-    operation: str,
-    *,
-    limits: ChildLimits | None = None,
+    command: Sequence[str], script: Script, clause: str, operation: str, *, limits: ChildLimits | None = None
 ) -> Shortest | None:
     """The shortest script found, from one that broke `clause` for `operation` (or for a call or reading).
 

@@ -192,22 +192,10 @@ def _walk_boundaries(world: World) -> Final_:
 
 
 def _two(
-    name: str,
-    about: str,
-    clauses: tuple[str, ...],
-    build: Callable[[World], Final_],
-    *labels: str,
+    name: str, about: str, clauses: tuple[str, ...], build: Callable[[World], Final_], *labels: str
 ) -> Scenario:
     return Scenario(
-        f"intrusive-{name}",
-        about,
-        2,
-        clauses,
-        build,
-        dialects=_ONE,
-        labels=labels,
-        horizon_ms=8,
-        plain=True,
+        f"intrusive-{name}", about, 2, clauses, build, dialects=_ONE, labels=labels, horizon_ms=8, plain=True
     )
 
 

@@ -95,12 +95,7 @@ class PlanShape:
 
 
 def make_plan(
-    seed: int,
-    timers: int,
-    threads: int,
-    tick_ns: int,
-    span_ns: int = 1_500 * MS,
-    longest_ns: int = 800 * MS,
+    seed: int, timers: int, threads: int, tick_ns: int, span_ns: int = 1_500 * MS, longest_ns: int = 800 * MS
 ) -> Plan:
     """The plan of this seed: `timers` adds within `span_ns`, delays up to `longest_ns` or never, about 30 % cancelled.
 
