@@ -105,6 +105,7 @@ SLIP = """
 import runpy, sys
 from purgatorio.delayed.dialect import Completable
 from purgatorio.delayed.watchers import WatcherList
+from purgatorio.timer.system_timer import SystemTimer
 {}
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -138,12 +139,21 @@ def call_on_complete(self):
 
 Completable.call_on_complete = call_on_complete
 """
+MOVES_FIRST = """
+def add(self, task, adds=SystemTimer.add):
+    with self._gate.read:
+        self._wheel.advance_clock(self._clock.now_ms())
+    return adds(self, task)
+
+SystemTimer.add = add
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "slip", "broken", "failure"),
     [
+        ("registration-beside-overdue", MOVES_FIRST, set(), "late"),
         ("list-is-given-back-and-fills", GIVES_UP, {"O2"}, None),
         ("list-is-given-back-and-fills", RAISES, set(), "raced"),
         ("list-is-given-back-and-fills", ALWAYS_RAISES, set(), "refused"),
@@ -161,7 +171,8 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
 ) -> None:
     """A key that gives up where a registration is stopped with the lock of its list, or raises there; one that raises
     always may have a reason that nobody told of, and is UNKNOWN; a check that drops the list which
-    took the place of its own; an error that leaves a lock held. Without the slip nothing is found."""
+    took the place of its own; an error that leaves a lock held; an add that moves the wheel past what is overdue, into
+    whose bucket it goes. Without the slip nothing is found."""
     monkeypatch.setattr(
         gates,
         "gate_programs",

@@ -206,7 +206,8 @@ _LOOKS_MOST: Final = 2_000
 @dataclass(frozen=True, slots=True)
 class Delays:
     """Of what expires in a program (`soon_ns`), of what does not (`far_ns`), and two that a wheel keeps in one bucket
-    of its second level, with the time (`before_ns`) by which it has moved them to the first. `garbage`: so many
+    of its second level, with the time (`before_ns`) by which it has moved them to the first. `turn_ns`: when something
+    has expired, what is added now comes into its bucket, a turn of the wheel later. `garbage`: so many
     completed operations are purged, and more in one volley (`looks`); 0 where that takes too many."""
 
     soon_ns: int
@@ -214,8 +215,15 @@ class Delays:
     level_ns: int
     later_ns: int
     before_ns: int
+    turn_ns: int
     garbage: int
     looks: int
+
+
+def late_for(description: Description) -> int:
+    """So long after its deadline, in whole units, something has expired where `advance` goes there at once."""
+    late_ns = (description.late_ns or 0) + 2 * max(description.tick_ns or MS, description.unit_ns)
+    return late_ns + -late_ns % description.unit_ns
 
 
 def delays_for(description: Description, far_ns: int) -> Delays:
@@ -233,6 +241,9 @@ def delays_for(description: Description, far_ns: int) -> Delays:
         level_ns - level_ns % unit_ns,
         later_ns - later_ns % unit_ns,
         tick_ns - tick_ns % -unit_ns,
+        min(max(turn_ns - late_for(description), description.least_delay_ns, tick_ns), far_ns)
+        // unit_ns
+        * unit_ns,
         1 + interval if interval < _GARBAGE_MOST else 0,
         _LOOKS_MORE + interval if interval < _LOOKS_MOST else 0,
     )
@@ -347,6 +358,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("force-move-registration", _MOVED,
                     (forces[0], (Until("op", delays.before_ns),), (waits("c", "next", delays.before_ns),)), (),
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns)), twice=True),
+        GateProgram("registration-beside-overdue", _MOVED,
+                    (expiry, (waits("b", "next", delays.turn_ns),)), (), (soon,)),
         GateProgram("new-level", _LEVEL, ((waits("a", delay_ns=level_ns),), (waits("b", "other", delays.later_ns),)),
                     (), fresh=True),
         GateProgram("new-key", _LISTS, ((waits("a"),), (waits("a", "other"),)), (), (),
@@ -383,6 +396,7 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("cancel-move-add", _MOVED,
                     ((Cancel("t"),), (Until("t", delays.before_ns),), (Add("v", delays.before_ns),)), (),
                     (level, later), twice=True),
+        GateProgram("add-beside-overdue", _MOVED, (fires, (Add("u", delays.turn_ns),)), (), (soon,)),
         GateProgram("new-level", _LEVEL, ((level,), (later,)), (), fresh=True),
     )  # fmt: skip
 

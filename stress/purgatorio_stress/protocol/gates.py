@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.judge.result import ClauseResult
+from purgatorio_spec.show.visible import first_few
 from purgatorio_stress.protocol.conversation import Hold
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.gate_program import (
@@ -34,6 +35,7 @@ from purgatorio_stress.protocol.gate_program import (
     Until,
     delays_for,
     gate_programs,
+    late_for,
     named_in,
 )
 from purgatorio_stress.protocol.lines import Lines, Point
@@ -228,10 +230,8 @@ class GatedRun:
         self._description = description
         self._part = part
         self._clock = clock
-        tick_ns = max(description.tick_ns or MS, description.unit_ns)
         self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
-        late_ns = (description.late_ns or 0) + 2 * tick_ns
-        self._late_ns = late_ns + -late_ns % description.unit_ns
+        self._late_ns = late_for(description)
         self._slowest_s = 0.0
         self._waited: set[tuple[str, ...]] = set()
         self._said = 0
@@ -595,9 +595,30 @@ class GatedRun:
         self._play_to_the_end(play.after)
         if self._session.conversation.erred:
             self.erred = self.erred or order
+        if self._clock is not None and self._clock.now_ns > self._begun_ns and not play.program.fails:
+            self._look_for_late(play)
         if self._judge is not None and not self._broken and len(self.plays) >= self._judged_at:
             self._judged_at *= _JUDGED_AGAIN
             self._broken = self._judge()
+
+    def _look_for_late(self, play: _Play) -> None:
+        """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
+        may move it to a finer level first."""
+        late: set[str] = set()
+        for leaps in range(3):
+            overdue = {*self._session.conversation.overdue(self._late_ns)} & {*play.delays}
+            late = overdue & late if leaps else overdue
+            if not late or self._description.late_ns is None or self._session.conversation.errors():
+                return
+            self._leap(self._late_ns)
+            while self._hear(_GIVES_UP_S) is not None:
+                # A subject that does not wait for its own threads is not late for that.
+                self._drain()
+        lost = ("T2", "run") if self._part == "timer" else ("O5", "end")
+        raise self._session.failed(
+            "late",
+            f"{lost[0]} is broken: {first_few(sorted(late))} did not {lost[1]} when nobody was held any more",
+        )
 
     def _orders(self, program: GateProgram) -> Orders:
         if program.volley:
