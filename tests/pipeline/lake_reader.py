@@ -133,16 +133,24 @@ def gold_of(lake: Path) -> Path:
     return lake / "gold" / held.manifest(held.manifests()[-1], Manifest).gold
 
 
-def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:
-    """A check and its lake are those of one check of all files over no lake, in everything that people see."""
-    number = len(list(scratch.glob("at-once-*")))
-    fresh = scratch / f"at-once-{number}"
+def at_once(paths: Sequence[Path], scratch: Path) -> dict[str, object]:
+    """What one check of all files over no lake leaves."""
+    fresh = scratch / f"at-once-{len(list(scratch.glob('at-once-*')))}"
     once, read = check(fresh, paths)
     assert read == [path.name for path in paths]
+    return all_of(once, fresh)
+
+
+def same_as(theirs: dict[str, object], judged: Judged, lake: Path) -> None:
+    """A check and its lake leave the same, in everything that people see."""
     mine = all_of(judged, lake)
-    theirs = all_of(once, fresh)
     for name in theirs.keys() | mine.keys():
         assert mine.get(name) == theirs.get(name), name
+
+
+def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: Path) -> None:
+    """The two together."""
+    same_as(at_once(paths, scratch), judged, lake)
 
 
 def run(folder: Path, name: str, *, broken: bool = False, profile: str = "locked") -> Path:

@@ -24,11 +24,13 @@ from pipeline.lake_reader import (
     Killer,
     ProcessReader,
     all_of,
+    at_once,
     check,
     disk_full,
     gold_of,
     put_back,
     run,
+    same_as,
     same_as_at_once,
     some_of_all,
 )
@@ -270,13 +272,13 @@ def nothing_is_lost(kind: type[KilledLake], tmp_path: Path, end: End = Killed) -
     check(known, before)
     run(tmp_path, "b.jsonl")
     during = [*before[:2], run(tmp_path, "d.jsonl", broken=True)]
-    seen = set()
+    seen, theirs = set(), at_once(during, tmp_path)
     for lake in killed_at_each_step(kind, known, during, end):
         committed = Lake(lake).manifests()[-1] > 2
         seen.add(committed)
         judged, read = check(lake, during)
         assert read == ([] if committed else ["b.jsonl", "d.jsonl"]), lake.name
-        same_as_at_once(judged, lake, during, tmp_path)
+        same_as(theirs, judged, lake)
         assert check(lake, during)[1] == []
         assert len(list((lake / "manifest").iterdir())) == 1
         assert len(list((lake / "gold").iterdir())) == 1
@@ -300,10 +302,11 @@ def gold_is_of_one_check(kind: type[KilledLake], tmp_path: Path) -> None:
     """A check in another order, killed while it writes gold, and then the first one again."""
     paths = [run(tmp_path, f"{name}.jsonl", broken=name == "b") for name in "ab"]
     check(tmp_path / "known", paths)
+    theirs = at_once(paths, tmp_path)
     for lake in killed_at_each_step(kind, tmp_path / "known", paths[::-1]):
         judged, read = check(lake, paths)
         assert read == []
-        same_as_at_once(judged, lake, paths, tmp_path)
+        same_as(theirs, judged, lake)
 
 
 def test_gold_is_never_of_two_checks(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession
 
 from figures import FIGURES, TRACES
-from pipeline.lake_reader import Killed, all_of, gold_of, run, some_of_all
+from pipeline.lake_reader import Killed, all_of, gold_of, run, same_as, some_of_all
 from purgatorio_pipeline import session
 from purgatorio_pipeline.cli import purgatorio
 from purgatorio_pipeline.gather import gather
@@ -50,11 +50,9 @@ def same_as_at_once(judged: Judged, lake: Path, paths: Sequence[Path], scratch: 
     """In everything that people see."""
     shutil.rmtree(scratch / "at-once", ignore_errors=True)
     once = judge_on_spark(paths, out=scratch / "at-once")
-    mine = all_of(judged, lake)
     theirs = all_of(once, scratch / "at-once")
     assert "gold/violations" in theirs
-    for name in theirs.keys() | mine.keys():
-        assert mine.get(name) == theirs.get(name), name
+    same_as(theirs, judged, lake)
 
 
 def killed(*_: object) -> None:

@@ -1,5 +1,6 @@
 """The recorded runs of the real Kafka classes give exactly the figures that are known of them."""
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -22,12 +23,26 @@ WITHOUT_OCCASION: Final[dict[str, set[str]]] = {
 """Nothing expires in the races, and the race of two forces makes nothing ready: what they cannot show."""
 
 
+README: Final = {
+    trace: set(re.findall(r"[A-Z]\d on [\d,]+ of [\d,]+", said))
+    for said, trace in re.findall(
+        r"^\| .+ \| (.+) \| `purgatorio check examples/traces/(\S+)` \|$",
+        (TRACES.parents[1] / "README.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+}
+"""What its table of bugs says of a run: clause, how many, of how many."""
+
+
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_exactly_the_known_violations(path: Path) -> None:
     """One violation more is a false alarm on real code, one less a missed bug; both forms must agree."""
     (run,) = check_files([path]).runs
     found = {name: result.violations for name, result in run.clauses.items() if result.violations}
     assert found == FIGURES[run_of(path)]
+    if path.name in README:
+        said = {f"{name} on {one:,} of {run.clauses[name].occasions:,}" for name, one in found.items()}
+        assert said == README[path.name]
     assert run.run == run_of(path)
     assert run.events == EVENTS[run_of(path)]
     assert run.problems == ()
@@ -43,6 +58,7 @@ def test_exactly_the_known_violations(path: Path) -> None:
 def test_the_table_and_the_folder_list_the_same_runs() -> None:
     """A file without figures is not tested, and figures without a file test nothing."""
     assert {run_of(path) for path in files()} == set(FIGURES) == set(EVENTS)
+    assert len(README.keys() & {path.name for path in files()}) == len(README) == 5
     assert {path.name for path in files() if path.suffix != ".parquet"} == {
         "kafka-clean-1k.jsonl",
         "kafka-clean-racewatch-4k.jsonl.gz",

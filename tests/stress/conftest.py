@@ -1,11 +1,13 @@
-"""Seeds for tests that race threads: each xdist worker has its own."""
+"""Seeds for tests that race threads: each xdist worker has its own. And the kit for the JVM, compiled once."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
+from stress.kit_classes import kit_classes
 from stress.worker_seeds import SeedShare, share_of_worker
 
 
@@ -13,3 +15,9 @@ from stress.worker_seeds import SeedShare, share_of_worker
 def stress_seeds() -> SeedShare:
     """No two workers of one run get the same seed; PURGATORIO_STRESS_SEED, an integer, starts elsewhere."""
     return share_of_worker(os.environ, int(os.environ.get("PURGATORIO_STRESS_SEED", "1")))
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """`java`, and the classes of the kit, the example and the cases. Who asks for it is in the group `jvm-kit`."""
+    return kit_classes(tmp_path_factory)

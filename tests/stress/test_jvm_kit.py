@@ -13,16 +13,10 @@ from purgatorio_stress.protocol.driver import command_subjects, describe_command
 from purgatorio_stress.subject.child import ChildLimits, LineChild
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import record_runs
-from stress.kit_classes import QUICK, kit_classes
+from stress.kit_classes import QUICK
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """`java`, and the classes of the kit, the example and the recorder's cases."""
-    return kit_classes(tmp_path_factory)
 
 
 def said(built: tuple[Path, Path], *arguments: str) -> str:

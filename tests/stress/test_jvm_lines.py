@@ -16,18 +16,14 @@ from purgatorio_stress.protocol.shortest import order_of_run
 from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subjects import record_runs
-from stress.kit_classes import QUICK, kit_classes
+from stress.kit_classes import QUICK
+
+pytestmark = pytest.mark.xdist_group("jvm-kit")  # `built` is built once
 
 _FAILS_WITH_THE_AGENT = """#!/bin/sh
 case "$JAVA_TOOL_OPTIONS" in *jdwp*) echo "Could not find agent library jdwp on the library path" >&2; exit 1;; esac
 exec {java} "$@"
 """
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """`java`, and the classes of the kit and the cases."""
-    return kit_classes(tmp_path_factory)
 
 
 def subject(

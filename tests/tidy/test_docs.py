@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from docs.makers.clauses import page
-from purgatorio_pipeline.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
-COMMAND = re.compile(r"^(?:\$ )?purgatorio ([a-z]+)", re.MULTILINE)
 
 
 def test_the_clause_page_is_the_registry(request: pytest.FixtureRequest) -> None:
@@ -35,13 +33,6 @@ def test_links_lead_somewhere() -> None:
         if not (p.parent / found[1]).exists()
     ]
     assert not broken
-
-
-def test_the_commands_of_the_readme_exist() -> None:
-    """What the README tells a stranger to type is a command."""
-    named = set(COMMAND.findall((ROOT / "README.md").read_text()))
-    assert named
-    assert named <= set(COMMANDS)
 
 
 def listed(index: str) -> list[str]:
