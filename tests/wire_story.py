@@ -73,7 +73,7 @@ class Story:
     def fetch(
         self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
         *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1,
-        room: int = 1 << 20,
+        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1,
     ) -> int:  # fmt: skip
         """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
         topics = [
@@ -85,11 +85,12 @@ class Story:
         responses = [
             {"topic": name, "partitions": [
                 {"partition_index": number, "error_code": came if isinstance(came, int) else 0,
+                 "high_watermark": mark,
                  "records": [{"base": base, "last": base, "count": 1, "bytes": SIZE}
                              for base in ([] if isinstance(came, int) else came)]}]}
             for name, number, _, came in parts
         ]  # fmt: skip
-        body = {"max_wait_ms": wait, "min_bytes": least, "max_bytes": 1 << 20, "topics": topics}
+        body = {"max_wait_ms": wait, "min_bytes": least, "max_bytes": most, "topics": topics}
         return self.ask(t, "fetch", body, answer, {"error_code": 0, "responses": responses}, conn=conn)
 
     def produce(

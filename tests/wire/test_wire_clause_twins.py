@@ -384,6 +384,34 @@ def f7(s: Story, bad: bool) -> None:
         s.fetch(at, at + (501 if bad else 2), [("t", 0, 0, [0]), ("t", 1, 0, [0])], least=2 * SIZE)
 
 
+def two_and_two(s: Story) -> None:
+    """Two partitions of two batches."""
+    s.topic(partitions=2)
+    for number in (0, 1):
+        for base in (0, 1):
+            s.produce(10, 12, base, number=number)
+
+
+def f7_most(s: Story, bad: bool) -> None:
+    two_and_two(s)
+    for most in (SIZE, SIZE // 2):
+        s.fetch(20, 21, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=500, least=1000, most=most)
+
+
+def f7_room(s: Story, bad: bool) -> None:
+    two_and_two(s)
+    s.fetch(20, 21, [("t", 0, 0, [0, 1] if bad else [0]), ("t", 1, 0, [0])], wait=0, room=SIZE)
+    s.fetch(30, 31, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=0, room=SIZE // 2)
+
+
+def f4_mark(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 12, 0)
+    s.produce(13, 30, 1)
+    s.fetch(20, 21, [("t", 0, 0, [0, 1])], mark=0 if bad else 1)
+    s.fetch(40, 41, [("t", 0, 0, [0, 1])], mark=3 if bad else 2)
+
+
 def deleted(s: Story, t: float) -> None:
     s.ask(t, "delete_topics", {"topic_names": ["t"]}, t + 5, {"responses": [{"name": "t", "error_code": 0}]})
 
@@ -1084,8 +1112,9 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
     "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
-    "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty),
-    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7,), "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
+    "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty, f4_mark),
+    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room),
+    "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost), "P3": (p3,), "P4": (p4,),
     "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads),
     "A2": (a2, a2_left),

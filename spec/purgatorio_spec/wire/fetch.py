@@ -285,6 +285,7 @@ class Fetching:
             clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
             yield broken(clause, "error-without-reason", one, allowed, named(errors[0]))
             return
+        yield from self._bounded()
         if one.wait_ms <= 0 or ready_by <= one.t:
             yield from self._at_once()
             return
@@ -298,6 +299,25 @@ class Fetching:
         yield in_time(self.bounds, "F2", "late", one, deadline, gap, promise)
         if one.answer_t is not None and one.answer_t >= deadline - EARLY_NS and ready_from > deadline:
             yield from self._there("F5", "empty-at-max-wait", deadline - EARLY_NS)
+
+    def _bounded(self) -> Rows:
+        """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
+        together, but for one batch that is too large (KIP-74)."""
+        most = integer(self.one.body, "max_bytes", 1 << 31)
+        there = [a.log.least(self.one.t, a.offset) for a in self.asked]
+        if sum(there) <= most and all(here <= a.room for here, a in zip(there, self.asked, strict=True)):
+            return
+        came = [[integer(batch, "bytes") for batch in a.batches] for a in self.asked]
+        large = [held for held, a in zip(came, self.asked, strict=True) if sum(held) > a.room]
+        batches = sum(map(len, came))
+        total = sum(map(sum, came))
+        if len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
+            yield kept("F7", "too-much")
+        else:
+            seen = f"{batches} batches of {total} bytes"
+            yield broken(
+                "F7", "too-much", self.one, f"{most} bytes, or one batch, and each partition's own", seen
+            )
 
     def _not_before(self, ready_from: int) -> Row:
         one = self.one
@@ -354,6 +374,11 @@ class Fetching:
         there = 0
         for a in self.asked:
             end = a.log.least_end(t)
+            mark = integer(a.answer, "high_watermark", -1)
+            if mark >= 0 and not end <= mark <= a.log.most_end(self.until):
+                allowed = f"a high watermark of {end} at least, where all is acknowledged"
+                yield broken(clause, "high-watermark", one, allowed, f"{mark}", *self._appends(t))
+                return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
                 missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")

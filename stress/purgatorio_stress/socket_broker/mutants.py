@@ -192,6 +192,20 @@ def _answered_empty(
     _ANSWER_FETCH(self, params, partitions, lambda found: callback(_emptied(found)))
 
 
+def _answered_with_old_mark(
+    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
+) -> None:
+    def marked(result: FetchResult) -> FetchResult:
+        ends, start = result.data.ends, result.data.start
+        if ends is None or start is None:
+            return result
+        return replace(result, data=replace(result.data, ends=replace(ends, high_watermark=start)))
+
+    _ANSWER_FETCH(
+        self, params, partitions, lambda found: callback({p: marked(result) for p, result in found.items()})
+    )
+
+
 def _any_byte(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
     more_bytes = _BYTES_AVAILABLE(self, status, start)
     return None if more_bytes else more_bytes
@@ -1326,6 +1340,26 @@ _MUTANTS: Final = (
             "generation < 0 and group.state() is GroupState.EMPTY",
             "generation < 0",
         ),
+    ),
+    _one(
+        "a-batch-of-each",
+        "each partition of a fetch brings a batch, whatever max_bytes says",
+        "F7",
+        _edited(ReplicaManager, "_read", "empty and not result.size_bytes()", "True"),
+    ),
+    _one(
+        "min-bytes-beyond-max-bytes",
+        "a fetch waits for more than it has room for",
+        "F4",
+        _edited(
+            data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
+        ),
+    ),
+    _one(
+        "high-watermark-of-before",
+        "a fetch that waited is told the high watermark of its beginning",
+        "F5",
+        Patch(ReplicaManager, "_answer_fetch", _answered_with_old_mark),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )

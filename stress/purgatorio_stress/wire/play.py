@@ -235,14 +235,19 @@ class Play:
         min_bytes: int = 1,
         epoch: int = -1,
         room: int = 1 << 20,
+        most: int | None = None,
     ) -> Sent:
-        """A fetch of partitions, given as topic, number and offset."""
+        """A fetch of partitions, given as topic, number and offset. `most`: its max_bytes."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch})
             for topic, number, offset in parts
         )  # fmt: skip
-        limits = {"max_wait_ms": max_wait_ms, "min_bytes": min_bytes, "max_bytes": self.broker.fetch_bytes}
+        limits = {
+            "max_wait_ms": max_wait_ms,
+            "min_bytes": min_bytes,
+            "max_bytes": most or self.broker.fetch_bytes,
+        }
         return self.send(conn, "fetch", {**limits, "topics": _by_topic(asked, "topic")})
 
     def produce(
