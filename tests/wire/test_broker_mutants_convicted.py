@@ -18,7 +18,7 @@ import pytest
 
 from purgatorio_stress.socket_broker.mutants import FELT, FeltMutant
 
-INITIAL_DELAY_MS = 600
+INITIAL_DELAY_MS = 1000
 LAG_MS = 8000
 PATIENCE_S = 240
 

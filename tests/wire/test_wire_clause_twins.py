@@ -921,6 +921,35 @@ def g8_at_once(s: Story, bad: bool) -> None:
             s.beat(at, "a", 2, 0 if bad and at < 5500 else 27)
 
 
+def g8_static(s: Story, bad: bool) -> None:
+    for number in range(2):
+        s.scene = f"told#{number}"
+        static_pair(s)
+        s.leave(3000, "b")
+        for at in range(3002, 6000, 20):
+            s.beat(at, "a", 1, 0 if bad and at < 5500 else 27, instance="ia")
+
+
+def g1_without_end(s: Story, bad: bool) -> None:
+    """Of three the last comes in the second delay, and the third one ends with the rebalance time-out."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        for one, t in zip("abc", (15, 300, 1500), strict=True):
+            told = "abc" if one == "a" else ""
+            s.join(t, 3020 if bad else 2220, one, 1, leader="a", told=told, rebalance=2200)
+
+
+def a1_led(s: Story, bad: bool) -> None:
+    s.topic()
+    part = {"partition_index": 0, "leader_id": -1 if bad else 0}
+    lost = {"partition_index": 1, "leader_id": -1, "error_code": 5}
+    said = {
+        "brokers": [{"node_id": 0}],
+        "topics": [{"name": "t", "error_code": 0, "partitions": [part, lost]}],
+    }
+    s.ask(20, "metadata", {"topics": [{"name": "t"}]}, 21, said)
+
+
 def g9(s: Story, bad: bool) -> None:
     s.pair()
     s.beat(3000, "a", 101, 0 if bad else 22)
@@ -1116,19 +1145,20 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room),
     "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
     "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost), "P3": (p3,), "P4": (p4,),
-    "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads),
+    "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads, a1_led),
     "A2": (a2, a2_left),
     "A3": (a3, a3_refused, a3_shrunk, a3_left),
     "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on, d1_all),
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0, g0_not_known, g0_waits),
-    "G1": (g1, g1_late, g1_second, g1_capped),
+    "G1": (g1, g1_late, g1_second, g1_capped, g1_without_end),
     "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static),
     "G3": (g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed),
     "G4": (g4, g4_waits, g4_expected, g4_awaited),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
-    "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected), "G8": (g8, g8_at_once),
+    "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected),
+    "G8": (g8, g8_at_once, g8_static),
     "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys),
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync),

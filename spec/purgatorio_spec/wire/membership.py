@@ -26,14 +26,14 @@ from purgatorio_spec.wire.row import Row, Rows, after, broken, in_time, kept, na
 
 
 def memberships(group: Group) -> Rows:
-    """All rows of the members of a group, of which none is static."""
+    """All rows of the members of a group; where some are static, of who leaves alone."""
+    yield from _leaving(group)
     if group.static:
         return
     yield from _member_ids(group)
     yield from _strangers(group)
     yield from _heartbeats(group)
     yield from _sessions(group)
-    yield from _leaving(group)
 
 
 def _member_ids(group: Group) -> Rows:

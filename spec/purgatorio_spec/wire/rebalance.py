@@ -126,11 +126,12 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
     if group.unheard(one):
         return
     due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
-    due = min(due, first.t + max(delay_ms, one.rebalance_ms[1]) * MS)
+    capped_t = first.t + max(delay_ms, one.rebalance_ms[1]) * MS
+    due, cause = (capped_t, "beyond-the-time-out") if capped_t < due else (due, "late")
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
-        yield in_time(group.bounds, "G1", "late", join, due, gap, promise)
+        yield in_time(group.bounds, "G1", cause, join, due, gap, promise)
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:

@@ -58,11 +58,12 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
     for topic in topics.topics.values():
         if topic.made_t is not None:
-            told = _told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME)
+            told = list(_told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME))
+            yield from _led(told)
             asked = [(one, integer(said, "error_code")) for one, said in told]
             yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "the topic is there")
         if topic.deleted_t is not None:
-            told = _told(scene, topic.name, topic.deleted_t)
+            told = list(_told(scene, topic.name, topic.deleted_t))
             asked = [(one, integer(said, "error_code")) for one, said in told]
             yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
 
@@ -72,6 +73,17 @@ def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> It
     for one in scene.of("metadata"):
         if one.t >= since_t and one.answer_t is not None and one.answer_t < until:
             yield from ((one, said) for said in items(one.got, "topics") if text(said, "name") == name)
+
+
+def _led(told: list[tuple[Exchange, Body]]) -> Rows:
+    """A1: a partition without an error has a leader; where there is one broker, that one."""
+    for one, said in told:
+        nodes = [integer(node, "node_id") for node in items(one.got, "brokers")]
+        for part in items(said, "partitions"):
+            leader = integer(part, "leader_id", -1)
+            if len(nodes) == 1 and not integer(part, "error_code"):
+                right, seen = leader in nodes, f"leader {leader}"
+                yield kept("A1", "led") if right else broken("A1", "led", one, f"leader {nodes[0]}", seen)
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:

@@ -565,6 +565,10 @@ def _apis(key: int, **changes: object) -> Patch:
     return Patch(server, "APIS", changed)
 
 
+_FETCH_UNCAPPED: Final = _edited(
+    data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
+)
+
 _MUTANTS: Final = (
     _one("answered-twice", "a fetch is answered twice", "X1", Patch(server, "_encoded", _encoded_twice)),
     _one(
@@ -1351,9 +1355,36 @@ _MUTANTS: Final = (
         "min-bytes-beyond-max-bytes",
         "a fetch waits for more than it has room for",
         "F4",
+        _apis(_FETCH, handle=_FETCH_UNCAPPED.replacement),
+    ),
+    _one(
+        "all-in-a-transaction",
+        "to who reads what is committed, everything is in a transaction that goes on",
+        "F3 F4",
+        _edited(Log, "append", "if producer:", "if not producer:"),
+    ),
+    _one(
+        "no-leader-named",
+        "metadata names no leader of a topic that leads",
+        "A1",
+        _edited(topic_requests, "_partition", "-1 if leader is None else leader", "-1"),
+    ),
+    _one(
+        "delay-without-end",
+        "the initial delay goes on for as long as members come",
+        "G1",
         _edited(
-            data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
+            InitialDelayedJoin,
+            "on_complete",
+            "self._remaining_ms - delay_ms",
+            "self._remaining_ms + delay_ms",
         ),
+    ),
+    _one(
+        "static-leaves-quietly",
+        "a static member that leaves starts no rebalance",
+        "G8",
+        _edited(GroupCoordinator, "_drop", "else:", "elif member is None or not member.instance:"),
     ),
     _one(
         "high-watermark-of-before",

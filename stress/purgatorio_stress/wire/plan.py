@@ -110,7 +110,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("rebalance", "groups", ("G2", "G3", "G4", "G5"), _GROUP.rebalance),
         SceneSpec("first-generation", "groups", ("G0", "G1", "G2", "G3"), _GROUP.first_generation),
         SceneSpec("sync-waits", "groups", ("G5", "G3", "G9"), _GROUP.sync_waits),
-        SceneSpec("static-members", "groups", ("G11", "G2"), _GROUP.static_members),
+        SceneSpec("static-members", "groups", ("G11", "G2", "G8"), _GROUP.static_members),
         SceneSpec("refusals", "groups", ("G9",), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8", "G7"), _GROUP.expected_member),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),

@@ -237,7 +237,8 @@ class Play:
         room: int = 1 << 20,
         most: int | None = None,
     ) -> Sent:
-        """A fetch of partitions, given as topic, number and offset. `most`: its max_bytes."""
+        """A fetch of partitions, given as topic, number and offset. `most`: its max_bytes. Where there are no
+        transactions, who reads what is committed sees as much as others."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
                      "current_leader_epoch": epoch})
@@ -247,6 +248,7 @@ class Play:
             "max_wait_ms": max_wait_ms,
             "min_bytes": min_bytes,
             "max_bytes": most or self.broker.fetch_bytes,
+            "isolation_level": self.rng.randrange(2),
         }
         return self.send(conn, "fetch", {**limits, "topics": _by_topic(asked, "topic")})
 

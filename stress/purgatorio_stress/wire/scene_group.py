@@ -191,8 +191,8 @@ async def warm_up(play: Play) -> None:
 
 
 async def first_generation(play: Play) -> None:
-    """An empty group: one member alone, who leaves, and the next one; and two of which the second comes within the
-    initial delay. One of them joins again."""
+    """An empty group: one member alone, who leaves, and the next one; and several that come one after the other, the
+    second within the initial delay. One of them joins again."""
 
     async def alone() -> None:
         group = await play.group()
@@ -204,20 +204,23 @@ async def first_generation(play: Play) -> None:
 
     delay_ms = play.broker.declared.initial_delay_ms or 0
 
-    async def together(rebalance_ms: int) -> None:
-        pair = await members(play, await play.group(), 2, rebalance_ms=rebalance_ms)
-        first = pair[0].ask_join()
-        await play.pause(300)
-        second = pair[1].ask_join()
-        await answered(pair, (first, second))
-        await synced(pair)
-        await min(pair, key=lambda one: one.leads).join()
-        for one in pair:
+    async def together(rebalance_ms: int, *pauses_ms: int) -> None:
+        group, joined, sent = await play.group(), list[Member](), list[Sent]()
+        for pause_ms in (0, *pauses_ms):
+            await play.pause(pause_ms)
+            joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
+            sent.append(joined[-1].ask_join())
+        await answered(joined, sent)
+        await synced(joined)
+        await min(joined, key=lambda one: one.leads).join()
+        for one in joined:
             await one.beat()
 
-    # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the other less.
-    times = (max(REBALANCE_MS, 4 * delay_ms), delay_ms * 11 // 10)
-    await asyncio.gather(alone(), *(together(one) for one in times if one))
+    # Three delays and more fit into the first time-out, where the second joiner puts it off once; into the others less.
+    times: list[tuple[int, ...]] = [(max(REBALANCE_MS, 4 * delay_ms), 300)]
+    if delay_ms:
+        times += [(delay_ms * 11 // 10, 300), (delay_ms * 22 // 10, 300, delay_ms * 12 // 10)]
+    await asyncio.gather(alone(), *(together(*one) for one in times))
 
 
 async def sync_waits(play: Play) -> None:
@@ -530,7 +533,7 @@ def _knows_static(play: Play) -> bool:
 
 async def static_members(play: Play) -> None:
     """Two members with instance ids; each comes back on a new connection, as a client that was started again. Then the
-    leader does not rejoin."""
+    leader does not rejoin. Elsewhere one leaves."""
     if not _knows_static(play):
         raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
     group = await play.group()
@@ -541,6 +544,8 @@ async def static_members(play: Play) -> None:
     others = [Member(play, await play.open("s"), elsewhere, instance=one.instance) for one in pair]
     await asyncio.gather(stable(pair), stable(others))
     await asyncio.gather(*(one.beat() for one in (*pair, *others)))
+    await play.leave(others[0].conn, elsewhere, others[0].id).within(8)
+    await _is_told(others[1])
     led = max(range(2), key=lambda at: pair[at].leads)
     for at, former in enumerate(pair):
         other = pair[1 - at]
