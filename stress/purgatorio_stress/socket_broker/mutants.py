@@ -1354,7 +1354,7 @@ _MUTANTS: Final = (
     _one(
         "min-bytes-beyond-max-bytes",
         "a fetch waits for more than it has room for",
-        "F4",
+        "F7",
         _apis(_FETCH, handle=_FETCH_UNCAPPED.replacement),
     ),
     _one(
