@@ -8,7 +8,7 @@ clock that the timer itself took, which `RecordingClock` remembers for each thre
 """
 
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from purgatorio import LOCKED, PENDING_FLAG, THREADS, DelayedOperation, Purgatory, Sync, Timer, TimerTask
@@ -198,7 +198,7 @@ class RecordedPurgatory:
             keys=operation.keys,
             delay_ns=_in_range(operation.delay_ms * NS_PER_MS),
         )
-        done = self.inner.try_complete_else_watch(operation, _hashable(operation.keys))
+        done = self.inner.try_complete_else_watch(operation, operation.keys)
         self._recording.ret("try_complete_else_watch", c, operation.id, out=int(done))
         return done
 
@@ -224,10 +224,6 @@ class RecordedPurgatory:
         """Both gauges as a point: `gauge`, or `quiesce` where nothing is happening any more."""
         now = self.inner.gauges()
         self._recording.at(f, state=State(now.purgatory_size, now.num_delayed_operations))
-
-
-def _hashable(keys: tuple[str, ...]) -> Sequence[Hashable]:
-    return keys
 
 
 def _in_range(time_ns: int) -> int:

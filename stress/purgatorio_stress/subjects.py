@@ -77,6 +77,11 @@ class RunRecord:
     path: Path | None
     failure: SubjectFailed | None = None
 
+    @property
+    def trace(self) -> Path | None:
+        """What was recorded of it, whole or not."""
+        return self.path if self.failure is None else self.failure.trace
+
 
 def subjects_named(name: str) -> Sequence[Subject]:
     """The configurations of this family. Raises KeyError with the names there are."""

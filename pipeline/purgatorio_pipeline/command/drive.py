@@ -69,7 +69,7 @@ def subjects_of_commands(
 
 def judge_records(records: Sequence[RunRecord], judge: Judge) -> Judged:
     """Judge all that was recorded, broken-off runs as far as they go; a run without a trace is there as well."""
-    traces = {record.run: _trace(record) for record in records}
+    traces = {record.run: record.trace for record in records}
     paths = [path for path in traces.values() if path is not None]
     judged = judge(paths) if paths else Judged(CheckResult(()), {}, [])
     by_path = dict(zip(paths, judged.result.runs, strict=True))
@@ -96,10 +96,6 @@ def bad_end(run: RunResult) -> str:
 def _seen(clause: ClauseResult) -> str:
     first = next(iter(clause.causes.values())).examples[0]
     return f"seen of {first.subject}: {first.seen}"
-
-
-def _trace(record: RunRecord) -> Path | None:
-    return record.path if record.failure is None else record.failure.trace
 
 
 def _run(record: RunRecord, by_path: dict[Path, RunResult], path: Path | None) -> RunResult:

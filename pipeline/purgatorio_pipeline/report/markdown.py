@@ -47,7 +47,7 @@ def markdown(
         _lateness(lateness),
         _findings(findings),
         _problems(result),
-        "" if provenance is None else _provenance(provenance),
+        "".join(f"- {name}: {text(said)}\n" for name, said in (provenance or {}).items()),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -149,10 +149,6 @@ def _findings(findings: Sequence[Finding]) -> str:
         return ""
     head = ["found by other commands", "of", "what came of it", "again"]
     return table(head, rows) + left_out(len(findings), FINDINGS_SHOWN, "findings")
-
-
-def _provenance(provenance: Mapping[str, str]) -> str:
-    return "".join(f"- {name}: {text(said)}\n" for name, said in provenance.items())
 
 
 def _problems(result: CheckResult) -> str:

@@ -45,7 +45,7 @@ Arrived = Callable[[SparkSession, DataFrame, WatchState], DataFrame | None]
 
 def files_arrived(spark: SparkSession, files: DataFrame, state: WatchState) -> DataFrame | None:
     """The rows of new files, which are told by their paths."""
-    paths = [_local(row["path"]) for row in files.select("path").collect()]
+    paths = [Path(unquote(urlparse(row["path"]).path)) for row in files.select("path").collect()]
     return file_rows(spark, paths) if paths else None
 
 
@@ -178,7 +178,3 @@ def _facts(run: OpenRun) -> TraceFacts:
         run.dropped,
         first_broken=run.first_broken or first,
     )
-
-
-def _local(uri: str) -> Path:
-    return Path(unquote(urlparse(uri).path))

@@ -68,6 +68,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
     claim_end_i = NEVER if claim is None else claim.end_i
     first_back_i, last_back_i = _given_back(history)
     deadline_t = NEVER if last is None or last.deadline_t is None else last.deadline_t
+    disarming = [*history.cancels, *history.fires, *([claim] if claim else [])]
     ends = [call.ret_t for call in (claim, *history.fires) if call is not None and call.ret_t is not None]
     return Summary(
         registered_call_i=NEVER if registration is None else registration.call_i,
@@ -79,7 +80,7 @@ def summary_of(run: Run, history: OperationHistory) -> Summary:
         watches=int(watches),
         added_call_i=adds[0].call_i if adds else NEVER,
         added_ret_i=NEVER if last is None else last.end_i,
-        disarmed_first_i=_first([*history.cancels, *history.fires, *([claim] if claim else [])]),
+        disarmed_first_i=min((call.call_i for call in disarming), default=NEVER),
         disarmed_surely_i=_surely(history, adds, run.early_ns or 0) if adds else NEVER,
         raced=int(any(cancel.end_i > cancel.call_i + 1 for cancel in history.cancels)),
         deadline_t=deadline_t,
@@ -109,10 +110,6 @@ def _out(history: OperationHistory, deadline_t: int) -> int:
         return registration.call_t
     due_t = registration.call_t + (registration.delay_ns or 0) if deadline_t == NEVER else deadline_t
     return max(FAR_PAST, min(due_t, NEVER))
-
-
-def _first(calls: list[Call]) -> int:
-    return min((call.call_i for call in calls), default=NEVER)
 
 
 def _surely(history: OperationHistory, adds: list[Call], early_ns: int) -> int:

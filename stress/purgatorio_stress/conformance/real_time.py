@@ -47,6 +47,4 @@ def run_plan(program: PlanProgram, promise: Promise, factory: SubjectFactory, fo
     if subject.profile != promise.profile:
         raise BadPromise(f"{subject.name} declares the profile {subject.profile}, not {promise.profile}")
     (record,) = record_runs([subject], folder, program.seed, program.timers, workers=1, suffix=".jsonl")
-    failure = record.failure
-    path = record.path if failure is None else failure.trace
-    return judge_file(path, record.run, "" if failure is None else str(failure))
+    return judge_file(record.trace, record.run, "" if record.failure is None else str(record.failure))

@@ -219,14 +219,11 @@ class ReplicaPlayer(Player):
             self.time.advance(_LONGEST_MS + 1)
         for clause, answers in self.answers:
             waits_for_ever = not answers and (self.time is None or self.shut)
-            if not waits_for_ever and (answers or self._all_expire()):
+            if not waits_for_ever and (answers or all(thing[0] >= 0 for thing in self.drawn.things)):
                 yield from answered_once(clause, "request", answers)
         self.manager.check()
         yield from self.broken
         yield from self.uncontained()
-
-    def _all_expire(self) -> bool:
-        return all(thing[0] >= 0 for thing in self.drawn.things)
 
 
 def _told(results: Mapping[TopicPartition, FetchResult]) -> list[tuple[str, Error, list[int]]]:

@@ -551,19 +551,10 @@ class TimerPlayer(Player):
         if self.repeated:
             yield from self._repetition()
         rules, ended = self.kind.rules, self.line.open[0] == 0
-        for number, timer in enumerate(self.timers):
-            check = getattr(timer, "check", None)
-            if check is not None:
-                check()
-            if ended and not rules.driven:
-                yield from self._compared(number, timer.size())
+        yield from self._checked(counted=ended and not rules.driven)
         if self.queued and ended:
             self._let_all_fire()
-            for number, timer in enumerate(self.timers):
-                check = getattr(timer, "check", None)
-                if check is not None:
-                    check()
-                yield from self._compared(number, timer.size())
+            yield from self._checked(counted=True)
         yield from self.broken
         calls = self._calls()
         for name in dict.fromkeys(self.names):
@@ -571,6 +562,13 @@ class TimerPlayer(Player):
             if wrong:
                 clause, _, seen = wrong.partition(": ")
                 yield Broken(clause, name, seen)
+
+    def _checked(self, *, counted: bool) -> Iterator[Broken]:
+        """The structures of each timer, and its size where that is known."""
+        for number, timer in enumerate(self.timers):
+            getattr(timer, "check", lambda: None)()
+            if counted:
+                yield from self._compared(number, timer.size())
 
     def _calls(self) -> tuple[Call, ...]:
         return self.line.calls(lags=self.kind.lags)

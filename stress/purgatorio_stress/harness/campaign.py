@@ -272,17 +272,13 @@ def _batches(
             yield lane, _settings(plan, lane)
         return
     while True:
-        open_lanes = lanes if plan.minutes is not None else [one for one in lanes if _wants(plan, one)]
+        open_lanes = [one for one in lanes if plan.minutes is not None or one.table.rounds < plan.rounds]
         if not open_lanes:
             return
         for lane in open_lanes:
             if plan.minutes is not None and minutes() >= plan.minutes:
                 return
             yield lane, _settings(plan, lane)
-
-
-def _wants(plan: StressPlan, lane: _Lane) -> bool:
-    return lane.table.rounds < plan.rounds
 
 
 def _settings(plan: StressPlan, lane: _Lane) -> Settings:

@@ -52,7 +52,10 @@ class Crew:
             if self.noise is not None:
                 self.lanes.append(Lane(f"{self.seed}/{self.number}/{k}/yield", self.most_yields))
             thread = threading.Thread(
-                target=self._work, args=(k, working), name=_named(name, self.number), daemon=True
+                target=self._work,
+                args=(k, working),
+                name=name if self.number == 0 else f"{name}-{self.number}",
+                daemon=True,
             )
             self.threads.append(thread)
         for thread in self.threads:
@@ -107,7 +110,3 @@ class Crew:
             return
         except BaseException as error:
             one.errors.append((one.names[k], error))
-
-
-def _named(task: str, crew: int) -> str:
-    return task if crew == 0 else f"{task}-{crew}"

@@ -1,6 +1,5 @@
 """Stress against one mutant: the layers `stress` (plain threads) and `stress with yields` of the kill matrix."""
 
-import threading
 import time
 from typing import Final
 
@@ -69,11 +68,16 @@ def _batch(
 ) -> Batch:
     name = f"{scenario.name}/{mutant.dialect}"
     settings = drawn(rng_of(seed, name, number), scenario.threads, _THREADS, number % 4 == 0, yields, rounds)
-    return Batch(scenario, mutant.dialect, number, seed, settings, stop, _short_wait, _PATIENCE_BEATS)
-
-
-def _short_wait(thread: threading.Thread) -> None:
-    thread.join(_BEAT_S)
+    return Batch(
+        scenario,
+        mutant.dialect,
+        number,
+        seed,
+        settings,
+        stop,
+        lambda thread: thread.join(_BEAT_S),
+        _PATIENCE_BEATS,
+    )
 
 
 def _hits(table: OutcomeTable) -> int:

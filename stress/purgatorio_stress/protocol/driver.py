@@ -327,7 +327,8 @@ class CommandSubject:
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
                 raise
             finally:
-                _keep_errors(child.errors(), out_path.with_name(f"{run}.stderr"))
+                if errors := child.errors():
+                    out_path.with_name(f"{run}.stderr").write_bytes(errors)
 
     def _late(self, talked: Conversation) -> Sequence[str]:
         """The tasks that wait in real time for longer than T2 allows, or operations for longer than O5: whenever they
@@ -517,8 +518,3 @@ def _breaks_so_far(recording: StreamedRecording) -> bool:
 def _breaks(trace: Path) -> bool:
     """Whether it breaks a promise, whole or not."""
     return check_files([trace]).runs[0].verdict is Verdict.VIOLATED
-
-
-def _keep_errors(errors: bytes, path: Path) -> None:
-    if errors:
-        path.write_bytes(errors)

@@ -17,7 +17,6 @@ from typing import Literal, cast
 
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_stress.subject.contract import LATE_SLACK_NS
-from purgatorio_stress.subject.plan import Plan
 from purgatorio_stress.subject.python_timer import PythonSubject
 
 
@@ -35,15 +34,11 @@ def asyncio_loop(call: Literal["call_later", "call_at"]) -> PythonSubject:
         profile="asyncio",
         version_of=platform.python_version,
         make=_CallLater if call == "call_later" else _CallAt,
-        constants=_constants,
+        constants=lambda plan: TimerConstants(early_ns=early_bound_ns(plan.end_ns), late_ns=LATE_SLACK_NS),
         threads=1,
         patience_s=2 * LATE_SLACK_NS / 1e9,
         on_loop=True,
     )
-
-
-def _constants(plan: Plan) -> TimerConstants:
-    return TimerConstants(early_ns=early_bound_ns(plan.end_ns), late_ns=LATE_SLACK_NS)
 
 
 class _CallLater:

@@ -38,7 +38,9 @@ def netty_wheel(
         implementation=_IMPLEMENTATION,
         profile=_PROFILE,
         tick_ns=tick_ns,
-        constants=_constants(tick_ns, wheel_size),
+        constants=TimerConstants(
+            tick_ns=tick_ns, wheel_size=wheel_size, early_ns=0, late_ns=tick_ns + LATE_SLACK_NS
+        ),
         libraries=lambda jars: [jars.netty_common],
         options={"wheel_size": wheel_size, "max_pending": max_pending},
         shape=_DENSE if dense else PlanShape(),
@@ -59,7 +61,3 @@ def debian_netty_wheel(tick_ns: int, wheel_size: int, *, dense: bool = False) ->
 
 def _name(family: str, tick_ns: int, wheel_size: int, dense: bool) -> str:
     return f"{family}-tick{tick_ns // MS}-wheel{wheel_size}{'-dense' if dense else ''}"
-
-
-def _constants(tick_ns: int, wheel_size: int) -> TimerConstants:
-    return TimerConstants(tick_ns=tick_ns, wheel_size=wheel_size, early_ns=0, late_ns=tick_ns + LATE_SLACK_NS)

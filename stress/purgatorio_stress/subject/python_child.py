@@ -83,14 +83,10 @@ def _plan(text: bytes) -> Plan:
     return Plan(**fields, steps=steps)
 
 
-def _main(name: str, out_path: Path) -> None:
-    _ISOLATED[name]().run(_plan(sys.stdin.buffer.readline()), out_path, silent)
-
-
 if __name__ == "__main__":
     status = 3
     try:
-        _main(sys.argv[1], Path(sys.argv[2]))
+        _ISOLATED[sys.argv[1]]().run(_plan(sys.stdin.buffer.readline()), Path(sys.argv[2]), silent)
         status = 0
     except SubjectFailed as failed:
         print(failed, file=sys.stderr)

@@ -59,7 +59,7 @@ def time_wheel() -> PythonSubject:
         profile="timewheel",
         version_of=_time_wheel_version,
         make=_TimeWheel,
-        constants=_nothing_promised,
+        constants=lambda plan: TimerConstants(),
         shape=PlanShape(
             unit_ns=SECOND_NS, least_ns=0, cancels=False, longest_ns=3 * SECOND_NS, most_timers=1_000
         ),
@@ -74,10 +74,6 @@ def time_wheel() -> PythonSubject:
 def _float_seconds(plan: Plan) -> TimerConstants:
     """Never early, but for a time that is held as a float of seconds."""
     return TimerConstants(early_ns=early_bound_ns(plan.end_ns))
-
-
-def _nothing_promised(plan: Plan) -> TimerConstants:
-    return TimerConstants()
 
 
 class _Sched:
