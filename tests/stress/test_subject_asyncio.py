@@ -84,7 +84,9 @@ def test_loop_that_dies_leaves_what_was_recorded(tmp_path: Path, monkeypatch: py
 
     # What carries out the plan sleeps by call_later; the subject under test is asked by call_at.
     monkeypatch.setattr(asyncio.SelectorEventLoop, "call_later", explode)
-    plan = Plan(0, 1, 1, (Step(0, 0, 0, MAX_DELAY_NS), Step(5 * MS, 0, 0, None)), 5 * MS)
+    # So late that no busy machine has come to it without a sleep; nobody waits for it.
+    late_ns = 5_000 * MS
+    plan = Plan(0, 1, 1, (Step(0, 0, 0, MAX_DELAY_NS), Step(late_ns, 0, 0, None)), late_ns)
     with pytest.raises(SubjectFailed, match="too far") as caught:
         asyncio_loop("call_at").run(plan, tmp_path / "run.jsonl", silent)
     assert caught.value.kind == "died"
