@@ -32,6 +32,8 @@ _FAR_NS: Final = 5_000 * MS
 _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10
 """One round of every program for so many operations that were asked for."""
+_CALLS_BEFORE: Final = 30
+"""A program with so many calls before it is played half as often, and so on: garbage to purge takes hundreds a round."""
 
 _LOOK_S: Final = 0.05
 _EARLY_S: Final = 0.001
@@ -59,14 +61,15 @@ def drive_free(
     rng = random.Random(f"free/{seed}")
     programs = free_programs(description, part)
     rounds = max(1, min(_ROUNDS_MOST, operations // _OPERATIONS_A_ROUND))
+    often = [max(1, rounds // (1 + len(one.before) // _CALLS_BEFORE)) for one in programs]
     number = 0
-    for program in programs:
-        for _ in range(rounds):
+    for program, times in zip(programs, often, strict=True):
+        for _ in range(times):
             number += 1
             _Round(session, program, number, rng).play()
         if "gauge" in description.capabilities:
             session.call(Gauge())
-        progress(number * operations // (rounds * len(programs)))
+        progress(number * operations // sum(often))
     _come_to_rest(session, min(_FAR_NS, description.most_delay_ns))
     if not session.conversation.settled.pending or description.late_ns is not None:
         session.call(Quiesce())
