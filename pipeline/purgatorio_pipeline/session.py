@@ -62,7 +62,8 @@ def start_context(
     start of a few seconds (tests, small traces). `memory` is the driver's heap, as Spark writes it (`3g`). `brought`:
     settings that name libraries of the user's (`spark.jars`), which only a JVM that is started here can load.
 
-    Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java.
+    Raises `purgatorio_stress.java_home.JavaNotFound` (with what to install) where there is no usable Java, and
+    ConnectionError where no cluster answers at `master`.
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(home_for_spark(java))
@@ -82,7 +83,13 @@ def start_context(
     context = SparkContext.getOrCreate(conf)
     context.setLogLevel("ERROR")
     if not local and not is_shipped():
-        _ship(context)
+        try:
+            _ship(context)
+        except Py4JError as stopped:
+            if master is None:
+                raise
+            # Spark asks for a minute, stops its context by itself, and tells whoever uses it then.
+            raise ConnectionError(f"--master {master}: no Spark cluster answers there") from stopped
     global _started
     _started = context
     return context

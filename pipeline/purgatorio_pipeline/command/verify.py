@@ -104,7 +104,7 @@ def command(
     try:
         named = [*names, *(subject.label for subject in driven)]
         recording = f"recording {', '.join(dict.fromkeys(named))}"
-        with progress(recording, len(chosen), "runs", quiet=output.json) as going:
+        with progress(recording, len(chosen), "runs", quiet=output.json or not chosen) as going:
             early: dict[Path, Judged] = {}
             ended = _told_early(going, early, full=engine.full) if driven and not output.json else None
             records = [

@@ -33,7 +33,7 @@ _ROUNDS_MOST: Final = 400
 _OPERATIONS_A_ROUND: Final = 10
 """One round of every program for so many operations that were asked for."""
 _CALLS_BEFORE: Final = 30
-"""A program with so many calls before it is played half as often, and so on: garbage to purge takes hundreds a round."""
+"""A program with so many calls before it is played half as often, and so on: garbage takes hundreds a round."""
 
 _LOOK_S: Final = 0.05
 _EARLY_S: Final = 0.001
