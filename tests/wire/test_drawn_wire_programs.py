@@ -46,6 +46,7 @@ def test_a_program_is_its_text() -> None:
 def test_the_partitions_of_a_program_are_those_that_it_names() -> None:
     assert parsed("a2*5x100/-1; r0e+4s/1000/300/400; w25").partitions == 5
     assert parsed("a0*1x20/1 r0e/10/1/100").partitions == 1
+    assert parsed("a0+3*12x20/-1").partitions == 4
     assert parsed("d3m; l1s").partitions == 4
 
 

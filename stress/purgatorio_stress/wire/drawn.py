@@ -74,7 +74,7 @@ class Program:
     @property
     def partitions(self) -> int:
         """How many its topic needs."""
-        named = re.findall(r"(?<![\d*x/-])(?:[adlr]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
+        named = re.findall(r"(?:[adlr]|\+)(\d)", " ".join(map(" ".join, self.lanes)))
         return max(map(int, named), default=0) + 1
 
     def without(self, lane: int, first: int, last: int) -> Program:
