@@ -122,7 +122,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("woken-fetch", "fetch", ("F3",), _FETCH.woken_fetch),
         SceneSpec("woken-many", "fetch", ("F3",), _FETCH.woken_many, alone=True),
         SceneSpec("accumulating", "fetch", ("F1", "F3"), _FETCH.accumulating),
-        SceneSpec("ready-fetch", "fetch", ("F4", "P1"), _FETCH.ready_fetch),
+        SceneSpec("ready-fetch", "fetch", ("F4", "P1", "F7"), _FETCH.ready_fetch),
         SceneSpec("short-fetch", "fetch", ("F5", "F2"), _FETCH.short_fetch),
         SceneSpec("wrong-fetch", "fetch", ("F6", "X4"), _FETCH.wrong_fetch, 60),
         SceneSpec("sum-fetch", "fetch", ("F7", "F1"), _FETCH.sum_fetch),
