@@ -131,7 +131,7 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
-        yield in_time(group.bounds, "G1", cause, join, due, gap, promise)
+        yield in_time(group.bounds, "G1", cause, join, due, gap, promise, since_t=first.t)
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
@@ -203,7 +203,8 @@ def _without(
         return
     promise = f"an answer at the rebalance time-out, {longest_ms} ms,"
     for x in one.joins:
-        yield in_time(group.bounds, "G6", "late", x, one.asked_t + longest_ms * MS, longest_ms * MS, promise)
+        due = one.asked_t + longest_ms * MS
+        yield in_time(group.bounds, "G6", "late", x, due, longest_ms * MS, promise, since_t=one.asked_t)
     for member in missing:
         yield from _is_out(group, member, one)
 

@@ -74,10 +74,18 @@ def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: i
 
 def in_time(
     bounds: Bounds, clause: str, cause: str, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
-    late_ms: int | None = None,
+    late_ms: int | None = None, since_t: int | None = None,
 ) -> Row:  # fmt: skip
-    """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be."""
-    by = bounds.by(one.t, due, one.answer_t, gap_ns=gap_ns, watched_t=one.watched_t, late_ms=late_ms)
+    """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be;
+    `since_t`: when the wait was begun, where another request did that."""
+    by = bounds.by(
+        one.t if since_t is None else since_t,
+        due,
+        one.answer_t,
+        gap_ns=gap_ns,
+        watched_t=one.watched_t,
+        late_ms=late_ms,
+    )
     return timed(clause, cause, one, by, promise, one.t, *witnesses)
 
 
