@@ -1383,7 +1383,7 @@ _MUTANTS: Final = (
     _one(
         "static-leaves-quietly",
         "a static member that leaves starts no rebalance",
-        "G8",
+        "G8 G11",
         _edited(GroupCoordinator, "_drop", "else:", "elif member is None or not member.instance:"),
     ),
     _one(
