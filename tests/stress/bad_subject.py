@@ -138,7 +138,7 @@ class Timer:
             self.gates = call.get("gates", [])
         if name in ("start", "advance"):
             self.now_ns = call.get("now_ns", 0)
-        if name == "add" and HOW == "refuse-some" and call["delay_ns"] % 3 == 0:
+        if name == "add" and (HOW == "refuse-all" or (HOW == "refuse-some" and self.pending)):
             out["err"] = "IndexError"
         elif name == "add":
             self.pending[call["id"]] = self.now_ns + call["delay_ns"]

@@ -156,7 +156,7 @@ SystemTimer.add = add
         ("registration-beside-overdue", MOVES_FIRST, set(), "late"),
         ("list-is-given-back-and-fills", GIVES_UP, {"O2"}, None),
         ("list-is-given-back-and-fills", RAISES, set(), "raced"),
-        ("list-is-given-back-and-fills", ALWAYS_RAISES, set(), "refused"),
+        ("list-is-given-back-and-fills", ALWAYS_RAISES, set(), "raises"),
         ("list-is-given-back-and-fills-beside", DROPS_ANOTHERS, {"O4"}, None),
         ("error-in-completion-beside-event", KEEPS_THE_LOCK, set(), "deadlock"),
     ],
@@ -170,7 +170,7 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A key that gives up where a registration is stopped with the lock of its list, or raises there; one that raises
-    always may have a reason that nobody told of, and is UNKNOWN; a check that drops the list which
+    always, also where it is asked for nothing else; a check that drops the list which
     took the place of its own; an error that leaves a lock held; an add that moves the wheel past what is overdue, into
     whose bucket it goes. Without the slip nothing is found."""
     monkeypatch.setattr(

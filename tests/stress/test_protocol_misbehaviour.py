@@ -174,13 +174,16 @@ def test_a_hang_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:
     assert shortest_hang(twin, twin.run(PLAN, tmp_path / "twin.jsonl", silent), 1, 20, tmp_path) is None
 
 
-def test_errors_that_nobody_asked_for_are_no_pass(tmp_path: Path) -> None:
-    """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first."""
-    failure, run = record("refuse-some", tmp_path)
-    assert failure.kind == "refused"
-    assert re.match(
+@pytest.mark.parametrize(("how", "kind"), [("refuse-some", "refused"), ("refuse-all", "raises")])
+def test_errors_that_nobody_asked_for_are_no_pass(how: str, kind: FailureKind, tmp_path: Path) -> None:
+    """The run goes on to its end and breaks nothing; it is said how many calls there were, and which was the first.
+    Who takes one task at a time may refuse the second, and nobody may refuse the only one."""
+    failure, run = record(how, tmp_path)
+    assert failure.kind == kind
+    assert re.search(
         r"\d+ of \d+ calls ended with an error, the first of them call \d+ \(add\) with 'Ind", failure.why
     )
+    assert failure.why.startswith("P3 is broken: ") is (kind == "raises")
     assert run.end is not None
     assert str(check_files([tmp_path / "run.jsonl"]).verdict) == "PASS", "by its clauses alone"
 

@@ -86,11 +86,10 @@ def no_silent_pass(run: RunResult) -> RunResult:
 
 
 def broken_off(run: RunResult, failure: str, why: str) -> RunResult:
-    """The run of a subject that misbehaved: what was found stands, nothing of it is PASS. A `deadlock` or
-    a `raced` breaks P3, `late` T2 or O5."""
-    verdict = worst(
-        (run.verdict, Verdict.VIOLATED if failure in ("deadlock", "late", "raced") else Verdict.UNKNOWN)
-    )
+    """The run of a subject that misbehaved: what was found stands, nothing of it is PASS. A `deadlock`, a
+    `raced` or a `raises` breaks P3, `late` T2 or O5."""
+    broken = failure in ("deadlock", "late", "raced", "raises")
+    verdict = worst((run.verdict, Verdict.VIOLATED if broken else Verdict.UNKNOWN))
     return replace(run, verdict=verdict, failure=failure, problems=(f"{failure}: {why}", *run.problems))
 
 

@@ -161,6 +161,8 @@ class Conversation:
         self._first_error = ""
         self.erred: list[str] = []
         """The type of the first error that a call ended with, where none was asked for."""
+        self.refused: Call | None = None
+        """That call."""
         self.fails = False
         """Whether a callback was told to end with an error: a call may end with one, too."""
 
@@ -446,6 +448,7 @@ class Conversation:
         if not self.fails and not ended.early:
             self._errors += 1
             self.erred = self.erred or [err]
+            self.refused = self.refused or call
             self._first_error = self._first_error or f"call {number} ({call_name(call)}) with {err!r}"
         if isinstance(call, Gauge):
             ended.log.ret("gauge", ended.ticket, err=err)

@@ -34,8 +34,9 @@ from purgatorio_stress.protocol.gates import (
 )
 from purgatorio_stress.protocol.jdwp import AGENT, Listening
 from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
-from purgatorio_stress.protocol.message import STEP, Call, Description
+from purgatorio_stress.protocol.message import STEP, Add, Call, Cancel, Description, Force, Register
 from purgatorio_stress.protocol.real_time import drive_real
+from purgatorio_stress.protocol.script import Script, ScriptPlayer
 from purgatorio_stress.protocol.session import Listener, Session
 from purgatorio_stress.protocol.timeline import fitted, shape_of, timeline
 from purgatorio_stress.protocol.virtual_time import (
@@ -155,15 +156,18 @@ def _can_play(description: Description, part: Part, mode: Mode) -> bool:
 TWICE: Final = "on a fresh start the same call does not return in twice the time"
 """Why a hang of one thread is a deadlock."""
 
+RAISES: Final = "it does so too in a program started anew and asked for nothing else"
+"""Why an error is no refusal: nothing is too much there, and the description takes the call."""
+
 
 @dataclass
 class Account:
     """What came of the last run: the orders that were played with gates, by the number of the play and by program; what
     was `left_out` of the reaching parts; what `errors` calls ended with, or nothing, the type of the first of them, and
-    with gates in virtual time the order in which it came (`erred`, `erring`). Of a run that failed: the order
-    `under_way`, the `oldest` call without an answer and its number, the names of all of them, and what was
-    `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`: the one order
-    that the next run plays."""
+    with gates in virtual time the order in which it came (`erred`, `erring`); the first call that did (`refused`). Of a
+    run that failed: the order `under_way`, the `oldest` call without an answer and its number, the names of all of
+    them, and what was `late` by then. `lost`: why a JVM's threads could not be stopped at lines, or nothing. `only`:
+    the one order that the next run plays."""
 
     plays: list[PlayedOrder] = field(default_factory=list)
     orders: list[Orders] = field(default_factory=list)
@@ -171,6 +175,7 @@ class Account:
     errors: str = ""
     erred: Sequence[str] = ()
     erring: PlayedOrder | None = None
+    refused: Call | None = None
     under_way: PlayedOrder | None = None
     oldest: tuple[int, Call] | None = None
     unanswered: list[str] = field(default_factory=list)
@@ -299,6 +304,9 @@ class CommandSubject:
             if self._is_raced(plan, out_path.with_name(f"{run_of_file(out_path)}-raced.jsonl")):
                 why = f"P3 is broken: {self.account.errors}; {RACED}"
                 raise SubjectFailed(self.name, "raced", why, out_path)
+            if self._raises(plan):
+                why = f"P3 is broken: {self.account.errors}; {RAISES}"
+                raise SubjectFailed(self.name, "raises", why, out_path)
             raise SubjectFailed(self.name, "refused", self.account.errors, out_path)
         if (cut := unfinished(self.account.orders)) and not _breaks(out_path):
             raise SubjectFailed(self.name, "unfinished", cut, out_path)
@@ -322,6 +330,7 @@ class CommandSubject:
                         session, child, lines, clock, plan, progress, lambda: _breaks_so_far(recording)
                     )
                 self.account.errors, self.account.erred = talked.errors(), talked.erred
+                self.account.refused = talked.refused
             except SubjectFailed:
                 self.account.late = self._late(talked)
                 self.account.oldest, self.account.unanswered = talked.oldest(), talked.stuck()
@@ -369,6 +378,24 @@ class CommandSubject:
 
         order = self.account.erring
         return order is not None and comes_of_order(order, self.account.erred, erred)
+
+    def _raises(self, plan: Plan) -> bool:
+        """Whether the first call that ended with an error does so alone as well: with what it speaks of, in virtual
+        time, in a program started anew."""
+        call, delay_ns = self.account.refused, delays_for(self.description, 60_000 * MS).far_ns
+        if call is None or "virtual-time" not in self.description.capabilities:
+            return False
+        before: list[Call] = []
+        if isinstance(call, Cancel | Force):
+            before = [
+                Add(call.id, delay_ns) if self.part == "timer" else Register(call.id, ("key",), delay_ns)
+            ]
+        script = Script(self.part, start_of_clock(plan.seed, self.description), (*before, call))
+        try:
+            with closing(ScriptPlayer(self.command, self._limits(plan))) as player:
+                return any(event.err is not None for event in player.play(script).events)
+        except SubjectFailed:
+            return False
 
     def _again(
         self, plan: Plan, path: Path, order: PlayedOrder | None

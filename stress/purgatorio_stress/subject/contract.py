@@ -25,6 +25,7 @@ FailureKind = Literal[
     "deadlock",
     "late",
     "raced",
+    "raises",
     "died",
     "rubbish",
     "flood",
@@ -46,7 +47,8 @@ class SubjectFailed(Exception):
     `unavailable`: cannot be started here (no Java, no jar). `hang`: silent for too long, or never done; `stuck`:
     and none of its threads ran. `deadlock`: a hang that comes again and that no slowness explains. `late`: a hang
     in real time, in which tasks or operations became later than was promised. `raced`: ended a call with an error
-    that only an order of threads brings. `died`: ended before it was done. `rubbish`: said something that the
+    that only an order of threads brings. `raises`: ended one with an error, and does so where it is asked for nothing
+    else. `died`: ended before it was done. `rubbish`: said something that the
     protocol does not know. `flood`: said too much. `closed-input`, `closed-output`: lives on without listening, or
     without a voice. `answered-twice`, `wrong-id`: answered a call again, or spoke of a call, task or operation that
     there is not. `wrong-version`: speaks another version of the protocol. `refused`: ended a call with an error
