@@ -11,6 +11,7 @@ from purgatorio_spec.wire.bound import MS, Bounds, Held
 from purgatorio_spec.wire.group import (
     ILLEGAL_GENERATION,
     JOIN_GAP_NS,
+    REBALANCING,
     UNKNOWN_MEMBER,
     Group,
     given_id,
@@ -128,7 +129,12 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
         member_id(x) for x in held
         if x.api == "sync_group" and x.error == 0 and (x.answer_t or END_OF_TIME) <= one.t
     }  # fmt: skip
-    return not moves and set(members) <= synced and _heard(held, members, one.t)
+    # Somebody was out already, by a session that had ended: then there is a rebalance.
+    told = any(
+        x.error in (UNKNOWN_MEMBER, REBALANCING) and text(x.body, "member_id") in members
+        for x in held if x.api == "heartbeat" and x.t <= one.t
+    )  # fmt: skip
+    return not moves and not told and set(members) <= synced and _heard(held, members, one.t)
 
 
 def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
