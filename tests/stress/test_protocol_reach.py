@@ -56,6 +56,12 @@ CHANGES = [
         "        self.now_ns = now_ns\n        last",
         "        self.fire = fire": "        self.fire, self.idle = fire, False",
     }),
+    ("toy_wheel", "T3", {
+        WHEEL_ADD: "        late_ns = self.now_ns - (self.idle or self.now_ns)\n"
+        "        self.idle = -1 if delay_ns >= 8 * TICK_NS else self.idle or self.now_ns\n"
+        + LOST.format("delay_ns >= 8 * TICK_NS and 64 * TICK_NS < late_ns <= self.now_ns") + WHEEL_ADD,
+        "        self.fire = fire": "        self.fire, self.idle = fire, None",
+    }),
     ("toy_wheel", "T5", {
         'subject/1"': 'subject/1.1"',
         '"gauge"]': '"gauge", "add-again"]',
@@ -76,9 +82,9 @@ CHANGES = [
         "not in self.completed] for key": "not in self.completed or key in left_out] for key",
     }),
 ]  # fmt: skip
-"""A level that is lost, one of days, tasks after an idle gap; one that is counted twice when it is added again; a purge
-that comes too late, one whose estimate each key lowers by what it gives back, one that counts what was delayed a turn
-ago, and one that leaves out what was checked since the last."""
+"""A level that is lost, one of days, tasks after an idle gap, the first of a level that comes late; one that is counted
+twice when it is added again; a purge that comes too late, one whose estimate each key lowers by what it gives back, one
+that counts what was delayed a turn ago, and one that leaves out what was checked since the last."""
 
 
 def driven(program: str, changes: dict[str, str], folder: Path, operations: int) -> RunResult:

@@ -59,6 +59,8 @@ _MODES: Final[dict[TimeChoice, tuple[Mode, ...]]] = {
     "real": ("real", "real-free", "real-gates"),
     "all": ("virtual-steps", "virtual-jumps", "real", "real-free", "virtual-gates", "real-gates"),
 }
+_TOTAL_S: Final = 600.0
+"""More than a run takes where many others run: who hangs is silent long before."""
 _UNFIT: Final = re.compile(r"[^a-z0-9_]+")
 """No dot either: a run is called by its file's name up to the first one."""
 
@@ -528,7 +530,7 @@ class CommandSubject:
             return ChildLimits(total_s=2 * STEPS_S)
         real_s = 0.0 if self.virtual else 60.0 + 4 * self._give_up_ns(plan) / 1e9
         return ChildLimits(
-            total_s=120.0 + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
+            total_s=_TOTAL_S + real_s + 0.02 * plan.timers, lines=1_000_000 + 100 * len(plan.steps)
         )
 
 

@@ -137,7 +137,7 @@ class Reach:
         levels = [width for width in levels_of(self._description, self._room_ns) if width <= longest_ns]
         self._crowd(_CROWD)
         self._run.settle()
-        self._steady(levels[:3])
+        self.first_of_levels()
         passed_s, before_ns = 0.0, levels[0]
 
         def too_slow(by_ns: int, times: int = 1) -> bool:
@@ -226,9 +226,10 @@ class Reach:
             self._run.call(Ready(f"under-{key}"))
             self._run.call(Check(key))
 
-    def _steady(self, widths: list[int]) -> None:
+    def first_of_levels(self) -> None:
         """One short delay after the other, each within a turn of the one before, past the whole second level; then one
-        of that level, and of the third."""
+        of that level, and of the third: in a new run the first of theirs, long after its start."""
+        widths = levels_of(self._description, self._description.most_delay_ns)[:3]
         if len(widths) < 3 or self._size < 4:
             return
         until_ns = self._run.now_ns + widths[2] + 2 * widths[1]

@@ -107,6 +107,8 @@ def drive_virtual(
     if operations >= REACHES_FROM and part == "purgatory" and manner == "steps":
         # First: what has expired before widens the bound on garbage.
         reach.garbage(100)
+    elif operations >= REACHES_FROM:
+        reach.first_of_levels()
     run.plan_ns = clock.now_ns
     report = max(1, len(dues) // 50)
     for number, due in enumerate(dues):
