@@ -3,14 +3,16 @@
 A name stands for a family: all its configurations are recorded, each in a run of its own.
 """
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop
+from purgatorio_stress.subject.child import LineChild
 from purgatorio_stress.subject.contract import Progress, Subject, SubjectFailed, silent
 from purgatorio_stress.subject.jvm_timers import (
     caffeine_expiry,
@@ -26,6 +28,8 @@ from purgatorio_stress.subject.python_timers import sched_scheduler, threading_t
 from purgatorio_stress.subject.reference import reference_subjects
 
 SubjectFactory = Callable[[], Sequence[Subject]]
+_GRACE_S: Final = 5.0
+_LOOK_S: Final = 0.2
 
 
 def _netty() -> Sequence[Subject]:
@@ -105,9 +109,11 @@ def record_runs(
 
     A run takes about 3 seconds of wall time, mostly asleep. A misbehaving subject is a record with `failure` and
     harms no other. Traces are `<out_dir>/<subject>-seed<seed><suffix>`; subjects run on different plans.
-    `ended` hears of each run at its end, on the thread that recorded it.
+    `ended` hears of each run at its end, on the thread that recorded it. After Ctrl-C the runs under way have 5 s to
+    come to their end; then their programs are killed, and what was recorded is left without an end record.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
+    stopping = threading.Event()
 
     def one(subject: Subject) -> RunRecord:
         run = f"{subject.name}-seed{seed}"
@@ -118,16 +124,22 @@ def record_runs(
         except SubjectFailed as failure:
             progress(subject.name, ops, ops)
             record = RunRecord(run, subject.name, None, failure)
-        if ended is not None:
+        if ended is not None and not stopping.is_set():
             ended(record)
         return record
 
-    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record")
-    try:
-        return list(pool.map(one, subjects))
-    finally:
-        # After Ctrl-C the runs under way come to their end, a few seconds, and leave whole traces; no other starts.
-        pool.shutdown(wait=True, cancel_futures=True)
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="record") as pool:
+        under_way = [pool.submit(one, subject) for subject in subjects]
+        try:
+            return [future.result() for future in under_way]
+        finally:
+            stopping.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            wait_s = _GRACE_S
+            while wait(under_way, wait_s).not_done:
+                # A run may start another program for its proof.
+                LineChild.end_all()
+                wait_s = _LOOK_S
 
 
 def _plan(subject: Subject, seed: int, ops: int) -> Plan:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from purgatorio_pipeline.command.drive import judge_records
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.check import check_files
 from purgatorio_spec.trace.record import End
+from purgatorio_stress import subjects
 from purgatorio_stress.conformance.command import CommandPlayer
 from purgatorio_stress.conformance.program import CallProgram, Pass
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, describe_command
@@ -20,7 +24,7 @@ from purgatorio_stress.protocol.shortest import shortest_hang
 from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 from purgatorio_stress.subject.plan import MS, make_plan
-from purgatorio_stress.subjects import record_runs
+from purgatorio_stress.subjects import RunRecord, record_runs
 from stress.trace_structure import ReadRun, check_intervals, read_run
 
 BAD = Path(__file__).with_name("bad_subject.py")
@@ -158,6 +162,28 @@ def test_who_hangs_with_tasks_that_are_due_is_late(
     assert (f"{clause} is broken: " in record.failure.why) is (kind == "late")
     (run,) = judge_records([record], judge_in_process).result.runs
     assert str(run.verdict) == ("VIOLATED" if kind == "late" else "UNKNOWN")
+
+
+def test_ctrl_c_ends_programs_that_would_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with gates takes minutes, and this one for ever: its program is killed after the time that runs under way
+    have. What was recorded is kept."""
+    monkeypatch.setattr(subjects, "_GRACE_S", 0.0)
+    main = threading.main_thread().ident
+    assert main is not None
+    ended: list[RunRecord] = []
+    pressed: list[bytes] = []
+
+    def press(_: str, line: bytes) -> None:
+        if b"advance" in line and not pressed:
+            pressed.append(line)
+            signal.pthread_kill(main, signal.SIGINT)
+
+    endless = [replace(subject("hang", PATIENT), listener=press)]
+    with pytest.raises(KeyboardInterrupt):
+        record_runs(endless, tmp_path, suffix=".jsonl", ended=ended.append)
+    assert not ended, "nobody waits for its verdict"
+    (trace,) = tmp_path.glob("*.jsonl")
+    assert str(check_files([trace]).verdict) == "UNKNOWN"
 
 
 def test_a_hang_is_cut_down_to_the_calls_that_it_needs(tmp_path: Path) -> None:

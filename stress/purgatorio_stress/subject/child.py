@@ -19,7 +19,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
+from weakref import WeakSet
 
 from purgatorio_spec.show.visible import visible
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
@@ -96,6 +97,8 @@ class Aside(Protocol):
 class LineChild(AbstractContextManager["LineChild"]):
     """One child: `send` lines to it, iterate over `lines` from it. Raises SubjectFailed for every misbehaviour."""
 
+    _alive: ClassVar[WeakSet["LineChild"]] = WeakSet()
+
     def __init__(
         self,
         name: str,
@@ -143,6 +146,18 @@ class LineChild(AbstractContextManager["LineChild"]):
         self._aside: Aside | None = None
         for place in self._open:
             os.set_blocking(place, False)
+        LineChild._alive.add(self)
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Kill the children that are alive. The run of each ends, as one whose program died."""
+        for child in list(cls._alive):
+            child._kill()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            # The group may live on when the child itself has ended.
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def send(self, lines: Sequence[bytes]) -> None:
         """Write the lines, in the background; a child that does not read them fails by its silence."""
@@ -397,9 +412,9 @@ class LineChild(AbstractContextManager["LineChild"]):
         return _OPTION_TOLD.sub(b"", self._errors)
 
     def __exit__(self, *error: object) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            # The group may live on when the child itself has ended.
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill()
+        # Once it has been waited for, its number may be another's.
+        LineChild._alive.discard(self)
         self._process.wait()
         for _ in range(_SEARCHES):
             # One that was found may have started another meanwhile.
