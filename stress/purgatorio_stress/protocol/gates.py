@@ -66,6 +66,7 @@ _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _GIVES_UP_S: Final = 0.5
+_LATE_S: Final = 5.0
 _EXPIRY_LATE_S: Final = 1.0
 _TAKES_NOTE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
@@ -604,16 +605,21 @@ class GatedRun:
     def _look_for_late(self, play: _Play) -> None:
         """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
         may move it to a finer level first."""
-        late: set[str] = set()
-        for leaps in range(3):
-            overdue = {*self._session.conversation.overdue(self._late_ns)} & {*play.delays}
-            late = overdue & late if leaps else overdue
+
+        def overdue() -> set[str]:
+            return {*self._session.conversation.overdue(self._late_ns)} & {*play.delays}
+
+        late = overdue()
+        for patience_s in (_GIVES_UP_S, _LATE_S):
             if not late or self._description.late_ns is None or self._session.conversation.errors():
                 return
             self._leap(self._late_ns)
-            while self._hear(_GIVES_UP_S) is not None:
+            while self._hear(patience_s) is not None:
                 # A subject that does not wait for its own threads is not late for that.
                 self._drain()
+            late &= overdue()
+        if not late:
+            return
         lost = ("T2", "run") if self._part == "timer" else ("O5", "end")
         raise self._session.failed(
             "late",
