@@ -110,7 +110,8 @@ def _tell(console: Console, compared: Comparison) -> None:
                 f"{name} {duration(was.figures_ns[name])} -> {duration(now.figures_ns[name])}"
                 for name in _MOVED
             ]
-            print_line(console, f"lateness of {visible(pair.after.run)}: {', '.join(moved)}")
+            print_line(console, f"lateness of {visible(pair.after.run)}")
+            print_line(console, f"  {', '.join(moved)}")
     for title, runs in (("only before", compared.only_before), ("only after", compared.only_after)):
         if runs:
             named = ", ".join(visible(run.run) for run in runs[:10])
