@@ -131,7 +131,7 @@ def _quiet(held: list[Exchange], members: dict[str, Exchange], one: Exchange, un
     }  # fmt: skip
     # Somebody was out already, by a session that had ended: then there is a rebalance.
     told = any(
-        x.error in (UNKNOWN_MEMBER, REBALANCING) and text(x.body, "member_id") in members
+        x.error in (UNKNOWN_MEMBER, REBALANCING) and member_id(x) in members
         for x in held if x.api == "heartbeat" and x.t <= one.t
     )  # fmt: skip
     return not moves and not told and set(members) <= synced and _heard(held, members, one.t)

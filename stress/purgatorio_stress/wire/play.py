@@ -128,10 +128,10 @@ class Play:
     _admin: Connection | None = None
     _count: int = 0
 
-    # -- time
-
     def __post_init__(self) -> None:
         self.pace = self.broker.pace
+
+    # -- time
 
     def wait_ms(self, milliseconds: float) -> int:
         """A wait of the plan, in the run's pace."""
