@@ -163,7 +163,7 @@ class Group:
         # been sent before we read it, but not before the join.
         lives = [
             max(one.t, self._sent_t(min(one.answer_t or END_OF_TIME, t)))
-            if one.api == "join_group" and member_id(one)
+            if one.api == "join_group"
             else one.t
             for one in heard
         ]
