@@ -333,10 +333,8 @@ def _joins_again(group: Group, one: Generation) -> Rows:
         until = min(join.answer_t or join.watched_t, by.limit_t)
         if group.triggers(one, until) != [join]:
             continue
-        leads, changed = (
-            member_id(join) == one.leader,
-            protocols(join) != protocols(one.members[member_id(join)]),
-        )
+        leads = member_id(join) == one.leader
+        changed = protocols(join) != protocols(one.members[member_id(join)])
         if leads or changed:
             if answered(join):
                 allowed, seen = f"generation {one.number + 1}", f"{one.number} again"
