@@ -131,7 +131,10 @@ class Story:
         got = {
             "error_code": error, "generation_id": generation, "leader": leader, "member_id": given or member,
             "protocol_name": protocol,
-            "members": [{"member_id": one, "metadata": says[one]} for one in told],
+            "members": [
+                {"member_id": one, "metadata": says[one], "group_instance_id": f"i{one}" if instance else None}
+                for one in told
+            ],
         }  # fmt: skip
         return self.ask(t, "join_group", body, answer, got)
 
@@ -157,16 +160,31 @@ class Story:
         }  # fmt: skip
         return self.ask(t, "heartbeat", body, t + 1 if answer is None else answer, {"error_code": error})
 
-    def commit(self, t: float, member: str, generation: int, error: int = 0) -> int:
+    def commit(
+        self, t: float, member: str, generation: int, error: int = 0, at: int = 0, instance: str = ""
+    ) -> int:
         """A commit, answered after a millisecond."""
-        body = {"group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation}
+        part = {"partition_index": 0, "committed_offset": at, "committed_metadata": ""}
+        body = {
+            "group_id": "g", "member_id": member, "generation_id_or_member_epoch": generation,
+            "group_instance_id": instance or None, "topics": [{"name": "t", "partitions": [part]}],
+        }  # fmt: skip
         said = {"name": "t", "partitions": [{"partition_index": 0, "error_code": error}]}
         return self.ask(t, "offset_commit", body, t + 1, {"topics": [said]})
 
-    def leave(self, t: float, member: str) -> int:
+    def offset(self, t: float, at: int) -> int:
+        """How far the group has read, as it is told."""
+        part = {"partition_index": 0, "committed_offset": at, "metadata": "", "error_code": 0}
+        got = {
+            "groups": [{"group_id": "g", "error_code": 0, "topics": [{"name": "t", "partitions": [part]}]}]
+        }
+        return self.ask(t, "offset_fetch", {"groups": [{"group_id": "g"}]}, t + 1, got)
+
+    def leave(self, t: float, member: str, error: int = 0, instance: str = "") -> int:
         """A member leaves."""
-        body = {"group_id": "g", "members": [{"member_id": member}]}
-        return self.ask(t, "leave_group", body, t + 1, {"error_code": 0, "members": [{"member_id": member}]})
+        named = {"member_id": member, "group_instance_id": instance or None}
+        said = {"error_code": 0, "members": [{**named, "error_code": error}]}
+        return self.ask(t, "leave_group", {"group_id": "g", "members": [named]}, t + 1, said)
 
     def gathered(
         self, members: str = "ab", at: float = 10, joins: float = 2000, rebalance: int = 3000, *,

@@ -191,11 +191,12 @@ class Group:
         self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
 
     def protocol(self) -> str:
-        """The first of the leader's protocols that all members have; "" without one."""
+        """Of the protocols that all members have the one that most prefer; "" without one."""
         leader = self.get(self.leader())
         candidates = leader.protocols if leader is not None else ()
-        common = (name for name in candidates if all(name in member.protocols for member in self.members()))
-        return next(common, "")
+        common = [name for name in candidates if all(name in member.protocols for member in self.members())]
+        votes = [next((name for name in one.protocols if name in common), "") for one in self.members()]
+        return max(common, key=votes.count, default="")
 
     def shares_a_protocol(self, member_id: str, protocols: tuple[str, ...]) -> bool:
         """Whether one of these is among the protocols of every member besides `member_id`."""

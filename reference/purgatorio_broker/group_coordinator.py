@@ -142,14 +142,21 @@ class GroupCoordinator:
         callback: SyncCallback,
         *,
         instance: str = "",
+        protocol: str = "",
+        protocol_type: str = "",
     ) -> None:
-        """Ask for this member's assignment; the leader brings everybody's."""
+        """Ask for this member's assignment; the leader brings everybody's. INCONSISTENT_GROUP_PROTOCOL where it names
+        another protocol, or another type, than the group has (KIP-559)."""
         group = self.group(group_id)
         with group.lock:
             member = group.get(member_id)
             refusal = _refusal(group, member, generation, instance, member_id)
             if refusal is Error.NONE and group.state() is GroupState.PREPARING:
                 refusal = Error.REBALANCE_IN_PROGRESS
+            elif refusal is Error.NONE and (
+                protocol not in ("", group.protocol()) or protocol_type not in ("", group.protocol_type.get())
+            ):
+                refusal = Error.INCONSISTENT_GROUP_PROTOCOL
             if refusal is not Error.NONE or member is None:
                 callback(SyncResult(refusal))
                 return

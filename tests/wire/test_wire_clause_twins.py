@@ -211,7 +211,7 @@ def g9_commits(s: Story, bad: bool) -> None:
 def g2_static(s: Story, bad: bool) -> None:
     for one in "ab":
         told = "ab" if one == "a" else ""
-        s.join(15, 2015, "", 1, leader="z" if bad else "a", told=told, given=one, instance=one)
+        s.join(15, 2015, "", 1, leader="z" if bad else "a", told=told, given=one, instance=f"i{one}")
 
 
 def g3_leader(s: Story, bad: bool) -> None:
@@ -797,7 +797,7 @@ def g5_no_leader(s: Story, bad: bool) -> None:
         s.scene = f"told#{at}"
         s.gathered()
         for t in range(2100, 12_000, 1000):
-            s.beat(t, "a", 1)
+            s.beat(t, "a", 1, 0 if bad or t < 5020 else 25)
         s.sync(2020, None if bad else 5020, "b", 1, error=27)
 
 
@@ -1137,6 +1137,202 @@ def t2(story: Story, wrong: bool) -> None:
     story.fetch(10, 2900 if wrong else 1090, [("t", 0, 0, [])], wait=1000)
 
 
+def told_of_a_rebalance(s: Story) -> None:
+    """A stable pair, a newcomer whose join waits for it, and a heartbeat that says so."""
+    s.pair()
+    s.join(2100, 2101, "", error=79, given="n")
+    s.join(2110, None, "n", leader="a")
+    s.beat(2150, "a", 1, 27)
+
+
+def g3_told_once(s: Story, bad: bool) -> None:
+    told_of_a_rebalance(s)
+    s.beat(2200, "b", 1, 27)
+    s.beat(2250, "a", 1, 0 if bad else 27)
+
+
+def g3_sync(s: Story, bad: bool) -> None:
+    told_of_a_rebalance(s)
+    s.sync(2200, 2201, "b", 1, "sb" if bad else "", error=0 if bad else 27)
+
+
+def g3_unsynced(s: Story, bad: bool) -> None:
+    s.gathered()
+    s.join(2100, 2101 if bad else 2102, "b", 2 if bad else 1, leader="a")
+
+
+def g9_gone(s: Story, bad: bool) -> None:
+    s.pair()
+    s.leave(2100, "b")
+    s.beat(2150, "b", 1, 27 if bad else 25)
+
+
+def g9_gone_join(s: Story, bad: bool) -> None:
+    s.pair()
+    s.leave(2100, "b")
+    s.join(2150, 2151, "b", error=27 if bad else 25)
+
+
+def g9_expected(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(2100, 2101, "", error=79, given="n")
+    s.beat(2150, "n", 1, 0 if bad else 25)
+
+
+def g9_other_protocol(s: Story, bad: bool) -> None:
+    s.pair()
+    body = {"group_id": "g", "member_id": "b", "generation_id": 1, "protocol_name": "another"}
+    s.ask(2100, "sync_group", body, 2101, {"error_code": 0 if bad else 23, "assignment": ""})
+
+
+def g9_no_protocol(s: Story, bad: bool) -> None:
+    body = {
+        "group_id": "g",
+        "member_id": "",
+        "session_timeout_ms": 6000,
+        "protocols": [],
+        "protocol_type": "x",
+    }
+    s.ask(10, "join_group", body, 11, {"error_code": 79 if bad else 23, "member_id": "n" if bad else ""})
+
+
+def g9_no_name(s: Story, bad: bool) -> None:
+    s.ask(10, "heartbeat", {"group_id": "", "member_id": "a"}, 11, {"error_code": 25 if bad else 24})
+
+
+def g9_session(s: Story, bad: bool) -> None:
+    s.declared = Declared(session_least_ms=6000, session_most_ms=9000)
+    s.pair()
+    s.join(2100, 2101, "", error=79 if bad else 26, session=9001, given="n" if bad else "")
+
+
+def g9_not_there(s: Story, bad: bool) -> None:
+    s.commit(5, "a", 1, 25 if bad else 22)
+    s.pair()
+
+
+def g8_refused(s: Story, bad: bool) -> None:
+    s.pair()
+    s.leave(2100, "b", 25 if bad else 0)
+
+
+def g8_waiting(s: Story, bad: bool) -> None:
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.pair()
+        s.join(2100, 2101, "", error=79, given="n")
+        s.join(2110, None if bad else 2202, "n", error=25)
+        s.leave(2200, "n")
+
+
+def g10_refused(s: Story, bad: bool) -> None:
+    s.pair()
+    s.beat(2100, "b", 1, 22 if bad else 0)
+
+
+def g2_votes(s: Story, bad: bool) -> None:
+    for one in "abc":
+        names = ("x", "y") if one == "a" else ("y", "x")
+        body = {"group_id": "g", "member_id": one, "session_timeout_ms": 6000, "rebalance_timeout_ms": 3000,
+                "protocols": [{"name": name, "metadata": one} for name in names]}  # fmt: skip
+        told = [{"member_id": x, "metadata": x} for x in "abc"] if one == "a" else []
+        got = {"error_code": 0, "generation_id": 1, "leader": "a", "member_id": one, "members": told}
+        s.ask(10, "join_group", body, 2010, {**got, "protocol_name": "x" if bad else "y"})
+
+
+def g2_leads_on(s: Story, bad: bool) -> None:
+    s.pair()
+    for one in "ab":
+        leader = "b" if bad else "a"
+        s.join(2100, 2102, one, 2, leader=leader, told="ab" if one == leader else "")
+
+
+def g2_instance(s: Story, bad: bool) -> None:
+    body = {"group_id": "g", "member_id": "", "group_instance_id": "i", "session_timeout_ms": 6000,
+            "protocols": [{"name": "x", "metadata": ""}]}  # fmt: skip
+    told = [{"member_id": "a", "metadata": "", "group_instance_id": "j" if bad else "i"}]
+    s.ask(10, "join_group", body, 1020, {
+        "error_code": 0, "generation_id": 1, "leader": "a", "member_id": "a", "protocol_name": "x", "members": told,
+    })  # fmt: skip
+
+
+def g5_absent(s: Story, bad: bool) -> None:
+    """`b` is heard of and never syncs."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        s.gathered(joins=1000)
+        s.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+        for at in range(1100, 8000, 100):
+            s.beat(at, "a", 1, 27 if not bad and at > 4020 else 0)
+            if bad or at < 4000:
+                s.beat(at, "b", 1)
+
+
+def g5_absent_stays(s: Story, bad: bool) -> None:
+    s.gathered(joins=1000)
+    s.sync(1020, 1021, "a", 1, "sa", gives={"a": "sa", "b": "sb"})
+    for at in range(1100, 4300, 100):
+        s.beat(at, "a", 1, 27 if at > 4020 else 0)
+        s.beat(at, "b", 1, (27 if bad else 25) if at > 4020 else 0)
+
+
+def g11_commit(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
+    s.commit(3100, "b", 1, 0 if bad else 82, instance="ib")
+
+
+def g11_leave(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
+    s.leave(3100, "b", 25 if bad else 82, instance="ib")
+
+
+def g11_replaced(s: Story, bad: bool) -> None:
+    """The join of a former id waits for `a`."""
+    for number in range(2):
+        s.scene = f"told#{number}"
+        static_pair(s)
+        s.join(2500, None if bad else 3001, "b", error=82, instance="ib", subscribed="another")
+        s.join(3000, 4010, "", 2, leader="a", given="b2", instance="ib", subscribed="another")
+        s.join(4000, 4010, "a", 2, leader="a", told="ab2", instance="ia", subscriptions={"2": "", "b": ""})
+
+
+def g11_unsynced(s: Story, bad: bool) -> None:
+    for one in "ab":
+        s.join(10, 2010, "", 1, leader="a", told="ab" if one == "a" else "", given=one, instance=f"i{one}")
+    s.join(2500, 2502 if bad else 2602, "", 1 if bad else 2, leader="a", given="b2", instance="ib")
+    if not bad:
+        s.join(2600, 2602, "a", 2, leader="a", told="ab", instance="ia")
+
+
+def g8_by_instance(s: Story, bad: bool) -> None:
+    for number in range(2):
+        s.scene = f"told#{number}"
+        static_pair(s)
+        s.leave(3000, "", instance="ib")
+        for at in range(3002, 6000, 20):
+            s.beat(at, "a", 1, 0 if bad and at < 5500 else 27, instance="ia")
+
+
+def g12(s: Story, bad: bool) -> None:
+    s.offset(5, -1)
+    s.pair()
+    s.commit(2100, "b", 1, at=7)
+    s.commit(2110, "b", 0, 22, at=9)
+    s.offset(2200, 9 if bad else 7)
+
+
+def g12_refused(s: Story, bad: bool) -> None:
+    s.pair()
+    s.commit(2100, "b", 1, 22 if bad else 0)
+
+
+def g12_in_a_rebalance(s: Story, bad: bool) -> None:
+    told_of_a_rebalance(s)
+    s.commit(2200, "b", 1, 27 if bad else 0)
+
+
 TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
     "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes),
@@ -1152,16 +1348,22 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "L1": (l1, l1_start, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0, g0_not_known, g0_waits),
     "G1": (g1, g1_late, g1_second, g1_capped, g1_without_end),
-    "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static),
-    "G3": (g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed),
+    "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static, g2_votes, g2_leads_on, g2_instance),
+    "G3": (
+        g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed, g3_told_once, g3_sync, g3_unsynced,
+    ),
     "G4": (g4, g4_waits, g4_expected, g4_awaited),
-    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver),
+    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver,
+           g5_absent, g5_absent_stays),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected),
-    "G8": (g8, g8_at_once, g8_static),
-    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys),
-    "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins),
-    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync),
+    "G8": (g8, g8_at_once, g8_static, g8_refused, g8_waiting, g8_by_instance),
+    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys,
+           g9_gone, g9_gone_join, g9_expected, g9_other_protocol, g9_no_protocol, g9_no_name, g9_session, g9_not_there),
+    "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins, g10_refused),
+    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync,
+            g11_commit, g11_leave, g11_replaced, g11_unsynced),
+    "G12": (g12, g12_refused, g12_in_a_rebalance),
     "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip

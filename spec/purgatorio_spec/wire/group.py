@@ -7,11 +7,13 @@ still be a member, is asked here; the clauses are in `rebalance` and `membership
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
-from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.row import Row, broken, in_time, named
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
 JOIN_GAP_NS: Final = 3000 * MS
@@ -37,6 +39,12 @@ class Generation:
     def synced(self, t: int = END_OF_TIME) -> set[str]:
         """Whose syncs were answered well by `t`."""
         return {member_id(sync) for sync in self.syncs if answered(sync) and (sync.answer_t or 0) <= t}
+
+    def other_protocol(self, sync: Exchange) -> bool:
+        """Whether a sync names another protocol than was chosen, or another kind (KIP-559)."""
+        chosen, kind = text(self.joins[0].got, "protocol_name"), text(self.joins[0].body, "protocol_type")
+        asked = text(sync.body, "protocol_name"), text(sync.body, "protocol_type")
+        return any(one and one != right for one, right in zip(asked, (chosen, kind), strict=True))
 
     @property
     def asked_t(self) -> int:
@@ -191,6 +199,27 @@ class Group:
             and x.t <= until and not (x.t <= current.first_t and leavers(x) and out >= {*leavers(x)})
         ]  # fmt: skip
 
+    def steady(self, member: str, current: Generation, one: Exchange) -> bool:
+        """Whether the member must be one still when this is taken up: heard of often enough, and not leaving."""
+        until = one.answer_t or one.watched_t
+        if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
+            return False
+        session_ns = self.session_ms(member) * MS
+        heard = [
+            x for x in self.contacts(member)
+            if x is not one and current.members[member].t <= x.t <= one.t and renews(x)
+        ]  # fmt: skip
+        # A coordinator may take one up when it comes and the next not before it answers it.
+        for a, b in pairwise([*heard, one]):
+            joins = b.api == "join_group"  # which waits when it has been taken up
+            taken_t = b.t + self.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
+            if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
+                return False
+        # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
+        synced = any(member_id(x) == member and answered(x) and x.t <= one.t for x in current.syncs)
+        longest_wait = until - min((x.t for x in self.triggers(current, until)), default=until)
+        return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
+
     def disturbed(self, one: Generation, until: int) -> bool:
         """Whether a rebalance may have begun by then, as what answered a sync or kept it from its answer."""
         if self.triggers(one, until):
@@ -208,12 +237,24 @@ class Group:
         return begun[-1]
 
 
+def refused(bounds: Bounds, one: Exchange, error: int) -> Row:
+    """G9: at once, with that error."""
+    row = in_time(bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{named(error)} at once:")
+    if row.held is Held.KEPT and one.error != error:
+        row = broken("G9", "not-refused", one, named(error), named(one.error))
+    return row
+
+
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
     """The groups of a scene of which all was heard, and nothing beside the question was answered."""
     for exchanges in scene.by_group().values():
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
-        heard = [one for one in exchanges if one.error not in LOADING]
+        heard = [
+            one for one in exchanges
+            if one.error not in LOADING and not bounds.declared.refuses_session(session_asked(one))
+        ]  # fmt: skip
+        heard = _by_member(heard)
         if any(one.unread or one.throttled_ms for one in heard):
             continue
         if any(one.error in EXCUSED for one in heard) or (loading and heard and max(loading) > heard[0].i):
@@ -233,6 +274,24 @@ def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
         yield group
 
 
+def _by_member(heard: list[Exchange]) -> list[Exchange]:
+    """The same, where who leaves by its instance id alone has the member id that this was given last."""
+    found: list[Exchange] = []
+    for one in heard:
+        named = list(items(one.body, "members")) if one.api == "leave_group" else []
+        if any(text(member, "group_instance_id") and not text(member, "member_id") for member in named):
+            newest = {
+                text(x.body, "group_instance_id"): given_id(x) for x in heard if x.t < one.t and joined(x)
+            }
+            members = [
+                {**x, "member_id": text(x, "member_id") or newest.get(text(x, "group_instance_id"), "")}
+                for x in named
+            ]
+            one = replace(one, body={**one.body, "members": members})
+        found.append(one)
+    return found
+
+
 def _generations(group: Group) -> list[Generation]:
     found: dict[int, Generation] = {}
     for one in group.joins:
@@ -246,7 +305,7 @@ def _generations(group: Group) -> list[Generation]:
         sent_t = max(one.t for one in made.joins)
         made.from_t = max(sent_t, first_t - group.bounds.allowed_ns(sent_t, first_t))
     for one in group.syncs:
-        if number_of(one) in found:
+        if number_of(one) in found and not found[number_of(one)].other_protocol(one):
             found[number_of(one)].syncs.append(one)
     return [found[number] for number in sorted(found)]
 
@@ -259,6 +318,22 @@ def protocols(join: Exchange) -> dict[str, str]:
 def answered(one: Exchange) -> bool:
     """Answered without an error."""
     return one.got is not None and one.error == 0
+
+
+def joined(one: Exchange) -> bool:
+    """Whether it is a join that was answered with a generation."""
+    return one.api == "join_group" and answered(one)
+
+
+def session_asked(one: Exchange) -> int | None:
+    """The session time-out that a join asks for; None of other requests."""
+    return integer(one.body, "session_timeout_ms") if one.api == "join_group" else None
+
+
+def left_with(leave: Exchange) -> dict[str, int]:
+    """What each member that a leaving names is told: before version 3 there is one."""
+    told = {text(said, "member_id"): integer(said, "error_code") for said in items(leave.got, "members")}
+    return {member: told.get(member, leave.error) for member in leavers(leave)}
 
 
 def renews(one: Exchange) -> bool:

@@ -21,6 +21,7 @@ from purgatorio_spec.judge.tally import Cause
 from purgatorio_spec.trace.record import Header, Implementation
 from purgatorio_spec.verdict import Verdict, Violation, worst
 from purgatorio_spec.wire.bound import Bounds, Held
+from purgatorio_spec.wire.commit import committed
 from purgatorio_spec.wire.cut import cut_connections, unread_answers
 from purgatorio_spec.wire.exchange import about_all, answered_once, decodes, in_order
 from purgatorio_spec.wire.fetch import fetches
@@ -35,6 +36,7 @@ from purgatorio_spec.wire.rebalance import rebalances
 from purgatorio_spec.wire.record import DRAWN, PROFILE, WireEnd, WireEvent, WireHeader
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from purgatorio_spec.wire.row import Row
+from purgatorio_spec.wire.standing import refused_at_sight, standings
 from purgatorio_spec.wire.static import static_members
 from purgatorio_spec.wire.topic import (
     deletes_records,
@@ -111,9 +113,11 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
         *(
             row
             for group in groups(scene, bounds)
-            for rows in (rebalances, memberships, static_members)
+            for rows in (rebalances, memberships, standings, static_members)
             for row in rows(group)
         ),
+        *refused_at_sight(bounds, scene),
+        *committed(scene, topics),
         *cut_connections(bounds, scene),
         *unread_answers(bounds, scene),
     ]

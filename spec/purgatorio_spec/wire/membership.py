@@ -12,13 +12,13 @@ from purgatorio_spec.wire.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
-    answered,
     given_id,
     id_over,
     leavers,
     member_id,
     number_of,
     protocols,
+    refused,
     renews,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items
@@ -49,7 +49,7 @@ def _member_ids(group: Group) -> Rows:
             current = group.current(one)
             members = {} if current is None else current.members
             if any(x in other and group.alive_at(name, until) for name, x in members.items()):
-                yield _refused(group, one, OTHER_PROTOCOL)
+                yield refused(group.bounds, one, OTHER_PROTOCOL)
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
@@ -58,7 +58,7 @@ def _member_ids(group: Group) -> Rows:
                 row = broken("G0", "no-member-id", one, f"{named(MEMBER_ID_REQUIRED)} and an id", seen)
             yield row
         elif member and member not in issued:
-            yield _refused(group, one, UNKNOWN_MEMBER)
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
         elif member and one is group.contacts(member)[0] and one.answer_t is not None:
             # Who is new and waits in its join is a member, for longer than its session.
             taken_t = min(one.answer_t, one.t + group.bounds.allowed_ns(one.t, one.answer_t))
@@ -69,14 +69,6 @@ def _member_ids(group: Group) -> Rows:
                 yield kept("G0") if known else broken("G0", "id-not-known", one, allowed, named(one.error))
 
 
-def _refused(group: Group, one: Exchange, error: int) -> Row:
-    """G9: at once, with that error."""
-    row = in_time(group.bounds, "G9", "refusal-waits", one, one.t, JOIN_GAP_NS, f"{named(error)} at once:")
-    if row.held is Held.KEPT and one.error != error:
-        row = broken("G9", "not-refused", one, named(error), named(one.error))
-    return row
-
-
 def _strangers(group: Group) -> Rows:
     """G9: who was given no id is refused, and where there are members a commit of nobody. Kafka answers heartbeats
     blindly while a group is loading, so it must have been seen loaded."""
@@ -84,11 +76,11 @@ def _strangers(group: Group) -> Rows:
     loaded_t = min((join.answer_t or END_OF_TIME for join in group.joins), default=END_OF_TIME)
     for one in (*group.heartbeats, *group.syncs, *group.commits, *group.leaves):
         if one.t >= loaded_t and not issued.keys() & {*(leavers(one) or [member_id(one)])}:
-            yield _refused(group, one, UNKNOWN_MEMBER)
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
     for one in group.nobodys:
         current, until = group.current(one), one.answer_t or one.watched_t
         if current is not None and any(group.alive_at(member, until) for member in current.members):
-            yield _refused(group, one, UNKNOWN_MEMBER)
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
 
 
 def _heartbeats(group: Group) -> Rows:
@@ -100,11 +92,11 @@ def _heartbeats(group: Group) -> Rows:
             continue
         if number == current.number and not group.disturbed(current, beat.answer_t or beat.watched_t):
             yield from _undisturbed(group, current, beat)
-        if not _steady(group, member, current, beat):
+        if not group.steady(member, current, beat):
             continue
         if beat.api != "join_group" and number != current.number:
             if beat.error != REBALANCING:
-                yield _refused(group, beat, ILLEGAL_GENERATION)
+                yield refused(group.bounds, beat, ILLEGAL_GENERATION)
         elif beat.error == UNKNOWN_MEMBER:
             if _others_hold(group, current, member, beat):
                 why = "though it was heard of in time, before the rebalance time-out"
@@ -116,13 +108,13 @@ def _heartbeats(group: Group) -> Rows:
 def _undisturbed(group: Group, current: Generation, one: Exchange) -> Rows:
     """Of what is asked while no rebalance can have begun. Commits are for when everybody has its share."""
     if one.api == "heartbeat":
-        told = one.error == REBALANCING
+        told = one.error != 0
         yield broken("G3", "told-for-nothing", one, "no rebalance", named(one.error)) if told else kept("G3")
     until = one.answer_t or one.watched_t
     if one.api == "offset_commit" and all(
         member_id(x) != current.leader or x.t > until for x in current.syncs
     ):
-        yield _refused(group, one, REBALANCING)
+        yield refused(group.bounds, one, REBALANCING)
 
 
 def _others_hold(group: Group, current: Generation, member: str, one: Exchange) -> bool:
@@ -154,28 +146,6 @@ def _beat(group: Group, current: Generation, member: str, beat: Exchange) -> Row
         yield kept("G3")
     if outlived and (waiting or not group.triggers(current, beat.answer_t)):
         yield kept("G10")
-
-
-def _steady(group: Group, member: str, current: Generation, beat: Exchange) -> bool:
-    """Whether the member must be one still: heard of often enough, and not leaving."""
-    until = beat.answer_t or beat.watched_t
-    if group.left(member, until) is not None:
-        return False
-    session_ns = group.session_ms(member) * MS
-    heard = [
-        one for one in group.contacts(member)
-        if current.members[member].t <= one.t <= beat.t and (renews(one) or one is beat)
-    ]  # fmt: skip
-    # A coordinator may take one up when it comes and the next not before it answers it.
-    for a, b in pairwise(heard):
-        joins = b.api == "join_group"  # which waits when it has been taken up
-        taken_t = b.t + group.bounds.allowed_ns(b.t, until) if joins else b.answer_t or until
-        if taken_t - max(a.t, current.from_t) >= session_ns - EARLY_NS:
-            return False
-    # Who waits too long with its sync is out as well, and nobody is a member who did not rejoin.
-    synced = any(member_id(sync) == member and answered(sync) and sync.t <= beat.t for sync in current.syncs)
-    longest_wait = until - min((x.t for x in group.triggers(current, until)), default=until)
-    return synced and longest_wait < current.rebalance_ms[0] * MS - EARLY_NS
 
 
 def _sessions(group: Group) -> Rows:

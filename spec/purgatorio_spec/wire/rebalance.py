@@ -4,7 +4,9 @@ A clause speaks only where the exchanges leave no other reading: coordinator err
 that were cut give no occasion.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from purgatorio_spec.table.group import JOIN, Join, Joining
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Held
@@ -18,6 +20,7 @@ from purgatorio_spec.wire.group import (
     given_id,
     id_over,
     leavers,
+    left_with,
     member_id,
     of_a_member,
     protocols,
@@ -28,9 +31,10 @@ from purgatorio_spec.wire.row import Rows, after, broken, in_time, kept, named, 
 
 
 def rebalances(group: Group) -> Rows:
-    """All rows of a group's generations; where members are static, of who leads alone."""
+    """All rows of a group's generations; where members are static, of who leads and who leaves alone."""
+    yield from _leaves_waiting(group)
     for before, one in zip([None, *group.generations], group.generations, strict=False):
-        yield from _one_leader(group, one)
+        yield from _one_leader(group, before, one)
         if group.static:
             continue
         for join in one.again:
@@ -38,6 +42,7 @@ def rebalances(group: Group) -> Rows:
                 seen = f"generation {one.number}, which had begun before it was asked"
                 yield broken("G3", "generation-stays", join, "a generation above", seen, *_numbers(one.joins))
         yield from _syncs(group, one)
+        yield from _never_synced(group, one)
         yield from _joins_again(group, one)
         if before is not None:
             yield from _numbered(group, before, one)
@@ -51,7 +56,7 @@ def rebalances(group: Group) -> Rows:
             yield from _initial_delay(group, one)
 
 
-def _one_leader(group: Group, one: Generation) -> Rows:
+def _one_leader(group: Group, before: Generation | None, one: Generation) -> Rows:
     """G2."""
     members = one.members
     if any(join.answer is None and member_id(join) == one.leader for join in group.joins):
@@ -68,6 +73,11 @@ def _one_leader(group: Group, one: Generation) -> Rows:
         told = {text(member, "member_id"): text(member, "metadata") for member in items(join.got, "members")}
         me, chosen = given_id(join), text(join.got, "protocol_name")
         other = [x for x in told if x in members and told[x] != protocols(members[x]).get(chosen)]
+        renamed = [
+            x for x in items(join.got, "members")
+            if join.version >= 5 and (asked := members.get(text(x, "member_id"))) is not None
+            and text(x, "group_instance_id") != text(asked.body, "group_instance_id")
+        ]  # fmt: skip
         if me == one.leader and not set(members) <= set(told):
             seen = f"{len(told)} of at least {len(members)}"
             yield broken("G2", "leader-not-told", join, "the leader is told all members", seen)
@@ -79,8 +89,23 @@ def _one_leader(group: Group, one: Generation) -> Rows:
         elif other:
             allowed = "the subscription of each member, as it joined"
             yield broken("G2", "other-subscription", join, allowed, f"another of {', '.join(other)}")
+        elif renamed:
+            seen = f"another of {text(renamed[0], 'member_id')}"
+            yield broken("G2", "other-instance", join, "the instance id of each member", seen)
         else:
             yield kept("G2")
+    if group.static or group.unheard(one):
+        return
+    if before is not None and before.leader in members and before.number + 1 == one.number:
+        stays, allowed = one.leader == before.leader, f"{before.leader}, who led before and has rejoined"
+        cause = "leader-changes"
+        yield kept("G2", cause) if stays else broken("G2", cause, one.joins[0], allowed, one.leader)
+    voted = [next((x for x in protocols(join) if x in common), "") for join in one.joins]
+    votes = Counter(voted).most_common()
+    chosen = text(one.joins[0].got, "protocol_name")
+    if common and (len(votes) == 1 or votes[0][1] > votes[1][1]):
+        right, allowed = chosen == votes[0][0], f"{votes[0][0]}, which most members prefer"
+        yield kept("G2", "votes") if right else broken("G2", "votes", one.joins[0], allowed, chosen)
 
 
 def _numbered(group: Group, before: Generation, one: Generation) -> Rows:
@@ -132,6 +157,24 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
         yield in_time(group.bounds, "G1", cause, join, due, gap, promise, since_t=first.t)
+
+
+def _leaves_waiting(group: Group) -> Rows:
+    """G8: a join of who leaves is told that it is none (25), and does not wait for the others."""
+    for leave in group.leaves:
+        if leave.answer_t is None:
+            continue
+        for join in group.joins:
+            waited = join.t < leave.t and (join.answer_t or END_OF_TIME) > leave.answer_t
+            if not waited or left_with(leave).get(member_id(join)) != 0 or answered(join):
+                continue
+            gap, promise = rebalance_ms(join) * MS, f"{named(UNKNOWN_MEMBER)} as it leaves,"
+            row = in_time(
+                group.bounds, "G8", "left-waiting", join, leave.answer_t, gap, promise, *leave.events
+            )
+            if row.held is Held.KEPT and join.error != UNKNOWN_MEMBER:
+                row = broken("G8", "left-otherwise", join, named(UNKNOWN_MEMBER), named(join.error))
+            yield row
 
 
 def _surely_empty(group: Group, before: Generation, one: Generation) -> bool:
@@ -319,21 +362,65 @@ def _without_leader(group: Group, one: Generation, sync: Exchange) -> Rows:
     if row.held is Held.KEPT and sync.error != REBALANCING:
         row = broken("G5", "other-error", sync, f"{named(REBALANCING)}: {why}", named(sync.error))
     yield row
+    if begins is None and row.held is Held.KEPT and sync.answer_t is not None:
+        yield from _out_unsynced(group, one, sync.answer_t)
+
+
+def _out_unsynced(group: Group, one: Generation, told_t: int) -> Rows:
+    """Who was heard of all the time and has not synced by the rebalance time-out is out, when others are told so."""
+    asked = {member_id(sync) for sync in one.syncs}
+    for member in {*one.members} - asked:
+        beats = [
+            x for x in group.beats(one, [member], told_t) if x.t < one.first_t + 2 * one.rebalance_ms[1] * MS
+        ]
+        if not beats or not all(group.alive_at(x, told_t) for x in one.members):
+            continue
+        row = kept("G5", "unsynced-stays")
+        if beats[0].error != UNKNOWN_MEMBER:
+            allowed = f"{named(UNKNOWN_MEMBER)}: it has not synced by the rebalance time-out"
+            row = broken("G5", "unsynced-stays", beats[0], allowed, named(beats[0].error))
+        yield row
+
+
+def _never_synced(group: Group, one: Generation) -> Rows:
+    """G5 where the leader has synced and another never does: a rebalance begins at the rebalance time-out."""
+    asked = {member_id(sync) for sync in one.syncs}
+    absent, longest = {*one.members} - asked, one.rebalance_ms[1] * MS
+    beats = group.beats(one, one.synced(), one.last_t)
+    if not absent or not beats:
+        return
+    told = next((x for x in beats if x.error == REBALANCING), None)
+    until = beats[-1].t if told is None else told.answer_t or told.t
+    if group.triggers(one, until):
+        return
+    if not all(group.alive_at(member, until) for member in one.members):
+        return
+    if told is None and until < one.last_t + longest + one.rebalance_ms[1] * MS // 2:
+        return
+    promise = "a rebalance, as somebody has not synced by the rebalance time-out,"
+    poll = max((b.t - a.t for a, b in pairwise(beats)), default=0)
+    yield in_time(
+        group.bounds, "G5", "waits-for-a-sync", told or beats[-1], one.last_t + longest + poll, longest, promise,
+        since_t=one.last_t,
+    )  # fmt: skip
+    if told is not None and told.answer_t is not None:
+        yield from _out_unsynced(group, one, told.answer_t)
 
 
 def _joins_again(group: Group, one: Generation) -> Rows:
-    """G3: who joins a stable group again, as it was, is told the same generation at once; the leader, and who has
-    another subscription, begin a rebalance."""
+    """G3: who joins again as it was, in a stable group or one whose leader has not synced, is told the same generation
+    at once; the leader of a stable group, and who has another subscription, begin a rebalance."""
     for join in group.joins:
         if member_id(join) not in one.members or join.t < one.last_t:
             continue
-        if set(one.members) - one.synced(join.t) or not all(group.alive_at(x, join.t) for x in one.members):
-            continue
         by = group.bounds.by(join.t, join.t, join.answer_t, gap_ns=JOIN_GAP_NS, watched_t=join.watched_t)
         until = min(join.answer_t or join.watched_t, by.limit_t)
-        if group.triggers(one, until) != [join]:
+        unsynced = all(member_id(sync) != one.leader or sync.t > until for sync in one.syncs)
+        if not unsynced and set(one.members) - one.synced(join.t):
             continue
-        leads = member_id(join) == one.leader
+        if not all(group.alive_at(x, join.t) for x in one.members) or group.triggers(one, until) != [join]:
+            continue
+        leads = member_id(join) == one.leader and not unsynced
         changed = protocols(join) != protocols(one.members[member_id(join)])
         if leads or changed:
             if answered(join):
@@ -342,7 +429,8 @@ def _joins_again(group: Group, one: Generation) -> Rows:
                 heard = integer(join.got, "generation_id") != one.number
                 yield kept("G3") if heard else broken("G3", cause, join, allowed, seen)
             continue
-        row = timed("G3", "joins-again", join, by, f"generation {one.number} at once, as it was,", join.t)
+        cause = "joins-again-unsynced" if unsynced else "joins-again"
+        row = timed("G3", cause, join, by, f"generation {one.number} at once, as it was,", join.t)
         number = integer(join.got, "generation_id", -1)
         if row.held is Held.KEPT and number != one.number:
             seen = f"{named(join.error)}, {number}"

@@ -36,11 +36,21 @@ Body = Mapping[str, object]
 class Declared:
     """Constants of the broker, in milliseconds. `initial_delay_ms` is group.initial.rebalance.delay.ms; None where
     nobody knows it. `late_ms` is allowed to every answer, `late_topics_ms` to what creating or deleting a topic brings.
+    `session_least_ms` and `session_most_ms`: the bounds of a session, where they are known.
     """
 
     late_ms: int = 100
     late_topics_ms: int = 2000
     initial_delay_ms: int | None = None
+    session_least_ms: int | None = None
+    session_most_ms: int | None = None
+
+    def refuses_session(self, asked_ms: int | None) -> bool:
+        """Whether a session of this time-out is outside of the bounds."""
+        least, most = self.session_least_ms, self.session_most_ms
+        return asked_ms is not None and (
+            (least is not None and asked_ms < least) or (most is not None and asked_ms > most)
+        )
 
 
 @dataclass(frozen=True, slots=True)

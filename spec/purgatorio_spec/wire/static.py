@@ -14,13 +14,15 @@ from purgatorio_spec.wire.group import (
     REBALANCING,
     UNKNOWN_MEMBER,
     Group,
+    answered,
     given_id,
+    leavers,
     member_id,
     number_of,
     rebalance_ms,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_spec.wire.row import Rows, broken, in_time, kept, named
+from purgatorio_spec.wire.row import Rows, answered_with, broken, in_time, kept, named
 
 FENCED: Final = 82
 
@@ -29,6 +31,9 @@ def static_members(group: Group) -> Rows:
     """The occasions are the returns of members with an instance id."""
     held = group.heard
     for one in held if group.static else ():
+        yield from _fenced(one, held)
+        if one.api == "leave_group":
+            yield from _by_name(one, held)
         instance = text(one.body, "group_instance_id")
         if one.api == "join_group" and instance and not member_id(one):
             yield from _return(group.bounds, one, instance, held)
@@ -60,6 +65,9 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
     members = {given_id(x): x for x in joins if integer(x.got, "generation_id", -1) == number}
     mine = [m for m, x in members.items() if text(x.body, "group_instance_id") == instance]
     until = one.answer_t or one.watched_t
+    yield from _replaced(bounds, one, instance, held)
+    if len(mine) == 1:
+        yield from _unsynced(one, number, members, held)
     if len(mine) != 1 or not _quiet(held, members, one, until):
         return
     before = mine[0]
@@ -149,21 +157,107 @@ def _heard(held: list[Exchange], members: dict[str, Exchange], t: int) -> bool:
 def _afterwards(
     held: list[Exchange], members: dict[str, Exchange], number: int, before: str, since_t: int
 ) -> Rows:
-    """The former id is fenced, and the others hear nothing of it."""
+    """The others hear nothing of it."""
     behind = [x for x in held if x.t >= since_t]
-    until = min((x.t for x in behind if x.api in ("join_group", "leave_group")), default=END_OF_TIME)
-    for beat in behind:
-        if beat.api not in ("heartbeat", "sync_group") or not (beat.answer_t or END_OF_TIME) < until:
+    moves = [x for x in behind if x.api in ("join_group", "leave_group") and before not in _named(x)]
+    until = min((x.t for x in moves), default=END_OF_TIME)
+    others = {member: join for member, join in members.items() if member != before}
+    for one in behind:
+        if one.api not in ("heartbeat", "sync_group") or not (one.answer_t or END_OF_TIME) < until:
             continue
-        member = member_id(beat)
-        if number_of(beat) != number or member not in members:
+        if number_of(one) == number and member_id(one) in others and _heard(held, others, one.t):
+            cause, allowed = "others-rebalance", "no rebalance"
+            yield (
+                kept("G11", cause) if one.error == 0 else broken("G11", cause, one, allowed, named(one.error))
+            )
+
+
+def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
+    """A former id of an instance is fenced, whatever it asks, while its newest one is a member."""
+    for asked in (one.body, *items(one.body, "members")):
+        instance, member = text(asked, "group_instance_id"), text(asked, "member_id")
+        joins = [
+            x for x in held
+            if x.api == "join_group" and text(x.body, "group_instance_id") == instance and instance
+            and answered(x) and (x.answer_t or 0) <= one.t
+        ]  # fmt: skip
+        ids = [given_id(x) for x in joins]
+        if one.answer_t is None or not ids or member == ids[-1] or member not in ids:
             continue
-        if member == before:
-            if not text(beat.body, "group_instance_id"):
-                continue
-            right, allowed, cause = beat.error == FENCED, f"{named(FENCED)} for its former id", "not-fenced"
-        elif _heard(held, {one: join for one, join in members.items() if one != before}, beat.t):
-            right, allowed, cause = beat.error == 0, "no rebalance", "others-rebalance"
-        else:
+        newest = [x for x in held if ids[-1] in (*_named(x), given_id(x)) and x.t <= one.answer_t]
+        shortest_ms = min(integer(joins[-1].body, "session_timeout_ms"), rebalance_ms(joins[-1]))
+        heard_t = max(x.t for x in newest if x.api != "leave_group")
+        if any(x.api == "leave_group" for x in newest) or one.answer_t - heard_t >= shortest_ms * MS // 2:
             continue
-        yield kept("G11") if right else broken("G11", cause, beat, allowed, named(beat.error))
+        right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
+        yield (
+            kept("G11", "not-fenced") if right
+            else broken("G11", "not-fenced", one, allowed, named(one.error))
+        )  # fmt: skip
+
+
+def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
+    """G8: who leaves by its instance id alone is told so; an instance that never joined is unknown."""
+    said = [integer(x, "error_code") for x in items(one.got, "members")]
+    asked = list(items(one.body, "members"))
+    instance = text(asked[0], "group_instance_id") if len(asked) == len(said) == 1 else ""
+    joins = [x for x in held if x.api == "join_group" and text(x.body, "group_instance_id") == instance]
+    if one.answer_t is None or not instance:
+        return
+    if not joins:
+        yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
+        return
+    newest = given_id(joins[-1])
+    heard = [x for x in held if newest in (*_named(x), given_id(x)) and x is not one and x.t <= one.answer_t]
+    shortest_ms = min(integer(joins[-1].body, "session_timeout_ms"), rebalance_ms(joins[-1]))
+    if not answered(joins[-1]) or (joins[-1].answer_t or 0) > one.t or leavers(one) != [newest]:
+        return
+    if (
+        all(x.api != "leave_group" for x in heard)
+        and one.answer_t - max(x.t for x in heard) < shortest_ms * MS // 2
+    ):
+        yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
+
+
+def _named(one: Exchange) -> list[str]:
+    """Whose request it is, or whose leaving is asked for."""
+    return [member_id(one), *leavers(one)]
+
+
+def _replaced(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) -> Rows:
+    """Who comes back while its former id waits in a join or a sync: that is fenced at once, and does not wait on."""
+    mine = [x for x in held if x is not one and text(x.body, "group_instance_id") == instance and x.t < one.t]
+    ids = {given_id(x) for x in mine if x.api == "join_group" and not x.error}
+    for x in mine:
+        waits = x.api == "join_group" or (x.api == "sync_group" and member_id(x) in ids)
+        if not waits or (x.answer_t or END_OF_TIME) < one.t or x.unread or one.answer_t is None or one.error:
+            continue
+        number = integer(x.got, "generation_id", -1)
+        synced = any(y.api == "sync_group" and number_of(y) == number and y.t <= one.answer_t for y in held)
+        if answered(x) and (synced or number != integer(one.got, "generation_id", -1)):
+            continue  # it was answered before
+        gap = max(JOIN_GAP_NS, rebalance_ms(one) * MS)
+        promise = f"{named(FENCED)} as it is replaced,"
+        row = in_time(bounds, "G11", "waits-though-replaced", x, one.t, gap, promise, *one.events)
+        if row.held is Held.KEPT and x.error != FENCED:
+            row = broken(
+                "G11", "not-fenced", x, f"{named(FENCED)}: it is replaced", named(x.error), *one.events
+            )
+        yield row
+
+
+def _unsynced(one: Exchange, number: int, members: dict[str, Exchange], held: list[Exchange]) -> Rows:
+    """Who comes back before the leader has synced begins a rebalance: that assigns to its former id."""
+    answers = [x.answer_t or END_OF_TIME for x in members.values()]
+    leader = text(next(iter(members.values())).got, "leader")
+    synced = any(x.api == "sync_group" and member_id(x) == leader and number_of(x) == number for x in held)
+    moves = any(
+        x.api in ("join_group", "leave_group") and x is not one and (x.answer_t or END_OF_TIME) > min(answers)
+        for x in held
+        if x not in members.values() and x.t < one.t
+    )
+    if one.answer_t is None or one.error or max(answers) > one.t or synced or moves:
+        return
+    right = integer(one.got, "generation_id", -1) > number
+    allowed = f"a generation above {number}, whose leader has not synced"
+    yield kept("G11") if right else broken("G11", "unsynced", one, allowed, f"{number} again")

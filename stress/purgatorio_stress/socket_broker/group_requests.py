@@ -107,6 +107,8 @@ def sync_group(node: Node, request: Request) -> None:
         {entry.text("member_id"): entry.data("assignment") for entry in fields.entries("assignments")},
         answer,
         instance=fields.text("group_instance_id"),
+        protocol=fields.text("protocol_name"),
+        protocol_type=fields.text("protocol_type"),
     )
     node.manager.run_actions()
 
@@ -168,6 +170,8 @@ def offset_commit(node: Node, request: Request) -> None:
     generation = fields.number("generation_id_or_member_epoch", -1)
     error = _refuses(node, fields, makes=generation < 0)
     group_id = fields.text("group_id")
+    if error is Error.UNKNOWN_MEMBER_ID:
+        error = Error.ILLEGAL_GENERATION  # of a group that is not there
     if error is Error.NONE:
         member, instance = fields.text("member_id"), fields.text("group_instance_id")
         error = node.groups.commit(group_id, generation, member, offsets, instance=instance)

@@ -35,7 +35,7 @@ from purgatorio_broker.request import Gatekeeper
 from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, patched
-from purgatorio_stress.socket_broker import api, data_requests, server, topic_requests
+from purgatorio_stress.socket_broker import api, data_requests, group_requests, server, topic_requests
 from purgatorio_stress.socket_broker.cluster import Cluster, Topic
 from purgatorio_stress.socket_broker.data_requests import _Produced
 from purgatorio_stress.socket_broker.fields import Fields, Values
@@ -1230,7 +1230,12 @@ _MUTANTS: Final = (
         "the first protocol of the leader is chosen, whoever has it",
         "G2",
         _edited(
-            Group, "protocol", "if all(name in member.protocols for member in self.members())", "if name"
+            Group,
+            "protocol",
+            "if all(name in member.protocols for member in self.members())",
+            "if name",
+            "max(common, key=votes.count, default=",
+            "next(iter(common), ",
         ),
     ),
     _one(
@@ -1391,6 +1396,127 @@ _MUTANTS: Final = (
         "a fetch that waited is told the high watermark of its beginning",
         "F5",
         Patch(ReplicaManager, "_answer_fetch", _answered_with_old_mark),
+    ),
+    _one(
+        "sync-waits-in-rebalance",
+        "a sync waits in a rebalance, and is not told of it",
+        "G3 X1",
+        _edited(GroupCoordinator, "sync", "group.state() is GroupState.PREPARING", "False"),
+    ),
+    _one(
+        "commit-refused-in-rebalance",
+        "a member that is told of a rebalance cannot commit what it has read",
+        "G12",
+        _edited(GroupCoordinator, "commit", "is GroupState.COMPLETING", "is not GroupState.STABLE"),
+    ),
+    _one("commit-dropped", "a commit is answered and not kept", "G12", Patch(Group, "commit", _nothing)),
+    _one(
+        "other-protocol-synced",
+        "a sync by another protocol than the group's is taken",
+        "G9",
+        _edited(GroupCoordinator, "sync", "refusal = Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
+    ),
+    _one(
+        "session-unbounded",
+        "a session may be of any length",
+        "G9",
+        _edited(GroupCoordinator, "_refuses_join", "return Error.INVALID_SESSION_TIMEOUT", "pass"),
+    ),
+    _one(
+        "rejoin-unsynced-rebalances",
+        "who joins again before the leader has synced begins a rebalance",
+        "G3",
+        _edited(GroupCoordinator, "_rejoin", "group.state() is GroupState.COMPLETING or (", "False or ("),
+    ),
+    _one(
+        "left-join-waits",
+        "the join of who leaves is never answered",
+        "G8 X1",
+        _edited(
+            GroupCoordinator,
+            "_remove",
+            "self._answer_waiting(group, member, Error.UNKNOWN_MEMBER_ID)",
+            "pass",
+        ),
+    ),
+    _one(
+        "replaced-waits",
+        "what waits of a static member's former id is not answered as it comes back",
+        "G11 X1",
+        _edited(
+            GroupCoordinator, "_replace", "self._answer_waiting(group, old, Error.FENCED_INSTANCE_ID)", "pass"
+        ),
+    ),
+    _one(
+        "replaced-unsynced",
+        "a static member that comes back before the leader has synced begins no rebalance",
+        "G11",
+        _edited(GroupCoordinator, "_replace", "is GroupState.STABLE and", "is not GroupState.PREPARING and"),
+    ),
+    _one(
+        "unsynced-stays",
+        "who has not synced by the rebalance time-out stays a member",
+        "G5",
+        _edited(GroupCoordinator, "_syncs_expired", "self._remove(group, member)", "pass"),
+    ),
+    _one(
+        "followers-sync-unawaited",
+        "a stable group has no time-out for syncs",
+        "G5",
+        _edited(
+            GroupCoordinator,
+            "_syncs_expired",
+            "in (GroupState.COMPLETING, GroupState.STABLE)",
+            "is GroupState.COMPLETING",
+        ),
+    ),
+    _one(
+        "votes-uncounted",
+        "the leader's favourite of the common protocols is chosen",
+        "G2",
+        _edited(Group, "protocol", "max(common, key=votes.count, default=", "next(iter(common), "),
+    ),
+    _one(
+        "leader-changes",
+        "each rebalance has another leader",
+        "G2",
+        _edited(
+            Group,
+            "elect_joined_leader",
+            "self._leader.get() not in joined and joined",
+            "joined",
+            "joined[0]",
+            "joined[-1]",
+        ),
+    ),
+    _one(
+        "fenced-commit-unknown",
+        "a commit by the former id of a static member is that of an unknown one",
+        "G11",
+        _edited(GroupCoordinator, "commit", "generation, instance, member_id)", 'generation, "", member_id)'),
+    ),
+    _one(
+        "leave-by-name-unknown",
+        "a static member cannot leave by its instance id alone",
+        "G8",
+        _edited(group_requests, "_leave", "static.id if static is not None else member", "member"),
+    ),
+    _one(
+        "session-of-another",
+        "a member's session is as long as the longest of its group",
+        "G7",
+        _edited(
+            GroupCoordinator,
+            "_heard_of",
+            "DelayedHeartbeat(timeout_ms,",
+            "DelayedHeartbeat(max(timeout_ms, *(m.session_timeout_ms for m in group.members())),",
+        ),
+    ),
+    _one(
+        "leaving-told-unknown",
+        "a member that leaves is told that it is none",
+        "G8",
+        _edited(GroupCoordinator, "leave", "return Error.NONE", "return Error.UNKNOWN_MEMBER_ID"),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )

@@ -110,8 +110,11 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("rebalance", "groups", ("G2", "G3", "G4", "G5"), _GROUP.rebalance),
         SceneSpec("first-generation", "groups", ("G0", "G1", "G2", "G3"), _GROUP.first_generation),
         SceneSpec("sync-waits", "groups", ("G5", "G3", "G9"), _GROUP.sync_waits),
+        SceneSpec("never-synced", "groups", ("G5",), _GROUP.never_synced),
+        SceneSpec("static-waits", "groups", ("G11", "G8"), _GROUP.static_waits),
+        SceneSpec("left-waiting", "groups", ("G8", "G12", "G3"), _GROUP.left_waiting),
         SceneSpec("static-members", "groups", ("G11", "G2", "G8"), _GROUP.static_members),
-        SceneSpec("refusals", "groups", ("G9",), _GROUP.refusals),
+        SceneSpec("refusals", "groups", ("G9", "G12"), _GROUP.refusals),
         SceneSpec("expected-member", "groups", ("G4", "G8", "G7"), _GROUP.expected_member),
         SceneSpec("cut-members", "groups", ("G10", "G5", "X1"), _GROUP.cut_members),
         SceneSpec("resubscribed", "groups", ("G3", "G2"), _GROUP.resubscribed),
@@ -236,7 +239,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         return
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
-        "fetch.max.bytes", "max.connections", "max.connections.per.ip",
+        "group.max.session.timeout.ms", "fetch.max.bytes", "max.connections", "max.connections.per.ip",
     )  # fmt: skip
     asked = [
         {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
@@ -253,7 +256,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
-    delay, linger, least, fetched, *connected = (
+    delay, linger, least, longest, fetched, *connected = (
         int(value[:9]) if (value := said.get(name, "")).isdigit() else None for name in names
     )
     declared = broker.declared
@@ -262,7 +265,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     if linger is not None and linger > declared.late_ms // 10:
         # What a coordinator writes waits for so long before it is written, and its answer with it.
         declared = replace(declared, late_ms=declared.late_ms + linger)
-    broker.declared = declared
+    broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest)
     if least is not None:
         broker.session_ms = least
     if fetched is not None:

@@ -24,7 +24,8 @@ from purgatorio_stress.wire.records import filler
 
 MOST_VERSION: Final[Mapping[str, int]] = {
     "produce": 12, "fetch": 12, "list_offsets": 9, "metadata": 12, "find_coordinator": 4, "join_group": 9,
-    "heartbeat": 4, "offset_commit": 9, "leave_group": 5, "sync_group": 5, "create_topics": 7, "delete_topics": 5,
+    "heartbeat": 4, "offset_commit": 9, "offset_fetch": 9, "leave_group": 5, "sync_group": 5, "create_topics": 7,
+    "delete_topics": 5,
     "delete_records": 2, "create_partitions": 3, "elect_leaders": 2, "describe_configs": 4, "delete_groups": 2,
     "api_versions": 3,
 }  # fmt: skip
@@ -409,16 +410,17 @@ class Play:
         instance: str | None = None,
         protocols: Sequence[str] = (PROTOCOL,),
         says: str = "",
+        kind: str = CONSUMER,
     ) -> Sent:
         """A join in the classic protocol. `says`: what the member's subscription to each protocol has of its own."""
         values = {
             "group_id": group,
-            "session_timeout_ms": session_ms or self.session_ms,
+            "session_timeout_ms": self.session_ms if session_ms is None else session_ms,
             "rebalance_timeout_ms": rebalance_ms,
             "member_id": member,
             "group_instance_id": instance,
-            "protocol_type": CONSUMER,
-            "protocols": [{"name": name, "metadata": _consumer_data(says)} for name in protocols],
+            "protocol_type": kind,
+            "protocols": [{"name": name, "metadata": _consumer_data(f"{says} {name}")} for name in protocols],
         }
         return self.send(conn, "join_group", values)
 
@@ -457,19 +459,38 @@ class Play:
         return self.send(conn, "heartbeat", values)
 
     def commit(
-        self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str]
-    ) -> Sent:
-        """A commit of offset 0 of partition 0 of each topic."""
-        part = {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
+        self, conn: Connection, group: str, member: str, generation: int, topics: Iterable[str],
+        instance: str | None = None, numbers: Sequence[int] = (0,),
+    ) -> Sent:  # fmt: skip
+        """A commit of these partitions of each topic, at places that are drawn, with a note."""
+        made = [
+            {"name": topic, "partitions": [
+                {"partition_index": number, "committed_offset": (at := self.rng.randrange(1 << 40)),
+                 "committed_metadata": f"note {at}"}
+                for number in numbers
+            ]}
+            for topic in topics
+        ]  # fmt: skip
         values = {
             "group_id": group, "generation_id_or_member_epoch": generation, "member_id": member,
-            "topics": [{"name": topic, "partitions": [part]} for topic in topics],
+            "group_instance_id": instance, "topics": made,
         }  # fmt: skip
         return self.send(conn, "offset_commit", values)
 
+    async def ask_offsets(self, conn: Connection, group: str, topics: Iterable[str] | None) -> None:
+        """How far a group has read partition 0 of these topics, or, by None, of all; where the broker can be asked."""
+        version = self.broker.version("offset_fetch")
+        if version is None or (topics is None and version < 2):
+            return
+        wanted = None if topics is None else [{"name": one, "partition_indexes": [0]} for one in topics]
+        asked: Mapping[str, object] = {"group_id": group, "topics": wanted}
+        if version >= 8:
+            asked = {"groups": [{**asked, "member_id": None, "member_epoch": -1}]}
+        await self.ask(conn, "offset_fetch", {**asked, "require_stable": False})
+
     def leave(self, conn: Connection, group: str, *members: str) -> Sent:
         """Members leave, where the version knows of several; else the first one."""
-        named = [{"member_id": member} for member in members]
+        named: list[Mapping[str, object]] = [{"member_id": member} for member in members]
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
     def stimulus(self, what: str, **more: object) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from purgatorio_spec.wire.history import LOADING, integer, items, text
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import PROTOCOL, Play, SceneSkipped, codes, first_of, settle
+from purgatorio_stress.wire.play import CONSUMER, PROTOCOL, Play, SceneSkipped, codes, first_of, settle
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -20,6 +20,7 @@ LONGER: Final = 3
 """Sessions that are not what a scene is about: they may run from where a first join waits, and outlast the delay."""
 BEAT_MS: Final = 25
 REBALANCING: Final = 27
+OTHER_PROTOCOL: Final = "roundrobin"
 
 
 @dataclass(slots=True)
@@ -43,9 +44,13 @@ class Member:
     """Who gets no share from it."""
     says: str = ""
     """What its subscription has of its own, the same whenever it joins."""
+    common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
+    """What all members have, in the order that it prefers. One that comes back as another would move the group."""
 
     def __post_init__(self) -> None:
         self.says = self.instance or self.conn.name
+        if self.instance is None:
+            self.common = self.common[:: self.play.rng.choice((1, -1))]
 
     async def enter(self) -> None:
         """Get a member id, where the protocol gives one without a join."""
@@ -65,7 +70,7 @@ class Member:
         """A join, on its way."""
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
-            instance=self.instance, protocols=(f"of {self.says}", PROTOCOL), says=self.says,
+            instance=self.instance, protocols=(f"of {self.says}", *self.common), says=self.says,
         )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
@@ -106,7 +111,9 @@ class Member:
 
     async def commit(self, *topics: str) -> int:
         """A commit; the error that it is answered with."""
-        said = await self.play.commit(self.conn, self.group, self.id, self.generation, topics).within(8)
+        sent = self.play.commit(self.conn, self.group, self.id, self.generation, topics, self.instance)
+        said = await sent.within(8)
+        await self.play.ask_offsets(self.conn, self.group, topics)
         return codes(first_of(first_of(said.body, "topics"), "partitions"))
 
 
@@ -229,6 +236,8 @@ async def sync_waits(play: Play) -> None:
     three = await members(play, group, 3)
     await gathered(three)
     order = sorted(three, key=lambda one: one.leads)
+    for one in order[1:]:
+        await one.join()  # as it was: the same generation
     early = [one.sync() for one in order[:1]]
     await order[1].beat()
     for topic in await _to_commit(play):
@@ -238,6 +247,10 @@ async def sync_waits(play: Play) -> None:
     await play.pause(100)
     early.append(order[1].sync())
     await asyncio.gather(*(one.within(JOIN_SECONDS) for one in early))
+    # Who syncs again has its share again, whatever the leader gives now.
+    order[2].omits = order[1].id
+    for one in (order[2], *order[:2]):
+        await one.sync().within(JOIN_SECONDS)
 
 
 async def rebalance(play: Play) -> None:
@@ -373,6 +386,45 @@ async def leaderless_sync(play: Play) -> None:
     leader = max(joined, key=lambda one: one.leads)
     waits = settle(*(one.sync() for one in joined if one is not leader), seconds=rebalance_ms / 1000 + 4)
     await _beating(leader, waits)
+    await leader.beat()
+
+
+async def never_synced(play: Play) -> None:
+    """The leader syncs and another never does: it is out at the rebalance time-out, and the leader is told so."""
+    group = await play.group()
+    rebalance_ms = play.wait_ms(2500)
+    pair = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
+    await gathered(pair)
+    leader, absent = sorted(pair, key=lambda one: not one.leads)
+    await leader.sync().within(JOIN_SECONDS)
+    ends_t = play.recorder.now() + rebalance_ms * 2_000_000
+    while play.recorder.now() < ends_t:
+        await absent.beat()
+        if await leader.beat() == REBALANCING:
+            break
+        await play.pause(BEAT_MS)
+    await absent.beat()
+
+
+async def left_waiting(play: Play) -> None:
+    """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync."""
+    group = await play.group()
+    topics = await _to_commit(play)
+    pair = await members(play, group, 2)
+    await stable(pair)
+    (new,) = await members(play, group, 1)
+    waits = new.ask_join()
+    if not await _is_told(pair[0]):
+        return
+    await play.leave(pair[0].conn, group, new.id).within(8)
+    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
+    for one in pair:
+        await one.sync().within(JOIN_SECONDS)
+        if topics:
+            await one.commit(*topics)
+        await one.beat()
+    await stable(pair)
+    await play.ask_offsets(pair[1].conn, group, topics or None)
 
 
 async def cut_members(play: Play) -> None:
@@ -439,11 +491,12 @@ async def session(play: Play) -> None:
 
 async def _silent(play: Play, heard: int) -> None:
     group = await play.group()
-    watched_ms = play.session_ms * 1.4 + 3000 * play.pace
-    # Who has not synced is out at the rebalance time-out too: that comes later.
-    pair = await members(play, group, 2, rebalance_ms=int(watched_ms * 1.5))
+    # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
+    pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
+    pair[0].session_ms = play.session_ms * 3 // 2
     await gathered(pair)
     stays, silent = sorted(pair, key=lambda one: not one.leads)
+    watched_ms = (silent.session_ms or play.session_ms) * 1.4 + 3000 * play.pace
     await synced(pair if heard else [stays])
     if heard > 1:
         await silent.beat()
@@ -565,18 +618,119 @@ async def static_members(play: Play) -> None:
     await pair[led].beat()
 
 
-async def refusals(play: Play) -> None:
-    """Generations that are over or never were, members that are none, and one that has no protocol of theirs."""
+async def static_waits(play: Play) -> None:
+    """Static members come back while their former ids wait, in a join and then in a sync; the former ids are fenced
+    whatever they ask. In the end one leaves by its name alone."""
+    if not _knows_static(play):
+        raise SceneSkipped("static members: JoinGroup v5 and Heartbeat v3 are not offered")
     group = await play.group()
     topics = await _to_commit(play)
-    (one,) = await members(play, group, 1, sessions=LONGER)
+    pair = [Member(play, await play.open("s"), group, instance=f"i{at}", session_ms=LONGER * play.session_ms)
+            for at in range(2)]  # fmt: skip
+    await stable(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    follower.says += "+"
+    waits = follower.ask_join()
+    if not await _is_told(leader):
+        return
+    back = await _come_back(follower)
+    sent = back.ask_join()
+    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
+    asks = [leader.ask_join()]
+    await answered([back, leader], [sent, *asks])
+    leader, follower = sorted((back, leader), key=lambda one: not one.leads)
+    waits = follower.sync()
+    await play.pause(100)
+    back = await _come_back(follower)
+    sent = back.ask_join()
+    await settle(waits, seconds=REBALANCE_MS / 1000 + 2)
+    if await _is_told(leader):
+        await answered([back, leader], [sent, leader.ask_join()])
+        await synced([back, leader])
+    await follower.beat()
+    if topics:
+        await follower.commit(*topics)
+    await follower.ask_join().within(JOIN_SECONDS)
+    if (play.broker.version("leave_group") or 0) < 3:
+        return
+    for member, instance in ((follower.id, follower.instance), ("", "nobody"), ("", back.instance)):
+        named = [{"member_id": member, "group_instance_id": instance}]
+        await play.ask(back.conn, "leave_group", {"group_id": group, "members": named})
+    await _is_told(leader)
+    await back.beat()
+
+
+async def _come_back(one: Member) -> Member:
+    """A static member that was started again."""
+    back = Member(
+        one.play,
+        await one.play.open("back"),
+        one.group,
+        one.rebalance_ms,
+        one.session_ms,
+        instance=one.instance,
+    )
+    back.says = one.says
+    return back
+
+
+async def refusals(play: Play) -> None:
+    """What is asked of a group that is not there; then generations that are over or never were, members that are none,
+    protocols that are not theirs; in the end who has left, beside a rebalance, and a group that is empty."""
+    group, stranger = await play.group(), await play.open("stranger")
+    topics = await _to_commit(play)
+    await _ask_anything(play, stranger, group, "nobody", 1, topics)
+    if topics:
+        await play.commit(stranger, group, "", -1, topics).within(8)
+        await play.ask_offsets(stranger, group, topics)
+    await _refused_at_sight(play, stranger, group)
+    one, other = pair = await members(play, group, 2, sessions=LONGER)
     for _ in range(2):
-        await stable([one])
-    stranger = await play.open("stranger")
+        await stable(pair)
     for _ in range(2):
         await one.beat()
         await _refused(one, stranger, topics)
+        await play.join(stranger, group, "", protocols=(f"of {one.says}",)).within(JOIN_SECONDS)
         await one.beat()
+    await play.ask_offsets(stranger, group, topics or None)
+    await play.leave(other.conn, group, other.id).within(8)
+    await _ask_anything(play, stranger, group, other.id, other.generation, topics)
+    if await _is_told(one):
+        await one.sync().within(JOIN_SECONDS)
+        if topics:
+            await one.commit(*topics)
+        await one.beat()
+    await play.leave(one.conn, group, "nobody", one.id).within(8)
+    await _ask_anything(play, stranger, group, one.id, one.generation, topics)
+    if topics:
+        await play.commit(stranger, group, "", -1, topics).within(8)
+        await play.ask_offsets(stranger, group, None)
+
+
+async def _ask_anything(
+    play: Play, conn: Connection, group: str, member: str, generation: int, topics: Sequence[str]
+) -> None:
+    """Every request of a member, by this id."""
+    asks: list[Callable[[Connection, str, str, int], Sent]] = [play.heartbeat, play.sync]
+    if topics:
+        asks.append(partial(play.commit, topics=topics))
+    for ask in asks:
+        await ask(conn, group, member, generation).within(8)
+    await play.join(conn, group, member).within(8)
+    await play.leave(conn, group, member).within(8)
+
+
+async def _refused_at_sight(play: Play, conn: Connection, group: str) -> None:
+    """A group without a name; sessions that are too short or too long; joins without a protocol."""
+    await _ask_anything(play, conn, "", "nobody", 1, ())
+    declared = play.broker.declared
+    least, most = declared.session_least_ms, declared.session_most_ms
+    if least is not None and least > 0:
+        await play.join(conn, group, "", session_ms=least - 1).within(8)
+    if most is not None and most < (1 << 31) - 1:
+        await play.join(conn, group, "", session_ms=most + 1).within(8)
+    await play.join(conn, group, "", protocols=()).within(JOIN_SECONDS)
+    await play.join(conn, group, "", kind="").within(JOIN_SECONDS)
 
 
 async def _to_commit(play: Play) -> list[str]:
@@ -595,4 +749,9 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
         await ask(one.conn, one.group, "nobody", one.generation).within(8)
     await one.play.join(one.conn, one.group, "nobody").within(8)
     await one.play.leave(one.conn, one.group, "nobody").within(8)
-    await one.play.join(stranger, one.group, "", protocols=("of nobody else",)).within(JOIN_SECONDS)
+    for protocols, kind in ((("of nobody else",), CONSUMER), ((PROTOCOL,), "another")):
+        await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
+    if (one.play.broker.version("sync_group") or 0) >= 5:
+        await one.play.sync(one.conn, one.group, one.id, one.generation, protocol="of nobody else").within(
+            JOIN_SECONDS
+        )

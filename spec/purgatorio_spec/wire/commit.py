@@ -1,0 +1,77 @@
+"""G12: what is committed is told to whoever asks, until it is committed anew.
+
+A commit takes effect between its sending and its answer. So what may be told at a moment is whatever was committed
+last, or may have been.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from purgatorio_spec.wire.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
+from purgatorio_spec.wire.log import OTHERS, Part, Topics, parts
+from purgatorio_spec.wire.row import Rows, broken, kept, named
+
+NOTHING: Final = (-1, "")
+
+
+class _Commit(NamedTuple):
+    """Of one partition: what was committed, sent and answered when, and whether it surely was taken."""
+
+    t: int
+    done_t: int
+    what: tuple[int, str]
+    surely: bool
+
+
+def committed(scene: Scene, topics: Topics) -> Rows:
+    """The occasions are the partitions of which is asked how far a group has read."""
+    for one in scene.of("offset_fetch"):
+        until = one.answer_t
+        if until is None or one.unread or one.throttled_ms:
+            continue
+        for asked in items(one.got, "groups") if "groups" in one.body else (one.got or {},):
+            if integer(asked, "error_code"):
+                continue  # the coordinator is loading, or another broker's
+            name = text(asked, "group_id") or text(one.body, "group_id")
+            for part, said in parts(asked, OTHERS[1]):
+                topic = topics.topics.get(part.topic)
+                if topic is not None and topic.delete_t is not None:
+                    continue
+                seen = (integer(said, "committed_offset", -1), text(said, "metadata"))
+                error, may = integer(said, "error_code"), _may_be(scene, name, part, one)
+                if not error and seen in may:
+                    yield kept("G12", "committed")
+                elif error not in BUSY:
+                    allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
+                    told = named(error) if error else f"{seen[0]} {seen[1]!r}"
+                    yield broken("G12", "committed", one, allowed, told)
+
+
+def _may_be(scene: Scene, group: str, part: Part, one: Exchange) -> set[tuple[int, str]]:
+    """What was committed last when this was taken up, or may have been."""
+    made = [_Commit(0, 0, NOTHING, surely=True), *_commits(scene, group, part)]
+    before = [x for x in made if x.surely and x.done_t <= one.t]
+    return {
+        x.what for x in made
+        if x.t <= (one.answer_t or END_OF_TIME) and not any(y.t >= x.done_t and y is not x for y in before)
+    }  # fmt: skip
+
+
+def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
+    for one in scene.of("offset_commit", "delete_groups"):
+        done_t = one.answer_t or END_OF_TIME
+        if one.api == "delete_groups":
+            codes = [
+                integer(x, "error_code") for x in items(one.got, "results") if text(x, "group_id") == group
+            ]
+            if group in texts(one.body, "groups_names") and (one.got is None or codes == [0]):
+                yield _Commit(one.t, done_t, NOTHING, surely=codes == [0])
+            continue
+        if text(one.body, "group_id") != group:
+            continue
+        told = {other: integer(said, "error_code") for other, said in parts(one.got, OTHERS[1])}
+        for other, asked in parts(one.body, OTHERS[0]):
+            error = told.get(other, 0)
+            if other == part and (not error or error in BUSY):
+                what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
+                yield _Commit(one.t, done_t, what, surely=one.got is not None and not error)

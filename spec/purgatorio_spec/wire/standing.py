@@ -1,0 +1,172 @@
+"""What each request of a group is answered with, by who asks and what the group does meanwhile: G3, G8 to G10, G12.
+
+    who                               | heartbeat    | sync | commit | join | leave
+    nobody knows, or was given an id  | 25           | 25   | 25     | -    | 0 (an id), 25
+    has left, or was told so          | 25           | 25   | 25     | 25   | 25
+    a member while a rebalance waits  | 27           | 27   | 0      |      | 0
+    a member that has its share       | 0 (or 27)    | G5   | 0      |      | 0
+    names another protocol            |              | 23   |        | 23   |
+
+Spoken of are only those who are so for certain: from before their request until its answer.
+"""
+
+from collections.abc import Iterator
+
+from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds
+from purgatorio_spec.wire.group import (
+    ILLEGAL_GENERATION,
+    MEMBER_ID_REQUIRED,
+    OTHER_PROTOCOL,
+    REBALANCING,
+    UNKNOWN_MEMBER,
+    Generation,
+    Group,
+    answered,
+    given_id,
+    id_over,
+    left_with,
+    member_id,
+    number_of,
+    refused,
+    session_asked,
+)
+from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene, items
+from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
+
+INVALID_GROUP, INVALID_SESSION, NO_SUCH_GROUP = 24, 26, 69
+
+
+def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
+    """G9: a group without a name, and a session outside of the bounds, whatever else is asked."""
+    for one in scene.of("join_group", "sync_group", "heartbeat", "leave_group"):
+        if one.unread or one.throttled_ms or one.error in LOADING or one.error in {29, 30, 31}:
+            continue
+        if one.body.get("group_id") == "":
+            yield refused(bounds, one, INVALID_GROUP)
+        elif bounds.declared.refuses_session(session_asked(one)):
+            yield refused(bounds, one, INVALID_SESSION)
+
+
+def standings(group: Group) -> Rows:
+    """All rows of the table."""
+    gone = dict(_gone(group))
+    for one in (*group.heartbeats, *group.syncs, *group.commits, *group.joins):
+        if one.answer_t is None or not member_id(one):
+            continue
+        if one.t >= gone.get(member_id(one), END_OF_TIME):
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+        elif one.api != "join_group" and not group.static:
+            yield from _of_who_is_there(group, one)
+    for one in group.leaves:
+        yield from _leaving(group, one, gone)
+    yield from _protocols(group)
+    yield from _before_anybody(group)
+
+
+def _gone(group: Group) -> Iterator[tuple[str, int]]:
+    """Who has surely left, or was a member and was told that it is none, and since when. A static one may be back."""
+    for one in sorted(group.leaves, key=lambda one: -(one.answer_t or 0)):
+        if one.answer_t is not None:
+            yield from (
+                (member, one.answer_t) for member, error in left_with(one).items() if not error and member
+            )
+    if group.static:
+        return
+    members = {given_id(x): x.answer_t or END_OF_TIME for x in group.joins if answered(x)}
+    told = [x for x in (*group.heartbeats, *group.syncs, *group.commits) if x.error == UNKNOWN_MEMBER]
+    for one in sorted(told, key=lambda one: -(one.answer_t or 0)):
+        if one.t > members.get(member_id(one), END_OF_TIME) and not any(
+            member_id(one) in left_with(leave) for leave in group.leaves
+        ):
+            yield member_id(one), one.answer_t or END_OF_TIME
+
+
+def _of_who_is_there(group: Group, one: Exchange) -> Rows:
+    """A heartbeat, a sync or a commit of who was given an id, or of a member."""
+    member, until = member_id(one), one.answer_t or one.watched_t
+    issued = group.issued().get(member)
+    asked = [x for x in group.joins if member_id(x) == member and x.t <= until]
+    if issued is not None and issued.error == MEMBER_ID_REQUIRED and not asked:
+        if (issued.answer_t or END_OF_TIME) <= one.t:
+            yield refused(group.bounds, one, UNKNOWN_MEMBER)
+        return
+    current = group.current(one)
+    if current is None or member not in current.members or number_of(one) != current.number:
+        return
+    if asked and asked[-1] is not current.members[member]:
+        return  # it rejoins, or has
+    if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
+        return  # the latter is G10's
+    if current.other_protocol(one):
+        yield refused(group.bounds, one, OTHER_PROTOCOL)
+    elif _rebalances(group, current, one):
+        wanted = 0 if one.api == "offset_commit" else REBALANCING
+        clause, cause = ("G12", "refused") if one.api == "offset_commit" else ("G3", "told-otherwise")
+        yield answered_with(clause, cause, one, one.error, wanted, ", as a rebalance waits for it")
+    elif one.api == "heartbeat":
+        cause, right = "refused", one.error in (0, REBALANCING)
+        yield (
+            kept("G10", cause) if right else broken("G10", cause, one, "a member is heard", named(one.error))
+        )
+    elif one.api == "offset_commit" and any(
+        member_id(sync) == current.leader and answered(sync) and (sync.answer_t or 0) <= one.t
+        for sync in current.syncs
+    ):
+        yield answered_with("G12", "refused", one, one.error, 0, ": a member with its share commits")
+
+
+def _rebalances(group: Group, current: Generation, one: Exchange) -> bool:
+    """Whether a rebalance surely goes on: somebody was told of it, and it cannot have ended without this member before
+    its time-out."""
+    beats = [
+        x for x in group.heartbeats if number_of(x) == current.number and member_id(x) in current.members
+    ]
+    told_t = min((x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME)
+    if told_t > one.t:
+        return False
+    began_t = max((x.t for x in beats if answered(x) and x.t < told_t), default=current.from_t)
+    until = one.answer_t or one.watched_t
+    return until - began_t < current.rebalance_ms[0] * MS - EARLY_NS
+
+
+def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
+    """Each that a leaving names is told its own."""
+    if one.answer_t is None or (one.error and one.version >= 3 and not left_with(one)):
+        return
+    current = group.current(one)
+    for member, error in left_with(one).items():
+        issued = group.issued().get(member)
+        if one.t >= gone.get(member, END_OF_TIME):
+            yield answered_with(
+                "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, who has left"
+            )
+        elif issued is None or group.static or _other_leave(group, one, member):
+            continue
+        elif any(member_id(x) == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
+            if current is not None and member in current.members and group.steady(member, current, one):
+                yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, a member")
+        elif (issued.answer_t or END_OF_TIME) <= one.t and one.answer_t < id_over(issued) - EARLY_NS:
+            yield answered_with("G8", "leave-refused", one, error, 0, f" for {member}, who has an id")
+
+
+def _other_leave(group: Group, one: Exchange, member: str) -> bool:
+    """Whether somebody else asked for this leaving, by the time of its answer."""
+    return any(x is not one and x.t <= (one.answer_t or 0) and member in left_with(x) for x in group.leaves)
+
+
+def _protocols(group: Group) -> Rows:
+    """G9: who joins without a protocol, or without saying what it is."""
+    for one in group.joins:
+        none = "protocols" in one.body and not any(items(one.body, "protocols"))
+        if not member_id(one) and (none or one.body.get("protocol_type") == ""):
+            yield refused(group.bounds, one, OTHER_PROTOCOL)
+
+
+def _before_anybody(group: Group) -> Rows:
+    """G9: a commit in a generation of a group that is not there yet; without one it makes the group. Kafka 4 says from
+    version 9 on that there is no such group."""
+    first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
+    for one in group.commits:
+        if (one.answer_t or END_OF_TIME) < first_t:
+            newer = one.version >= 9 and one.error == NO_SUCH_GROUP
+            yield kept("G9", "refusal-waits") if newer else refused(group.bounds, one, ILLEGAL_GENERATION)
