@@ -186,6 +186,32 @@ def test_in_real_time_short_delays_are_compared_with_some_that_look_shorter_in_3
     assert {call.key for call in run.calls[-2 * len(longest) :] if isinstance(call, Check)} >= set(longest)
 
 
+@dataclass
+class Late(Heard):
+    """Each is over so much too late."""
+
+    late_ns: int = 0
+
+    def settle(self) -> None:
+        self.now_ns += self.late_ns
+
+
+@pytest.mark.parametrize(("late_ms", "tick_ms", "whole"), [(1, 1, True), (60, 1, False), (1, 10, True)])
+def test_in_real_time_the_first_of_a_level_comes_late_or_not_at_all(
+    late_ms: int, tick_ms: int, whole: bool
+) -> None:
+    """One that comes because a thread was late is too early for it: the same again with a new wheel. Levels of seconds
+    are left out."""
+    run = Late(0.0, late_ns=late_ms * MS)
+    told = Description(
+        0, "", "one", ("timer", "real-time"), (), tick_ns=tick_ms * MS, wheel_size=20, unit_ns=MS
+    )
+    assert Reach(run, told, "timer", 1).first_of_levels(real=True) is whole
+    delays = [call.delay_ns // MS for call in run.calls if isinstance(call, Add)]
+    assert delays[-2:] == ([30, 600] if whole and tick_ms == 1 else [4] if tick_ms == 1 else [])
+    assert max(delays[:-2], default=0) <= 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "clause", "changes"), CHANGES)
 def test_what_lies_beyond_a_plan_is_reached(

@@ -56,6 +56,7 @@ REACHES_FROM: Final = 500
 
 REAL_NS: Final = 9_000 * MS
 """In real time nothing is waited for that takes longer."""
+_SECOND_LEVEL_NS: Final = 1_000 * MS
 _BITS_32: Final = 1 << 32
 
 _GARBAGE_MOST: Final = 24_000
@@ -226,22 +227,30 @@ class Reach:
             self._run.call(Ready(f"under-{key}"))
             self._run.call(Check(key))
 
-    def first_of_levels(self) -> None:
+    def first_of_levels(self, *, real: bool = False) -> bool:
         """One short delay after the other, each within a turn of the one before, past the whole second level; then one
-        of that level, and of the third: in a new run the first of theirs, long after its start."""
+        of that level, and of the third: in a new run the first of theirs, long after its start. In real time only where
+        that takes a second, each is short, and waits for the one before: False where that came too late for the next to
+        be within a turn."""
         widths = levels_of(self._description, self._description.most_delay_ns)[:3]
-        if len(widths) < 3 or self._size < 4:
-            return
+        if len(widths) < 3 or self._size < 4 or (real and widths[2] > _SECOND_LEVEL_NS):
+            return True
+        turn_ns = widths[1] // 4 if real else widths[1] - 2 * widths[0]
         until_ns = self._run.now_ns + widths[2] + 2 * widths[1]
         while self._run.now_ns < until_ns:
             now_ns = self._run.now_ns
-            deadline_ns = now_ns + self._rounded(widths[1] - 3 * widths[0])
+            deadline_ns = now_ns + self._rounded(turn_ns - widths[0])
             deadline_ns -= widths[0] * (deadline_ns % widths[1] < widths[0])
             self._begin(deadline_ns - now_ns, widths[:1])
             self._run.advance_through(deadline_ns + self._rounded(widths[0]))
+            if real:
+                self._run.settle()
+                if self._run.now_ns > deadline_ns + widths[1] - turn_ns - widths[0]:
+                    return False
         for wide_ns in widths[1:]:
             self._begin(wide_ns + wide_ns // 2, widths[:1])
         self._run.settle()
+        return True
 
     def _idle(self) -> None:
         """Nothing is pending: a leap, and then many small steps, of more than five seconds."""
