@@ -26,7 +26,7 @@ from purgatorio_stress.protocol import driver, gates
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import reported
 from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
-from purgatorio_stress.protocol.gate_program import gate_programs
+from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import Check, Description, Register, Start
@@ -586,3 +586,35 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
     run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
     assert peer.asked == [[2], [1]]
     assert scene.conversation.standing() == []
+
+
+class _Goes(_HoldsItsOutput):
+    """A peer that takes note of each `go`; the thread that goes on answers what waits for it."""
+
+    def say(self, line: bytes) -> None:
+        """See `Peer`."""
+        call = orjson.loads(line)
+        self.asked.append(call["holds"])
+        self.said += [
+            b'{"m":"answer","n":%d}' % call["n"],
+            b'{"m":"leave","f":"timer_fire","id":"p1-op","th":"reaper"}',
+            b'{"m":"answer","n":%d,"out":0}' % (call["n"] - 1),
+        ]
+
+
+@pytest.mark.parametrize("waited_for", [True, False])
+def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -> None:
+    """Or the play would show nothing, on a busy machine; unless its thread is all that a subject has."""
+    scene = Scene(
+        Start("purgatory", "real", gates=("timer_fire",)), Register("p1-op", ("k",), 50), virtual=False
+    )
+    scene.hear("enter", '"f":"timer_fire","id":"p1-op","th":"reaper"')
+    scene.hear("held", '"hold":1,"f":"timer_fire","id":"p1-op","th":"reaper"')
+    if waited_for:
+        scene.conversation.ask(Register("p1-other", ("k",), 50))
+    peer = _Goes()
+    described = Description(0, "", "x", ("purgatory", "real-time"), ())
+    run = GatedRun(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
+    program = GateProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
+    run.let_go(gates.Play(run, program, 1))
+    assert peer.asked == ([[1]] if waited_for else [])

@@ -504,7 +504,7 @@ class GatedRun:
             self._start((STEP,))
         play = self._begun(program, stop.beside)
         self._making = (program.name, (), stop)
-        self._play_to_the_end(play.before)
+        self._play_to_the_end(play.before, play)
         if stop.beside:
             while play.kept is None and play.can_call(0):
                 play.make(0)
@@ -525,7 +525,7 @@ class GatedRun:
             self._leap(2 * self._delays.later_ns + self._late_ns)
         self._making = None
 
-    def _make_stopped(self, play: _Play, stop: Stop) -> None:
+    def _make_stopped(self, play: Play, stop: Stop) -> None:
         """The calls of the lane up to the one that is stopped, or watched to its end."""
         watching = self._lines if not stop.points else None
         conversation = self._session.conversation
@@ -558,7 +558,7 @@ class GatedRun:
                     self.go([play.kept])
             self.settle(play)
 
-    def _make_others(self, play: _Play, lane: int) -> None:
+    def _make_others(self, play: Play, lane: int) -> None:
         """The calls of the other lanes; in between, a call that is held twice goes on to its second step."""
         others = [other for other in range(len(play.lanes)) if other != lane]
         for other in others:
@@ -570,7 +570,7 @@ class GatedRun:
                 self.go(standing)
                 self.settle(play)
 
-    def _make_rest(self, play: _Play) -> None:
+    def _make_rest(self, play: Play) -> None:
         """Whatever can still be called, until nothing is under way."""
         while True:
             self.settle(play)
@@ -582,15 +582,15 @@ class GatedRun:
             else:
                 return
 
-    def _begun(self, program: GateProgram, beside: str = "") -> _Play:
+    def _begun(self, program: GateProgram, beside: str = "") -> Play:
         # What a program before it was told to end with an error excuses nobody here.
         self._session.conversation.fails = False
         self._played += 1
         self._said = 0
         self._begun_ns = 0 if self._clock is None else self._clock.now_ns
-        return _Play(self, program, self._played, beside=beside, keeps=bool(beside))
+        return Play(self, program, self._played, beside=beside, keeps=bool(beside))
 
-    def _end(self, play: _Play, order: PlayedOrder) -> None:
+    def _end(self, play: Play, order: PlayedOrder) -> None:
         self.plays.append(order)
         play.over = True
         self._play_to_the_end(play.after)
@@ -602,7 +602,7 @@ class GatedRun:
             self._judged_at *= _JUDGED_AGAIN
             self._broken = self._judge()
 
-    def _look_for_late(self, play: _Play) -> None:
+    def _look_for_late(self, play: Play) -> None:
         """In virtual time, where nobody is held any more, all that was due is over when time has gone on twice: a wheel
         may move it to a finer level first."""
 
@@ -616,7 +616,7 @@ class GatedRun:
             self._leap(self._late_ns)
             while self._hear(patience_s) is not None:
                 # A subject that does not wait for its own threads is not late for that.
-                self._drain()
+                self.let_go()
             late &= overdue()
         if not late:
             return
@@ -651,7 +651,7 @@ class GatedRun:
         play = self._begun(program)
         made: list[_Choice] = []
         self._making = None if program.volley else (program.name, made, None)
-        self._play_to_the_end(play.before)
+        self._play_to_the_end(play.before, play)
         while True:
             acts = play.acts()
             if not acts and self._session.conversation.loose():
@@ -671,24 +671,30 @@ class GatedRun:
         self._making = None
         return made
 
-    def _play_to_the_end(self, calls: Sequence[LaneCall]) -> None:
-        """Let all threads go on until they have returned; then make the calls one by one, stopping nobody."""
-        self._drain()
+    def _play_to_the_end(self, calls: Sequence[LaneCall], play: Play | None = None) -> None:
+        """Let all threads go on; then make the calls one by one, stopping nobody but an expiry that is to come in this
+        play."""
+        self.let_go()
         for call in calls:
             assert not isinstance(call, Expiry | Inside | Until), "those are the lanes'"
             self._said = min(self._said, 0)
             if self._session.conversation.makes_sense(call):
                 self.ask(call)
-            self._drain()
+            self.let_go(play)
 
-    def _drain(self) -> None:
+    def let_go(self, play: Play | None = None) -> None:
+        """Let all threads go on until they have returned, but for an expiry that is to come in this play."""
         while True:
-            if standing := self._session.conversation.standing():
-                self.go(standing)
-            elif self._session.conversation.loose():
-                self._hear_on()
-            else:
+            standing = self._session.conversation.standing()
+            if passing := [hold for hold in standing if play is None or not play.early(hold)]:
+                self.go(passing)
+            elif not self._session.conversation.loose():
                 return
+            elif standing and self._is_quiet():
+                # The calls of one whose only thread stands there come after it.
+                self.go(standing)
+            else:
+                self._hear_on()
 
     def _hear(self, within_s: float) -> Said | None:
         """See `Session.hear`."""
@@ -706,7 +712,7 @@ class GatedRun:
         if self._said > _SAID_MOST:
             raise self._session.failed("hang", f"said {_SAID_MOST:,} lines in one play, and goes in circles")
 
-    def settle(self, play: _Play) -> None:
+    def settle(self, play: Play) -> None:
         """Hear until all threads have returned or are at gates that are the play's, or nothing is heard any more."""
         conversation = self._session.conversation
         while True:
@@ -809,12 +815,12 @@ class GatedRun:
                 if self._hear(min(0.05, until_s - time.monotonic())) is not None:
                     # As long as something comes the rest may come too: a slow machine has lost nothing.
                     until_s = max(until_s, time.monotonic() + LATE_SLACK_NS / 1e9)
-                self._drain()
+                self.let_go()
         self._play_to_the_end([Quiesce()])
 
 
 @dataclass(slots=True)
-class _Play:
+class Play:
     """One play under way."""
 
     run: GatedRun
@@ -852,19 +858,20 @@ class _Play:
             self.stopped.add(hold.number)
             return not self.passes
         mine = hold.id is None or hold.id.startswith(f"p{self.number}-")
-        if not mine or (hold.f not in self.program.stops and not self._early(hold)):
+        if not mine or (hold.f not in self.program.stops and not self.early(hold)):
             return False
         if self.keeps and hold.f == self.beside:
             self.kept = self.kept or hold
-        return not self.beside or hold is self.kept or self._early(hold)
+        return not self.beside or hold is self.kept or self.early(hold)
 
-    def _early(self, hold: Hold) -> bool:
+    def early(self, hold: Hold) -> bool:
+        """Whether it is about to expire before that is let come."""
         return hold.f == "timer_fire" and hold.id in self.held_back
 
     def acts(self) -> list[Act]:
         """What can be done now; nothing when the play is over, or when all that is left waits for ever."""
         conversation = self.run.session.conversation
-        standing = [hold for hold in conversation.standing() if not self._early(hold)]
+        standing = [hold for hold in conversation.standing() if not self.early(hold)]
         calls = [self._call(lane) for lane in range(len(self.lanes)) if self.can_call(lane)]
         if self.program.volley:
             if calls:
