@@ -690,11 +690,11 @@ class GatedRun:
                 self.go(passing)
             elif not self._session.conversation.loose():
                 return
-            elif standing and self._is_quiet():
+            elif not standing:
+                self._hear_on()
+            elif self._is_quiet():
                 # The calls of one whose only thread stands there come after it.
                 self.go(standing)
-            else:
-                self._hear_on()
 
     def _hear(self, within_s: float) -> Said | None:
         """See `Session.hear`."""
