@@ -1,8 +1,9 @@
 """The column `types` of the page `docs/kill-matrix.md`: would a strict type checker accept the change?
 
 A patch is a change of source, so two questions are put to mypy, for all mutants in one run. Is the body that is put in
-well typed, as a method of the class that it is meant for? (Its module is checked.) And does it fit in the place of what
-it replaces: same parameters, same result? (A line is written for each patch that assigns the one to the other.)
+well typed, as a method of the class that it is meant for? (Its module is checked; of an edited function, a module with
+nothing else.) And does it fit in the place of what it replaces: same parameters, same result? (A line is written for
+each patch that assigns the one to the other.)
 """
 
 import ast
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import indent
 from types import FunctionType, ModuleType
 from typing import Final
 
@@ -54,21 +56,23 @@ def type_kills(mutants: Iterable[Mutant]) -> dict[int, Kill]:
         patch.replacement
         for mutant in asked
         for patch in mutant.patches
-        if isinstance(parsed(patch.replacement), ast.FunctionDef)
+        if not patch.source and isinstance(parsed(patch), ast.FunctionDef)
     ]
     files = {path for one in put_in if (path := _file_of(one))}
     source, lines = _questions(asked)
     with tempfile.TemporaryDirectory(prefix="purgatorio-types-") as folder:
         questions = Path(folder) / "fits_in_place.py"
         questions.write_text(source, encoding="utf-8")
-        errors = _errors([questions, *sorted(files)], folder, _roots(put_in))
+        edited = _written_out(asked, Path(folder))
+        errors = _errors([questions, *edited, *sorted(files)], folder, [*_roots(put_in), folder])
     seconds = (time.perf_counter() - start) / max(1, len(asked))
     by_line = {line.number: line.mutant for line in lines}
     told: dict[int, list[str]] = {}
     for file, number, text in errors:
         if file.name == questions.name:
             told.setdefault(by_line.get(number, -1), []).append(text)
-            continue
+        elif file in edited:
+            told.setdefault(edited[file], []).append(text)
         for mutant in asked:
             if any(_is_in(patch, file, number) for patch in mutant.patches):
                 told.setdefault(mutant.number, []).append(text)
@@ -86,7 +90,9 @@ def _questions(mutants: Iterable[Mutant]) -> tuple[str, list[_Line]]:
     lines: list[_Line] = []
     for mutant in mutants:
         for at, patch in enumerate(mutant.patches):
-            owner, replacement = _named(patch.owner), _expression(patch)
+            inside = "Edited." if isinstance(patch.owner, type) else ""
+            edited = _edited(mutant, at), f"{_edited(mutant, at)}.{inside}{patch.attribute}"
+            owner, replacement = _named(patch.owner), edited if patch.source else _expression(patch)
             if owner is None or replacement is None:
                 continue
             text += [f"import {owner[0]}", *([f"import {replacement[0]}"] if replacement[0] else [])]
@@ -99,6 +105,30 @@ def _questions(mutants: Iterable[Mutant]) -> tuple[str, list[_Line]]:
     return "\n".join([*text, ""]), lines
 
 
+def _edited(mutant: Mutant, at: int) -> str:
+    return f"edited_{mutant.number}_{at}"
+
+
+def _written_out(mutants: Iterable[Mutant], folder: Path) -> dict[Path, int]:
+    """A file for each edited function, where all that its module has is imported; a method is that of a subclass."""
+    files: dict[Path, int] = {}
+    for mutant in mutants:
+        for at, patch in enumerate(mutant.patches):
+            if not (patch.source and isinstance(patch.replacement, FunctionType)):
+                continue
+            known, text = patch.replacement.__globals__, patch.source
+            if isinstance(patch.owner, type):
+                parameters = ", ".join("Any" for _ in getattr(patch.owner, "__parameters__", ()))
+                owner = ".".join(_named(patch.owner) or ()) + (f"[{parameters}]" if parameters else "")
+                text = f"import {patch.owner.__module__}\nclass Edited({owner}):\n{indent(text, '    ')}"
+            names = sorted(name for name in known if not name.startswith("__") and name != patch.attribute)
+            head = f"from typing import Any\nfrom {known['__name__']} import {', '.join(names)}"
+            file = folder / f"{_edited(mutant, at)}.py"
+            file.write_text(f"from __future__ import annotations\n{head}\n{text}", encoding="utf-8")
+            files[file] = mutant.number
+    return files
+
+
 def _named(owner: object) -> tuple[str, ...] | None:
     if isinstance(owner, ModuleType):
         return (owner.__name__,)
@@ -107,7 +137,7 @@ def _named(owner: object) -> tuple[str, ...] | None:
 
 def _expression(patch: Patch) -> tuple[str, str] | None:
     """The module to import, and the expression that names what is put in."""
-    node = parsed(patch.replacement)
+    node = parsed(patch)
     if isinstance(node, ast.Lambda):
         return "", ast.unparse(node)
     if isinstance(patch.replacement, FunctionType):

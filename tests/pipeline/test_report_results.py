@@ -136,7 +136,7 @@ def test_text_that_is_not_escaped_would_be_caught() -> None:
     ("command", "shown"),
     [
         (AGAIN, True),
-        ("purgatorio explore --replay two-events/pending-flag/11/1x7-2x9-1x3-T", True),
+        ("purgatorio explore --replay two-events/pending-flag/11/1x8-2x9-1x4-T", True),
         ("purgatorio stress; rm -rf ~", False),
         ("purgatorio stress $(rm -rf ~)", False),
         ("rm -rf ~", False),

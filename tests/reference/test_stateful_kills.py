@@ -15,78 +15,17 @@ import logging
 import pytest
 from hypothesis import settings
 
-from purgatorio_stress.mutant.catalogue import MUTANTS, NOT_APPLICABLE
+from purgatorio_stress.mutant.catalogue import MUTANTS
 from purgatorio_stress.mutant.patch import Mutant
 from purgatorio_stress.stateful.profiles import CI, HUNT
 from purgatorio_stress.stateful.registry import SEARCHES, searches_for
 from purgatorio_stress.stateful.search import Search
-from variant_mutants import CANCEL_FLAG_ONLY, VARIANTS
+from variant_mutants import VARIANTS
 
 SEQUENTIAL = [mutant for mutant in MUTANTS.values() if not mutant.interleaving and searches_for(mutant)]
 IN_A_WINDOW = [MUTANTS[41]]
 """A race, but the machine lets another thread in between two keys of a registration."""
 
-EASY_OR_RARE = [
-    *(
-        6,
-        7,
-        9,
-        10,
-        13,
-        16,
-        17,
-        21,
-        22,
-        25,
-        27,
-        28,
-        30,
-        31,
-        32,
-        33,
-        34,
-        36,
-        37,
-        39,
-        41,
-        43,
-        45,
-        46,
-        48,
-        52,
-        56,
-    ),
-    *(
-        57,
-        61,
-        63,
-        64,
-        65,
-        66,
-        67,
-        69,
-        70,
-        72,
-        73,
-        74,
-        76,
-        78,
-        79,
-        80,
-        83,
-        84,
-        88,
-        89,
-        91,
-        92,
-        94,
-        96,
-        97,
-        98,
-        100,
-    ),
-]
-"""The rows of the list of bugs that plain tests are said to find, with ease or rarely."""
 ALIGNED = "aligned-programs"
 
 
@@ -119,8 +58,7 @@ def test_killed(mutant: Mutant) -> None:
 @pytest.mark.parametrize("timer", ["heap-timer", "hashed-wheel"])
 def test_cancel_flag_only_is_killed_in_every_timer(timer: str) -> None:
     """#83 is in what the timers share; the catalogue looks for it in the hierarchical wheel."""
-    mutant = Mutant(83, "cancel-flag-only", "asyncio", "", "", (), (CANCEL_FLAG_ONLY,))
-    assert hunt(SEARCHES[timer], mutant)
+    assert hunt(SEARCHES[timer], MUTANTS[83])
 
 
 def test_every_sequential_mutant_has_a_search() -> None:
@@ -128,13 +66,3 @@ def test_every_sequential_mutant_has_a_search() -> None:
     without = [m for m in MUTANTS.values() if not m.interleaving and not searches_for(m)]
     owners = {getattr(patch.owner, "__module__", str(patch.owner)) for m in without for patch in m.patches}
     assert all("purgatorio_broker" in owner for owner in owners), owners
-
-
-def test_every_easy_or_rare_bug_is_accounted_for() -> None:
-    """Killed here; or a deadlock or lost wake-up that needs a second thread; or the broker's; or without a place."""
-    killed = {mutant.number for mutant in (*SEQUENTIAL, *IN_A_WINDOW, *VARIANTS)}
-    two_threads = {mutant.number for mutant in MUTANTS.values() if mutant.interleaving}
-    of_the_broker = {mutant.number for mutant in MUTANTS.values() if not searches_for(mutant)}
-    left = set(EASY_OR_RARE) - killed - two_threads - of_the_broker - set(NOT_APPLICABLE)
-    assert not left
-    assert len(set(EASY_OR_RARE) & killed) >= 34, "most of them are killed here"

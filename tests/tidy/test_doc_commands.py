@@ -175,7 +175,7 @@ KNOWN: dict[str, Run | Elsewhere | NotHere] = {
     "purgatorio explore --list": Run(0, r"^two-events "),
     "purgatorio explore two-events/pending-flag": Run(0, r"^PASS "),
     "purgatorio explore two-events/pending-flag --mutant 11": Run(1, r"^VIOLATED ", slow=True),
-    "purgatorio explore --replay two-events/pending-flag/11/1x7-2x9-1x3-T": Run(1, r"O4"),
+    "purgatorio explore --replay two-events/pending-flag/11/1x8-2x9-1x4-T": Run(1, r"O4"),
     "purgatorio explore drawn:hashed:1.2.0.0:16::add.0+add.0,cancel.0,stop:": Run(0, r"^PASS "),
     "purgatorio model C1 --stories": Run(0, r"^PASS: 1 claims"),
     "purgatorio stress -s two-events": Run(0, r"^PASS: "),

@@ -45,7 +45,7 @@ def _is_arithmetic(patch: Patch) -> bool:
 
 def _with_body(patch: Patch) -> str | None:
     """The kernel's source with the patch's body; None where its parameters are named otherwise."""
-    node = parsed(patch.replacement)
+    node = parsed(patch)
     tree = ast.parse(kernel_file().read_text(encoding="utf-8"))
     place = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == patch.attribute)
     if node is None or [one.arg for one in node.args.args] != [one.arg for one in place.args.args]:
@@ -55,16 +55,21 @@ def _with_body(patch: Patch) -> str | None:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def parsed(function: object) -> ast.FunctionDef | ast.Lambda | None:
-    """Its definition; of a lambda the expression, which must be the only one that starts in its line."""
+def parsed(patch: Patch) -> ast.FunctionDef | ast.Lambda | None:
+    """What is put in; of a lambda the expression, which must be the only one that starts in its line."""
+    function = patch.replacement
     if not isinstance(function, FunctionType):
         return None
+    code = function.__code__
+    tree, line = _tree(Path(code.co_filename)), code.co_firstlineno
+    if patch.source:
+        tree, line = ast.parse(patch.source), 1
     found = [
         node
-        for node in ast.walk(_tree(Path(function.__code__.co_filename)))
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.Lambda)
-        and node.lineno == function.__code__.co_firstlineno
-        and getattr(node, "name", "<lambda>") == function.__code__.co_name
+        and node.lineno == line
+        and getattr(node, "name", "<lambda>") == code.co_name
     ]
     return found[0] if len(found) == 1 else None
 

@@ -1,8 +1,13 @@
 """A mutant: a patch of one function or class of the reference, applied in memory, for as long as a `with` lasts."""
 
+from __future__ import annotations
+
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from textwrap import dedent
+from types import FunctionType
 
 from purgatorio.sync import Lock
 from purgatorio.timer.bucket import TimerTaskList
@@ -11,11 +16,12 @@ from purgatorio_spec.known_bugs import KNOWN_BUGS
 
 @dataclass(frozen=True)
 class Patch:
-    """`owner.attribute` becomes `replacement`; the owner is a class or a module."""
+    """`owner.attribute` becomes `replacement`; the owner is a class or a module. `source`: of what `edited` made."""
 
     owner: object
     attribute: str
     replacement: object
+    source: str = ""
 
     @property
     def target(self) -> str:
@@ -73,6 +79,28 @@ def known(
         interleaving,
         memory,
     )
+
+
+def edited(owner: object, attribute: str, *words: str) -> Patch:
+    """The function as it is written, but for words that it has once, each followed by what stands there instead. Its
+    lines have the numbers that they have in the file."""
+    function = getattr(owner, attribute)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"{attribute} of {owner} is no function")
+    source = dedent(inspect.getsource(function))
+    for old, new in zip(words[::2], words[1::2], strict=True):
+        if source.count(old) != 1:
+            raise ValueError(f"{attribute} has {old!r} {source.count(old)} times")
+        source = source.replace(old, new)
+    made: dict[str, object] = {}
+    code = function.__code__
+    # Compiled under this module's `annotations`, too: what a function names there need not be at hand.
+    exec(
+        compile("\n" * (code.co_firstlineno - 1) + source, code.co_filename, "exec"),
+        function.__globals__,
+        made,
+    )
+    return Patch(owner, attribute, made[function.__name__], source)
 
 
 @contextmanager

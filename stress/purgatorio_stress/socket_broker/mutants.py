@@ -4,37 +4,35 @@ Each names the clause (or one of the clauses) of the wire that must be the one t
 function of the reference, or of the front; where the kill matrix has the bug already, its patch is taken from there.
 """
 
-import inspect
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from socket import socket
-from textwrap import dedent
-from typing import Final
+from typing import Final, cast
 
 from kio.schema.errors import ErrorCode
 
 from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.delayed.watchers import Watchers
-from purgatorio_broker import delayed_delete_records, group_coordinator
+from purgatorio_broker import delayed_delete_records, delayed_produce, group_coordinator
 from purgatorio_broker.delayed_delete_records import DeleteResult
-from purgatorio_broker.delayed_fetch import DelayedFetch, FetchStatus
+from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
-from purgatorio_broker.error import BrokerError, Error
+from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
-from purgatorio_broker.group import Group, GroupState, JoinCallback, Member
+from purgatorio_broker.group import Group, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.log import Log, NewRecord, OffsetMetadata
-from purgatorio_broker.partition import Appended, Isolation, Partition
+from purgatorio_broker.log import Log, OffsetMetadata
+from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper
 from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
-from purgatorio_stress.mutant.patch import Patch, patched
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from purgatorio_stress.socket_broker import api, data_requests, group_requests, server, topic_requests
 from purgatorio_stress.socket_broker.cluster import Cluster, Topic
 from purgatorio_stress.socket_broker.data_requests import _Produced
@@ -98,8 +96,6 @@ class _LastFirst(Frames):
 
 # P: produce.
 
-_APPEND: Final = Partition.append
-
 
 def _acks_0_answered(self: _Produced) -> None:
     self._reply.send(lambda: {"responses": []})
@@ -107,30 +103,6 @@ def _acks_0_answered(self: _Produced) -> None:
 
 def _acks_0_closes(self: _Produced) -> None:
     self._reply.close()
-
-
-def _offset_0(
-    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
-) -> Appended:
-    return replace(_APPEND(self, new, acks=acks, producer=producer, marker=marker), first_offset=0)
-
-
-def _append_unreadable(
-    self: Partition, new: Sequence[NewRecord], *, acks: int, producer: str = "", marker: str = ""
-) -> Appended:
-    """The high watermark stays until the next append with acks -1."""
-    with self._lock:
-        role = self._leading()
-        first = self._log.append(new, role.epoch, producer, marker)
-        return Appended(first, self._log.end(), acks == -1 and self._raise_high_watermark())
-
-
-def _produce_times_out_well(self: DelayedProduce) -> None:
-    results = self.results()
-    timed_out = Error.REQUEST_TIMED_OUT
-    self._callback(
-        {p: replace(r, error=Error.NONE) if r.error is timed_out else r for p, r in results.items()}
-    )
 
 
 # Time-outs.
@@ -153,18 +125,11 @@ def _arm_with(
 
 _ANSWER_FETCH: Final = ReplicaManager._answer_fetch
 _FETCH_RECORDS: Final = ReplicaManager.fetch_records
-_BYTES_AVAILABLE: Final = DelayedFetch._bytes_available
 _TRY_FETCH: Final = DelayedFetch.try_complete
 _WATCH: Final = Purgatory.try_complete_else_watch
 
 Partitions = Mapping[TopicPartition, FetchPartition]
 Results = Mapping[TopicPartition, FetchResult]
-
-
-def _errors_wait(self: ReplicaManager, params: FetchParams, results: Results) -> bool:
-    return (
-        params.max_wait_ms > 0 and bool(results) and any(r.error is not Error.NONE for r in results.values())
-    )
 
 
 def _fetch_wants_a_byte(
@@ -206,16 +171,6 @@ def _answered_with_old_mark(
     )
 
 
-def _any_byte(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
-    more_bytes = _BYTES_AVAILABLE(self, status, start)
-    return None if more_bytes else more_bytes
-
-
-def _by_partition(self: DelayedFetch, status: FetchStatus, start: OffsetMetadata) -> int | None:
-    more_bytes = _BYTES_AVAILABLE(self, status, start)
-    return 0 if more_bytes is not None and more_bytes < self._params.min_bytes else more_bytes
-
-
 _TRIES: Final[dict[int, int]] = {}
 
 
@@ -235,26 +190,6 @@ def _under_first(kind: type[object]) -> Callable[..., bool]:
         return _WATCH(self, operation, keys[:1] if isinstance(operation, kind) else keys)
 
     return watch
-
-
-def _append_wakes_nobody(
-    self: ReplicaManager,
-    partition: TopicPartition,
-    acks: int,
-    new: Sequence[NewRecord],
-    producer: str,
-    marker: str,
-) -> ProduceResult:
-    try:
-        appended = self.partition_or_raise(partition).append(new, acks=acks)
-    except BrokerError as refused:
-        return ProduceResult(refused.error)
-    return ProduceResult(Error.NONE, appended.first_offset, appended.end_offset)
-
-
-def _epoch_unchecked(self: Partition, current_epoch: int | None, leader_only: bool) -> None:
-    if leader_only and not self._role.get().leads:
-        raise BrokerError(Error.NOT_LEADER_OR_FOLLOWER)
 
 
 def _server_error(error: Error) -> int:
@@ -287,13 +222,6 @@ def _delete_nothing(
     callback(dict.fromkeys(names, Error.NONE))
 
 
-_DELETE_BEFORE: Final = Partition.delete_before
-
-
-def _delete_whatever(self: Partition, offset: int) -> int:
-    return _DELETE_BEFORE(self, min(offset, self.ends(None, leader_only=True).high_watermark.offset))
-
-
 _PLACE: Final = Log.place
 
 
@@ -303,22 +231,11 @@ def _below_start(self: Log, offset: int) -> OffsetMetadata:
 
 # G: groups.
 
-_COORDINATOR_HEARTBEAT: Final = GroupCoordinator.heartbeat
 _WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
 
 
 def _no_initial_delay(self: GroupCoordinator, group: Group, delay_ms: int, remaining_ms: int) -> None:
     self._wait_for_joins(group, delay_ms + remaining_ms)
-
-
-def _same_generation(self: Group) -> None:
-    self._generation.set(max(self._generation.get(), 1))
-    self._pending_sync.set({member.id for member in self.members()})
-    self.enter(GroupState.COMPLETING if self.members() else GroupState.EMPTY)
-
-
-def _anybody_has_joined(self: Group) -> bool:
-    return any(member.awaiting_join is not None for member in self.members())
 
 
 _ASSIGN: Final = GroupCoordinator._assign
@@ -329,31 +246,11 @@ def _assign_the_same(self: GroupCoordinator, group: Group, assignments: Mapping[
     _ASSIGN(self, group, dict.fromkeys(assignments, one))
 
 
-def _end_with_all(self: GroupCoordinator, group: Group) -> None:
-    if group.state() is GroupState.DEAD:
-        return
-    group.elect_joined_leader()
-    group.next_generation()
-    for member in group.members():
-        settled = group.update(member.id, awaiting_join=None, is_new=False)
-        if member.awaiting_join is not None:
-            member.awaiting_join(group_coordinator._joined(group, settled))
-        self._heard_of(group, settled, settled.session_timeout_ms)
-
-
 def _wait_for_joins_with(change_ms: Callable[[int], int]) -> Callable[[GroupCoordinator, Group, int], None]:
     def wait_for_joins(self: GroupCoordinator, group: Group, timeout_ms: int) -> None:
         _WAIT_FOR_JOINS(self, group, change_ms(timeout_ms))
 
     return wait_for_joins
-
-
-def _drop_quietly(self: GroupCoordinator, group: Group, member_id: str) -> None:
-    member = group.get(member_id)
-    if member is not None:
-        self._remove(group, member)
-    if not group.members():
-        group.enter(GroupState.EMPTY)
 
 
 # C: connections.
@@ -372,44 +269,19 @@ _REPLICA_APPEND: Final = ReplicaManager._append
 _APPENDS: Final = itertools.count(1)
 _LOST_OF: Final = 50
 _ROUND_MS, _MOST_MS = 500, 8000
-_DELETE_RECORDS: Final = ReplicaManager._delete_before
 _LOOK_UP: Final = data_requests._look_up
 _PRODUCED_ANSWER: Final = _Produced._answer
 
 
-def _one_in_fifty_wakes_nobody(
-    self: ReplicaManager,
-    partition: TopicPartition,
-    acks: int,
-    new: Sequence[NewRecord],
-    producer: str,
-    marker: str,
-) -> ProduceResult:
-    append = _REPLICA_APPEND if next(_APPENDS) % _LOST_OF else _append_wakes_nobody
-    return append(self, partition, acks, new, producer, marker)
+_WAKES_NOBODY: Final = edited(
+    ReplicaManager, "_append", "self._check_later(partition)", "pass",
+    "self.actions.add(partial(self._fetch.check_and_complete, partition))", "pass",
+)  # fmt: skip
 
 
-def _first_that_completes(self: Watchers) -> int:
-    for node in self._operations.nodes():
-        if self._try(node.item):
-            self._operations.remove(node)
-            return 1
-    return 0
-
-
-def _assign_whoever_waits(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
-    group.enter(GroupState.STABLE)
-    for member in group.members():
-        if member.awaiting_sync is not None:
-            given = assignments.get(member.id, b"")
-            self._answer_sync(group, group.update(member.id, assignment=given))
-
-
-def _deletion_ends_fetches(self: ReplicaManager, partition: TopicPartition, offset: int) -> DeleteResult:
-    result = _DELETE_RECORDS(self, partition, offset)
-    for operation in self._fetch.cancel_for_key(partition):
-        operation.force_complete()
-    return result
+def _one_in_fifty_wakes_nobody(*given: object) -> object:
+    append = _REPLICA_APPEND if next(_APPENDS) % _LOST_OF else _WAKES_NOBODY.replacement
+    return cast("Callable[..., object]", append)(*given)
 
 
 def _end_listed_short(
@@ -419,28 +291,9 @@ def _end_listed_short(
     return at_ms, offset - 1 if wanted_ms == data_requests._LATEST and offset else offset
 
 
-def _replaced_by_rebalance(
-    self: GroupCoordinator, group: Group, old: Member, new: Member, callback: JoinCallback
-) -> None:
-    group.swap(old.id, new)
-    self._heard_of(group, new, new.session_timeout_ms)
-    group.update(new.id, awaiting_join=callback)
-    self._maybe_rebalance(group)
-
-
 def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> Values:
     first = next(iter(results.values()), None)
     return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
-
-
-def _heartbeat_vain_while_preparing(
-    self: GroupCoordinator, group_id: str, generation: int, member_id: str, *, instance: str = ""
-) -> Error:
-    group = self.group(group_id)
-    with group.lock:
-        if group.state() is GroupState.PREPARING and group.get(member_id) is not None:
-            return Error.REBALANCE_IN_PROGRESS
-    return _COORDINATOR_HEARTBEAT(self, group_id, generation, member_id, instance=instance)
 
 
 def _times_out_well(deleted: DeleteResult) -> DeleteResult:
@@ -453,7 +306,6 @@ _CHECK_LATER: Final = ReplicaManager._check_later
 _SWAP: Final = Group.swap
 _PUT: Final = Group.put
 _FENCED: Final = group_coordinator._fenced
-_REJOIN: Final = GroupCoordinator._rejoin
 _ANSWER: Final = Server._answer
 _ENDED_CONNECTION: Final = Server._end
 _LEFT: Final[list[bytes]] = []
@@ -466,16 +318,6 @@ def _check_one_later(self: ReplicaManager, partition: TopicPartition) -> None:
         _CHECK_LATER(self, partition)
 
 
-def _replicas_wake_produce(
-    self: ReplicaManager, params: FetchParams, partitions: Partitions, results: Results
-) -> None:
-    for partition, request in partitions.items():
-        replica = self.replicas.get(partition)
-        if results[partition].error is Error.NONE and replica is not None:
-            replica.follower_fetched(params.replica_id, request.offset, request.log_start)
-            self._produce.check_and_complete(partition)
-
-
 def _all_time_out(self: DelayedProduce) -> None:
     results = self.results()
     if self.undecided():
@@ -483,24 +325,8 @@ def _all_time_out(self: DelayedProduce) -> None:
     self._callback(results)
 
 
-def _shows_one(self: DelayedTopics) -> bool:
-    return any(self._shows(topic) for topic, _ in self._results) and self.force_complete()
-
-
 def _swap_unassigned(self: Group, old: str, new: Member) -> None:
     _SWAP(self, old, replace(new, assignment=b""))
-
-
-def _joins_once(
-    self: GroupCoordinator,
-    group: Group,
-    member: Member,
-    protocols: tuple[str, ...],
-    metadata: tuple[bytes, ...],
-    callback: JoinCallback,
-) -> None:
-    if member.awaiting_join is None:
-        _REJOIN(self, group, member, protocols, metadata, callback)
 
 
 class _Pooled(Frames):
@@ -537,19 +363,6 @@ def _fenced_by_any_group(group: Group, instance: str, member_id: str) -> bool:
     return _FENCED(group, instance, member_id) or (static is not None and _NEWEST[instance] != static.id)
 
 
-def _edited(owner: object, attribute: str, *words: str) -> Patch:
-    """The function as it is written, but for words that it has once, each followed by what stands there instead."""
-    function = vars(owner)[attribute]
-    source = dedent(inspect.getsource(function))
-    for old, new in zip(words[::2], words[1::2], strict=True):
-        if source.count(old) != 1:
-            raise ValueError(f"{attribute} has {old!r} {source.count(old)} times")
-        source = source.replace(old, new)
-    made: dict[str, object] = {}
-    exec(f"from __future__ import annotations\n{source}", function.__globals__, made)  # our own source
-    return Patch(owner, attribute, made[attribute])
-
-
 def _one(name: str, what: str, clauses: str, *patches: Patch, brokers: int = 1) -> FeltMutant:
     return FeltMutant(name, what, tuple(clauses.split()), patches, brokers)
 
@@ -565,7 +378,7 @@ def _apis(key: int, **changes: object) -> Patch:
     return Patch(server, "APIS", changed)
 
 
-_FETCH_UNCAPPED: Final = _edited(
+_FETCH_UNCAPPED: Final = edited(
     data_requests, "fetch", 'min(fields.number("min_bytes"), max_bytes)', 'fields.number("min_bytes")'
 )
 
@@ -597,45 +410,50 @@ _MUTANTS: Final = (
     ),
     _one("acks-0-answered", "acks 0 is answered", "P2", Patch(_Produced, "none", _acks_0_answered)),
     _one("acks-0-closes", "acks 0 closes the connection", "P2", Patch(_Produced, "none", _acks_0_closes)),
-    _one("offset-0", "every produce is told the offset 0", "P1", Patch(Partition, "append", _offset_0)),
+    _one(
+        "offset-0",
+        "every produce is told the offset 0",
+        "P1",
+        edited(Partition, "append", "Appended(first,", "Appended(0,"),
+    ),
     _one(
         "acknowledged-unreadable",
         "what is acknowledged with acks 1 cannot be read yet",
         "P1 F3",
-        Patch(Partition, "append", _append_unreadable),
+        edited(Partition, "append", "self._raise_high", "acks == -1 and self._raise_high"),
     ),
     _one(
         "any-acks",
         "acks 2 is taken for 1",
         "P3",
-        _edited(ReplicaManager, "append_records", "acks not in (-1, 0, 1)", "False"),
+        edited(ReplicaManager, "append_records", "acks not in (-1, 0, 1)", "False"),
     ),
     _one(
         "min-in-sync-ignored",
         "acks -1 is appended with fewer in sync than the minimum",
         "P4",
-        _edited(Partition, "append", "acks == -1 and not self._enough_in_sync()", "False"),
+        edited(Partition, "append", "acks == -1 and not self._enough_in_sync()", "False"),
         brokers=2,
     ),
     _one(
         "min-in-sync-for-all",
         "acks 1 is refused with fewer in sync than the minimum",
         "P4",
-        _edited(Partition, "append", "acks == -1 and not self", "not self"),
+        edited(Partition, "append", "acks == -1 and not self", "not self"),
         brokers=2,
     ),
     _one(
         "acks-all-as-1",
         "acks -1 is answered as acks 1",
         "P6 P5",
-        _edited(ReplicaManager, "append_records", "acks != -1 or not appended", "True"),
+        edited(ReplicaManager, "append_records", "acks != -1 or not appended", "True"),
         brokers=2,
     ),
     _one(
         "time-out-answered-well",
         "a produce that timed out is answered without an error",
         "P5",
-        Patch(DelayedProduce, "on_complete", _produce_times_out_well),
+        edited(delayed_produce, "_at_time_out", "REQUEST_TIMED_OUT", "NONE"),
         brokers=2,
     ),
     _known(31, "P6", brokers=2),
@@ -663,17 +481,20 @@ _MUTANTS: Final = (
         "min-bytes-ignored",
         "a waiting fetch is answered at any byte",
         "F1 F7",
-        Patch(DelayedFetch, "_bytes_available", _any_byte),
+        edited(DelayedFetch, "try_complete", "more_bytes is None", "more_bytes != 0"),
     ),
     _one(
         "min-bytes-by-partition",
         "the bytes of the partitions do not add up",
         "F7",
-        Patch(DelayedFetch, "_bytes_available", _by_partition),
+        edited(
+            DelayedFetch,
+            "try_complete",
+            "available_bytes += more_bytes",
+            "available_bytes = max(available_bytes, more_bytes)",
+        ),
     ),
-    _one(
-        "lost-check", "an append wakes no fetch", "F3", Patch(ReplicaManager, "_append", _append_wakes_nobody)
-    ),
+    _one("lost-check", "an append wakes no fetch", "F3", _WAKES_NOBODY),
     _one(
         "first-key-only",
         "an operation is watched under its first key only",
@@ -708,13 +529,15 @@ _MUTANTS: Final = (
         "error-waits",
         "a fetch with an error waits, one without does not",
         "F6",
-        Patch(ReplicaManager, "_has_to_wait", _errors_wait),
+        edited(
+            ReplicaManager, "_has_to_wait", "return False\n    return", "return True\n    return False and"
+        ),
     ),
     _one(
         "epoch-unchecked",
         "a leader epoch that nobody knows is served",
         "F6",
-        Patch(Partition, "_readable", _epoch_unchecked),
+        edited(Partition, "_readable", "current_epoch is not None and current_epoch != role.epoch", "False"),
     ),
     _one(
         "wrong-error",
@@ -726,7 +549,7 @@ _MUTANTS: Final = (
         "deleted-topic-silent",
         "a deleted topic wakes no fetch",
         "F8",
-        _edited(ReplicaManager, "stop_replica", "self._check_later(partition)", "pass"),
+        edited(ReplicaManager, "stop_replica", "self._check_later(partition)", "pass"),
     ),
     _one(
         "unreplicated-shown",
@@ -759,7 +582,12 @@ _MUTANTS: Final = (
         "delete-beyond-end",
         "a deletion beyond the end is taken for one of everything",
         "D1",
-        Patch(Partition, "delete_before", _delete_whatever),
+        edited(
+            Partition,
+            "delete_before",
+            "if offset == -1 else offset",
+            "if offset == -1 else min(offset, high_watermark)",
+        ),
     ),
     _one(
         "below-start-served",
@@ -771,7 +599,7 @@ _MUTANTS: Final = (
         "no-member-id",
         "a join without an id is not sent one",
         "G0",
-        _edited(GroupCoordinator, "join", "not member_id and id_required and not instance", "False"),
+        edited(GroupCoordinator, "join", "not member_id and id_required and not instance", "False"),
     ),
     _one(
         "no-initial-delay",
@@ -783,7 +611,7 @@ _MUTANTS: Final = (
         "everybody-leads",
         "every member is told that it leads, and all members",
         "G2",
-        _edited(
+        edited(
             group_coordinator, "_joined", "member.id == group.leader()", "True", "group.leader()", "member.id"
         ),
     ),
@@ -791,25 +619,25 @@ _MUTANTS: Final = (
         "same-generation",
         "a rebalance does not raise the generation",
         "G2 G3",
-        Patch(Group, "next_generation", _same_generation),
+        edited(Group, "next_generation", "self._generation.get() + 1", "max(self._generation.get(), 1)"),
     ),
     _one(
         "generation-jumps",
         "a rebalance raises the generation by two",
         "G3",
-        _edited(Group, "next_generation", "+ 1", "+ 2"),
+        edited(Group, "next_generation", "+ 1", "+ 2"),
     ),
     _one(
         "heartbeat-silent",
         "heartbeats do not tell of a rebalance",
         "G3",
-        _edited(GroupCoordinator, "heartbeat", "Error.REBALANCE_IN_PROGRESS if", "Error.NONE if"),
+        edited(GroupCoordinator, "heartbeat", "Error.REBALANCE_IN_PROGRESS if", "Error.NONE if"),
     ),
     _one(
         "join-not-waiting",
         "a rebalance ends with the first join",
         "G4",
-        Patch(Group, "all_have_joined", _anybody_has_joined),
+        edited(Group, "all_have_joined", "not self._pending.get() and all(", "any("),
     ),
     _one(
         "join-waits-on",
@@ -821,7 +649,7 @@ _MUTANTS: Final = (
         "sync-not-waiting",
         "a sync is answered before the leader's",
         "G5",
-        _edited(
+        edited(
             GroupCoordinator,
             "sync",
             "if group.state() is GroupState.STABLE:",
@@ -832,7 +660,7 @@ _MUTANTS: Final = (
         "sync-not-woken",
         "the leader's sync answers nobody else's",
         "G5",
-        _edited(
+        edited(
             GroupCoordinator, "_assign", "assigned.awaiting_sync is not None", "assigned.id == group.leader()"
         ),
     ),
@@ -846,7 +674,7 @@ _MUTANTS: Final = (
         "absent-member-stays",
         "who did not rejoin stays a member",
         "G6",
-        Patch(GroupCoordinator, "_end_rebalance", _end_with_all),
+        edited(GroupCoordinator, "_end_rebalance", "self._remove(group, member)", "pass"),
     ),
     _one(
         "rebalance-late",
@@ -874,7 +702,7 @@ _MUTANTS: Final = (
         "half-a-session",
         "a session lasts half its time",
         "G7 G10",
-        _edited(
+        edited(
             GroupCoordinator, "_heard_of", "DelayedHeartbeat(timeout_ms,", "DelayedHeartbeat(timeout_ms // 2,"
         ),
     ),
@@ -883,19 +711,24 @@ _MUTANTS: Final = (
         "leave-starts-nothing",
         "a member that leaves starts no rebalance",
         "G8",
-        Patch(GroupCoordinator, "_drop", _drop_quietly),
+        edited(
+            GroupCoordinator,
+            "_drop",
+            "self._maybe_rebalance(group)",
+            "group.members() or group.enter(GroupState.EMPTY)",
+        ),
     ),
     _one(
         "any-generation",
         "a wrong generation is taken",
         "G9",
-        _edited(group_coordinator, "_refusal", "generation == group.generation()", "True"),
+        edited(group_coordinator, "_refusal", "generation == group.generation()", "True"),
     ),
     _one(
         "stranger-heard",
         "a heartbeat of an unknown member is taken",
         "G9 G6 G7",
-        _edited(
+        edited(
             GroupCoordinator,
             "heartbeat",
             "return refusal",
@@ -906,7 +739,7 @@ _MUTANTS: Final = (
         "generation-as-member",
         "a wrong generation is UNKNOWN_MEMBER_ID",
         "G9",
-        _edited(
+        edited(
             group_coordinator, "_refusal", "else Error.ILLEGAL_GENERATION", "else Error.UNKNOWN_MEMBER_ID"
         ),
     ),
@@ -914,7 +747,7 @@ _MUTANTS: Final = (
         "heartbeat-in-vain",
         "a heartbeat does not keep a member",
         "G10",
-        _edited(
+        edited(
             GroupCoordinator, "heartbeat", "self._heard_of(group, member, member.session_timeout_ms)", "pass"
         ),
     ),
@@ -928,7 +761,7 @@ _MUTANTS: Final = (
         "first-waiter-only",
         "an event completes one operation of a key, and leaves the others",
         "F3 F7 F8",
-        Patch(Watchers, "try_complete_watched", _first_that_completes),
+        edited(Watchers, "try_complete_watched", "completed += 1", "completed += 1; break"),
     ),
     _one(
         "time-outs-rounded-up",
@@ -946,13 +779,18 @@ _MUTANTS: Final = (
         "more-than-min-bytes",
         "a waiting fetch wants a byte more than min_bytes",
         "F3 F7",
-        _edited(DelayedFetch, "try_complete", ">= self._params", "> self._params"),
+        edited(DelayedFetch, "try_complete", ">= self._params", "> self._params"),
     ),
     _one(
         "deletion-ends-fetches",
         "deleting records answers the fetches that wait for the partition",
         "F1",
-        Patch(ReplicaManager, "_delete_before", _deletion_ends_fetches),
+        edited(
+            ReplicaManager,
+            "_delete_before",
+            "meant = replica",
+            "[one.force_complete() for one in self._fetch.cancel_for_key(partition)]; meant = replica",
+        ),
     ),
     _one(
         "end-listed-short",
@@ -970,25 +808,30 @@ _MUTANTS: Final = (
         "leave-unseen-in-rebalance",
         "a member that leaves while a rebalance waits for it is waited for",
         "G4",
-        _edited(GroupCoordinator, "_drop", "group.state() is GroupState.PREPARING", "False"),
+        edited(GroupCoordinator, "_drop", "group.state() is GroupState.PREPARING", "False"),
     ),
     _one(
         "late-sync-empty",
         "who syncs after the leader gets no assignment",
         "G5",
-        Patch(GroupCoordinator, "_assign", _assign_whoever_waits),
+        edited(
+            GroupCoordinator,
+            "_assign",
+            "in group.members()",
+            "in [one for one in group.members() if one.awaiting_sync is not None]",
+        ),
     ),
     _one(
         "static-return-rebalances",
         "a static member that comes back starts a rebalance",
         "G11",
-        Patch(GroupCoordinator, "_replace", _replaced_by_rebalance),
+        edited(GroupCoordinator, "_replace", "group.protocol() == before", "False"),
     ),
     _one(
         "session-unseen-in-rebalance",
         "a rebalance goes on waiting for a member whose session is over",
         "G7",
-        _edited(
+        edited(
             GroupCoordinator,
             "_session_expired",
             "self._drop(group, member_id)",
@@ -999,25 +842,30 @@ _MUTANTS: Final = (
         "expected-unseen",
         "a rebalance goes on waiting for somebody who was given an id and has left",
         "G4",
-        _edited(GroupCoordinator, "_drop_pending", "group.state() is GroupState.PREPARING", "False"),
+        edited(GroupCoordinator, "_drop_pending", "group.state() is GroupState.PREPARING", "False"),
     ),
     _one(
         "vain-in-rebalance",
         "a heartbeat in a rebalance does not keep a member",
         "G10 G4",
-        Patch(GroupCoordinator, "heartbeat", _heartbeat_vain_while_preparing),
+        edited(
+            GroupCoordinator,
+            "heartbeat",
+            "self._heard_of(",
+            "group.state() is GroupState.PREPARING or self._heard_of(",
+        ),
     ),
     _one(
         "shortest-rebalance",
         "a rebalance lasts as long as the shortest of its members' time-outs",
         "G6",
-        _edited(Group, "rebalance_timeout_ms", "max(", "min("),
+        edited(Group, "rebalance_timeout_ms", "max(", "min("),
     ),
     _one(
         "leader-never-out",
         "a leader that does not sync is waited for, for ever",
         "G5",
-        _edited(
+        edited(
             GroupCoordinator,
             "_syncs_expired",
             "group.pending_sync() if",
@@ -1028,7 +876,7 @@ _MUTANTS: Final = (
         "past-generation",
         "a generation that is over is taken",
         "G9",
-        _edited(
+        edited(
             group_coordinator,
             "_refusal",
             "generation == group.generation()",
@@ -1045,13 +893,13 @@ _MUTANTS: Final = (
         "absent-static-out",
         "a static member that does not rejoin is out at the rebalance time-out",
         "G11",
-        _edited(GroupCoordinator, "_end_rebalance", " and not member.instance", ""),
+        edited(GroupCoordinator, "_end_rebalance", " and not member.instance", ""),
     ),
     _one(
         "deletion-left",
         "the deletion of a topic is answered at its time-out",
         "A2",
-        _edited(Metadata, "remove", "self._changed(TopicKey(topic))", "pass"),
+        edited(Metadata, "remove", "self._changed(TopicKey(topic))", "pass"),
     ),
     _one(
         "deletion-times-out-well",
@@ -1077,21 +925,21 @@ _MUTANTS: Final = (
         "replicas-wake-produce",
         "a high watermark that rises by a replica wakes no consumer",
         "F3",
-        Patch(ReplicaManager, "_note_follower", _replicas_wake_produce),
+        edited(ReplicaManager, "_note_follower", "self._check_later(", "self._produce.check_and_complete("),
         brokers=2,
     ),
     _one(
         "low-watermark-unseen",
         "a replica that has deleted records wakes no deletion",
         "D1",
-        _edited(Partition, "follower_fetched", " or self._low_watermark() > low_before", ""),
+        edited(Partition, "follower_fetched", " or self._low_watermark() > low_before", ""),
         brokers=2,
     ),
     _one(
         "append-waits-for-deleted",
         "an append waits on for the replicas of a topic that was deleted",
         "F8",
-        _edited(ReplicaManager, "_enough_replicas", "refused.error)", "Error.NONE)"),
+        edited(ReplicaManager, "_enough_replicas", "refused.error)", "Error.NONE)"),
         brokers=2,
     ),
     _one(
@@ -1111,13 +959,13 @@ _MUTANTS: Final = (
         "partition-room-ignored",
         "a waiting fetch counts more than its partitions have room for",
         "F1",
-        _edited(DelayedFetch, "_bytes_available", "status.request.max_bytes)", "1 << 30)"),
+        edited(DelayedFetch, "_bytes_available", "status.request.max_bytes)", "1 << 30)"),
     ),
     _one(
         "first-topic-answers",
         "a request about two topics is answered when one is done",
         "A1 A2",
-        Patch(DelayedTopics, "try_complete", _shows_one),
+        edited(DelayedTopics, "try_complete", "any(", "all("),
     ),
     _one(
         "first-topic-watched",
@@ -1135,7 +983,12 @@ _MUTANTS: Final = (
         "second-join-unanswered",
         "a member that joins while its join waits is not answered",
         "X1",
-        Patch(GroupCoordinator, "_rejoin", _joins_once),
+        edited(
+            GroupCoordinator,
+            "_rejoin",
+            "changed = ",
+            "if member.awaiting_join is not None:\n        return\n    changed = ",
+        ),
     ),
     _one(
         "cut-request-left",
@@ -1161,7 +1014,7 @@ _MUTANTS: Final = (
         "commit-unheard",
         "a commit does not keep a member",
         "G10",
-        _edited(
+        edited(
             GroupCoordinator, "commit", "self._heard_of(group, member, member.session_timeout_ms)", "pass"
         ),
     ),
@@ -1169,13 +1022,13 @@ _MUTANTS: Final = (
         "part-left-out",
         "an answer leaves out the last of several partitions",
         "X4",
-        _edited(data_requests, "_grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]"),
+        edited(data_requests, "_grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]"),
     ),
     _one(
         "unknown-is-out-of-range",
         "a partition that is not there is told as an offset that is not",
         "X4",
-        _edited(
+        edited(
             Gatekeeper, "refuses", "else Error.UNKNOWN_TOPIC_OR_PARTITION", "else Error.OFFSET_OUT_OF_RANGE"
         ),
     ),
@@ -1183,19 +1036,19 @@ _MUTANTS: Final = (
         "creation-refused",
         "no topic can be made",
         "A1",
-        _edited(topic_requests, "_new_topic", "if not _NAME", "if _NAME"),
+        edited(topic_requests, "_new_topic", "if not _NAME", "if _NAME"),
     ),
     _one(
         "growth-left",
         "a topic that shall grow does not, and the request is answered at its time-out",
         "A3",
-        _edited(Cluster, "grow", "topic.partitions >= partitions", "partitions"),
+        edited(Cluster, "grow", "topic.partitions >= partitions", "partitions"),
     ),
     _one(
         "acks-0-dropped",
         "what comes with acks 0 is not appended",
         "P2",
-        _edited(
+        edited(
             ReplicaManager,
             "append_records",
             "producer, marker)",
@@ -1206,19 +1059,19 @@ _MUTANTS: Final = (
         "id-forgotten",
         "the id that a join was sent is not known",
         "G0",
-        _edited(Group, "is_pending", "member in self._pending.get()", "False"),
+        edited(Group, "is_pending", "member in self._pending.get()", "False"),
     ),
     _one(
         "second-join-unheard",
         "who joins within the initial delay does not put it off",
         "G1",
-        _edited(GroupCoordinator, "_add", "group.new_member_added.set(True)", "pass"),
+        edited(GroupCoordinator, "_add", "group.new_member_added.set(True)", "pass"),
     ),
     _one(
         "initial-delay-uncapped",
         "the initial delay goes beyond the rebalance time-out",
         "G1",
-        _edited(
+        edited(
             InitialDelayedJoin,
             "on_complete",
             "min(self._configured_ms, self._remaining_ms)",
@@ -1229,7 +1082,7 @@ _MUTANTS: Final = (
         "protocol-of-the-leader",
         "the first protocol of the leader is chosen, whoever has it",
         "G2",
-        _edited(
+        edited(
             Group,
             "protocol",
             "if all(name in member.protocols for member in self.members())",
@@ -1242,7 +1095,7 @@ _MUTANTS: Final = (
         "subscription-of-the-leader",
         "the leader is told its own subscription for everybody's",
         "G2",
-        _edited(
+        edited(
             group_coordinator,
             "_joined",
             "group.metadata(m) for m in told",
@@ -1253,25 +1106,25 @@ _MUTANTS: Final = (
         "absent-leads",
         "a static leader that has not rejoined leads on",
         "G2",
-        _edited(Group, "elect_joined_leader", "self._leader.get() not in joined and joined", "False"),
+        edited(Group, "elect_joined_leader", "self._leader.get() not in joined and joined", "False"),
     ),
     _one(
         "rejoin-rebalances",
         "a follower that joins a stable group again starts a rebalance",
         "G3",
-        _edited(GroupCoordinator, "_rejoin", "member.id != group.leader()", "False"),
+        edited(GroupCoordinator, "_rejoin", "member.id != group.leader()", "False"),
     ),
     _one(
         "expected-not-awaited",
         "a rebalance does not wait for who was given an id",
         "G4",
-        _edited(Group, "all_have_joined", "not self._pending.get() and ", ""),
+        edited(Group, "all_have_joined", "not self._pending.get() and ", ""),
     ),
     _one(
         "sync-refused",
         "syncs are told of a rebalance where none is",
         "G5",
-        _edited(
+        edited(
             GroupCoordinator,
             "sync",
             "group.state() is GroupState.PREPARING",
@@ -1282,37 +1135,37 @@ _MUTANTS: Final = (
         "unsynced-left-alone",
         "who leaves before all have synced starts no rebalance",
         "G5",
-        _edited(GroupCoordinator, "_maybe_rebalance", "GroupState.COMPLETING, ", ""),
+        edited(GroupCoordinator, "_maybe_rebalance", "GroupState.COMPLETING, ", ""),
     ),
     _one(
         "commit-unchecked",
         "a commit of any generation is taken",
         "G9",
-        _edited(GroupCoordinator, "commit", "refusal is not Error.NONE or member is None", "member is None"),
+        edited(GroupCoordinator, "commit", "refusal is not Error.NONE or member is None", "member is None"),
     ),
     _one(
         "stranger-leaves",
         "who is no member leaves without an error",
         "G9",
-        _edited(GroupCoordinator, "leave", "return Error.UNKNOWN_MEMBER_ID", "pass"),
+        edited(GroupCoordinator, "leave", "return Error.UNKNOWN_MEMBER_ID", "pass"),
     ),
     _one(
         "any-protocol",
         "a member may join with protocols that nobody else has",
         "G9",
-        _edited(GroupCoordinator, "_refuses_join", "return Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
+        edited(GroupCoordinator, "_refuses_join", "return Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
     ),
     _one(
         "change-unheard",
         "a follower that joins again with another subscription is told the same generation",
         "G3",
-        _edited(GroupCoordinator, "_rejoin", "if settled and not changed:", "if settled:"),
+        edited(GroupCoordinator, "_rejoin", "if settled and not changed:", "if settled:"),
     ),
     _one(
         "first-subscription-kept",
         "what a member says of itself when it joins again is not told to the leader",
         "G2",
-        _edited(
+        edited(
             GroupCoordinator, "_rejoin", "protocols=protocols, metadata=metadata,", "protocols=protocols,"
         ),
     ),
@@ -1320,19 +1173,19 @@ _MUTANTS: Final = (
         "expected-for-ever",
         "who was given an id and does not join is expected until the rebalance time-out",
         "G7",
-        _edited(GroupCoordinator, "_session_expired", "self._drop_pending(group, member_id)", "return"),
+        edited(GroupCoordinator, "_session_expired", "self._drop_pending(group, member_id)", "return"),
     ),
     _one(
         "newcomer-out-by-its-session",
         "a new member that waits in its join for longer than its session is out",
         "G0",
-        _edited(GroupCoordinator, "_add", "NEW_MEMBER_TIMEOUT_MS", "member.session_timeout_ms"),
+        edited(GroupCoordinator, "_add", "NEW_MEMBER_TIMEOUT_MS", "member.session_timeout_ms"),
     ),
     _one(
         "no-session-before-the-sync",
         "the session of a new member begins with its sync",
         "G7",
-        _edited(
+        edited(
             GroupCoordinator,
             "_end_rebalance",
             "self._heard_of(group, settled, settled.session_timeout_ms)",
@@ -1343,7 +1196,7 @@ _MUTANTS: Final = (
         "nobody-commits",
         "a commit without a generation is taken in a group with members",
         "G9",
-        _edited(
+        edited(
             GroupCoordinator,
             "commit",
             "generation < 0 and group.state() is GroupState.EMPTY",
@@ -1354,7 +1207,7 @@ _MUTANTS: Final = (
         "a-batch-of-each",
         "each partition of a fetch brings a batch, whatever max_bytes says",
         "F7",
-        _edited(ReplicaManager, "_read", "empty and not result.size_bytes()", "True"),
+        edited(ReplicaManager, "_read", "empty and not result.size_bytes()", "True"),
     ),
     _one(
         "min-bytes-beyond-max-bytes",
@@ -1366,19 +1219,19 @@ _MUTANTS: Final = (
         "all-in-a-transaction",
         "to who reads what is committed, everything is in a transaction that goes on",
         "F3 F4",
-        _edited(Log, "append", "if producer:", "if not producer:"),
+        edited(Log, "append", "if producer:", "if not producer:"),
     ),
     _one(
         "no-leader-named",
         "metadata names no leader of a topic that leads",
         "A1",
-        _edited(topic_requests, "_partition", "-1 if leader is None else leader", "-1"),
+        edited(topic_requests, "_partition", "-1 if leader is None else leader", "-1"),
     ),
     _one(
         "delay-without-end",
         "the initial delay goes on for as long as members come",
         "G1",
-        _edited(
+        edited(
             InitialDelayedJoin,
             "on_complete",
             "self._remaining_ms - delay_ms",
@@ -1389,7 +1242,7 @@ _MUTANTS: Final = (
         "static-leaves-quietly",
         "a static member that leaves starts no rebalance",
         "G8 G11",
-        _edited(GroupCoordinator, "_drop", "else:", "elif member is None or not member.instance:"),
+        edited(GroupCoordinator, "_drop", "else:", "elif member is None or not member.instance:"),
     ),
     _one(
         "high-watermark-of-before",
@@ -1401,38 +1254,38 @@ _MUTANTS: Final = (
         "sync-waits-in-rebalance",
         "a sync waits in a rebalance, and is not told of it",
         "G3 X1",
-        _edited(GroupCoordinator, "sync", "group.state() is GroupState.PREPARING", "False"),
+        edited(GroupCoordinator, "sync", "group.state() is GroupState.PREPARING", "False"),
     ),
     _one(
         "commit-refused-in-rebalance",
         "a member that is told of a rebalance cannot commit what it has read",
         "G12",
-        _edited(GroupCoordinator, "commit", "is GroupState.COMPLETING", "is not GroupState.STABLE"),
+        edited(GroupCoordinator, "commit", "is GroupState.COMPLETING", "is not GroupState.STABLE"),
     ),
     _one("commit-dropped", "a commit is answered and not kept", "G12", Patch(Group, "commit", _nothing)),
     _one(
         "other-protocol-synced",
         "a sync by another protocol than the group's is taken",
         "G9",
-        _edited(GroupCoordinator, "sync", "refusal = Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
+        edited(GroupCoordinator, "sync", "refusal = Error.INCONSISTENT_GROUP_PROTOCOL", "pass"),
     ),
     _one(
         "session-unbounded",
         "a session may be of any length",
         "G9",
-        _edited(GroupCoordinator, "_refuses_join", "return Error.INVALID_SESSION_TIMEOUT", "pass"),
+        edited(GroupCoordinator, "_refuses_join", "return Error.INVALID_SESSION_TIMEOUT", "pass"),
     ),
     _one(
         "rejoin-unsynced-rebalances",
         "who joins again before the leader has synced begins a rebalance",
         "G3",
-        _edited(GroupCoordinator, "_rejoin", "group.state() is GroupState.COMPLETING or (", "False or ("),
+        edited(GroupCoordinator, "_rejoin", "group.state() is GroupState.COMPLETING or (", "False or ("),
     ),
     _one(
         "left-join-waits",
         "the join of who leaves is never answered",
         "G8 X1",
-        _edited(
+        edited(
             GroupCoordinator,
             "_remove",
             "self._answer_waiting(group, member, Error.UNKNOWN_MEMBER_ID)",
@@ -1443,7 +1296,7 @@ _MUTANTS: Final = (
         "replaced-waits",
         "what waits of a static member's former id is not answered as it comes back",
         "G11 X1",
-        _edited(
+        edited(
             GroupCoordinator, "_replace", "self._answer_waiting(group, old, Error.FENCED_INSTANCE_ID)", "pass"
         ),
     ),
@@ -1451,19 +1304,19 @@ _MUTANTS: Final = (
         "replaced-unsynced",
         "a static member that comes back before the leader has synced begins no rebalance",
         "G11",
-        _edited(GroupCoordinator, "_replace", "is GroupState.STABLE and", "is not GroupState.PREPARING and"),
+        edited(GroupCoordinator, "_replace", "is GroupState.STABLE and", "is not GroupState.PREPARING and"),
     ),
     _one(
         "unsynced-stays",
         "who has not synced by the rebalance time-out stays a member",
         "G5",
-        _edited(GroupCoordinator, "_syncs_expired", "self._remove(group, member)", "pass"),
+        edited(GroupCoordinator, "_syncs_expired", "self._remove(group, member)", "pass"),
     ),
     _one(
         "followers-sync-unawaited",
         "a stable group has no time-out for syncs",
         "G5",
-        _edited(
+        edited(
             GroupCoordinator,
             "_syncs_expired",
             "in (GroupState.COMPLETING, GroupState.STABLE)",
@@ -1474,13 +1327,13 @@ _MUTANTS: Final = (
         "votes-uncounted",
         "the leader's favourite of the common protocols is chosen",
         "G2",
-        _edited(Group, "protocol", "max(common, key=votes.count, default=", "next(iter(common), "),
+        edited(Group, "protocol", "max(common, key=votes.count, default=", "next(iter(common), "),
     ),
     _one(
         "leader-changes",
         "each rebalance has another leader",
         "G2",
-        _edited(
+        edited(
             Group,
             "elect_joined_leader",
             "self._leader.get() not in joined and joined",
@@ -1493,19 +1346,19 @@ _MUTANTS: Final = (
         "fenced-commit-unknown",
         "a commit by the former id of a static member is that of an unknown one",
         "G11",
-        _edited(GroupCoordinator, "commit", "generation, instance, member_id)", 'generation, "", member_id)'),
+        edited(GroupCoordinator, "commit", "generation, instance, member_id)", 'generation, "", member_id)'),
     ),
     _one(
         "leave-by-name-unknown",
         "a static member cannot leave by its instance id alone",
         "G8",
-        _edited(group_requests, "_leave", "static.id if static is not None else member", "member"),
+        edited(group_requests, "_leave", "static.id if static is not None else member", "member"),
     ),
     _one(
         "session-of-another",
         "a member's session is as long as the longest of its group",
         "G7",
-        _edited(
+        edited(
             GroupCoordinator,
             "_heard_of",
             "DelayedHeartbeat(timeout_ms,",
@@ -1516,7 +1369,7 @@ _MUTANTS: Final = (
         "leaving-told-unknown",
         "a member that leaves is told that it is none",
         "G8",
-        _edited(GroupCoordinator, "leave", "return Error.NONE", "return Error.UNKNOWN_MEMBER_ID"),
+        edited(GroupCoordinator, "leave", "return Error.NONE", "return Error.UNKNOWN_MEMBER_ID"),
     ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )
