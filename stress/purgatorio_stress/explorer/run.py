@@ -17,7 +17,7 @@ task go on as long as it can need not be asked at every step: see `free`.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -160,6 +160,11 @@ class Run:
         self._none.finished = True
         self.current = self._none
         self.tasks: list[Task] = [self._none]
+
+    @property
+    def said(self) -> Mapping[str, object]:
+        """What the bodies of the tasks that have ended returned."""
+        return {task.name: task.said for task in self.tasks if task.finished and task.error is None}
 
     def spawn(self, name: str, body: Callable[[], object], daemon: bool = False) -> Task:
         """A new task; it starts when it is chosen. Its first step, the start, is independent of all others."""
@@ -369,7 +374,7 @@ class Run:
             task = self.current
             task.begun = True
             try:
-                task.body()
+                task.said = task.body()
             except GreenletExit:
                 return
             except (KeyboardInterrupt, NoEnd):

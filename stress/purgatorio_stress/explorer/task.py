@@ -59,6 +59,7 @@ class Task:
         "notified",
         "obj",
         "place",
+        "said",
         "wake_ms",
     )
 
@@ -77,6 +78,7 @@ class Task:
         self.finished = False
         self.place: tuple[str, str] = ("", "start")
         self.error: BaseException | None = None
+        self.said: object = None
         self.held: list[Held] = []
         self.loops: dict[FrameType, int] = {}
         self.wake_ms: int | None = None

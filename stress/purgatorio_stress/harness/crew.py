@@ -105,7 +105,7 @@ class Crew:
     def _run(self, one: Round, k: int) -> None:
         body: Callable[[], object] = one.bodies[k]
         try:
-            body()
+            one.said[one.names[k]] = body()
         except RoundStopped:
             return
         except BaseException as error:

@@ -56,11 +56,12 @@ class _RoundWorld(World):
 
 @dataclass(slots=True)
 class Round:
-    """A round that is ready to run. `errors`: what ended a task, by its name."""
+    """A round that is ready to run. `errors`: what ended a task, by its name; `said`: what it returned."""
 
     world: World
     names: list[str]
     bodies: list[Callable[[], object]]
+    said: dict[str, object]
     final: Final_ | None
     sync: RoundSync
     log: RoundLog | None
@@ -106,4 +107,4 @@ class RoundMaker:
         stage = ThreadStage(sync, time, SilentLog(time) if log is None else log)
         world = _RoundWorld(stage, self.dialect, scenario.start_ms, self.calls, self.parts)
         final = scenario.build(world)
-        return Round(world, stage.names, stage.bodies, final, sync, log)
+        return Round(world, stage.names, stage.bodies, stage.said, final, sync, log)

@@ -132,7 +132,7 @@ class RoundLog(ByThread):
 class ThreadStage:
     """See `Stage`, whose timeline it is too. `bodies`: the tasks that the scenario wants run, in their order."""
 
-    __slots__ = ("bodies", "clock", "log", "names", "run", "sync", "virtual")
+    __slots__ = ("bodies", "clock", "log", "names", "run", "said", "sync", "virtual")
 
     def __init__(self, sync: Sync, time: RoundTime, log: StageLog) -> None:
         self.sync = sync
@@ -142,6 +142,7 @@ class ThreadStage:
         self.run = self
         self.names: list[str] = []
         self.bodies: list[Callable[[], object]] = []
+        self.said: dict[str, object] = {}
 
     @property
     def now_ms(self) -> int:

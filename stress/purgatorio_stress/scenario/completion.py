@@ -1,7 +1,7 @@
 """Completion: registration, events, expiry and `force_complete` against one another. Time-outs never pass here."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.recorded import RecordedPurgatory
@@ -20,20 +20,12 @@ def _one_waiting(world: World) -> tuple[RecordedPurgatory, Operation]:
 def _registration_against_event(world: World) -> Final_:
     purgatory = world.purgatory()
     operation = world.operation("op", "k")
-    answers: dict[str, int] = {}
-
-    def register() -> None:
-        answers["registration"] = purgatory.register(operation)
-
-    def event() -> None:
-        answers["check"] = world.event(purgatory, operation)
-
-    world.task("registrar", register)
-    world.task("event", event)
+    world.task("registrar", lambda: purgatory.register(operation))
+    world.task("event", lambda: world.event(purgatory, operation))
 
     def final() -> Iterator[Broken]:
-        world.cover("completed by the registration", answers["registration"] == 1)
-        world.cover("completed by the event", answers["check"] == 1)
+        world.cover("completed by the registration", world.said["registrar"] is True)
+        world.cover("completed by the event", world.said["event"] == 1)
         purgatory.inner.check()
         yield from world.left_waiting(operation)
 
@@ -42,20 +34,12 @@ def _registration_against_event(world: World) -> Final_:
 
 def _two_events(world: World) -> Final_:
     purgatory, operation = _one_waiting(world)
-    completed: dict[str, int] = {}
-
-    def early() -> None:
-        completed["early"] = purgatory.check("k")
-
-    def event() -> None:
-        completed["event"] = world.event(purgatory, operation)
-
-    world.task("early", early)
-    world.task("event", event)
+    world.task("early", lambda: purgatory.check("k"))
+    world.task("event", lambda: world.event(purgatory, operation))
 
     def final() -> Iterator[Broken]:
-        world.cover("the early event saw it ready", completed["early"] == 1)
-        world.cover("the event completed it", completed["event"] == 1)
+        world.cover("the early event saw it ready", world.said["early"] == 1)
+        world.cover("the event completed it", world.said["event"] == 1)
         yield from world.left_waiting(operation)
 
     return final
@@ -63,21 +47,12 @@ def _two_events(world: World) -> Final_:
 
 def _three_events(world: World) -> Final_:
     purgatory, operation = _one_waiting(world)
-    completed: dict[str, int] = {}
     for name in ("early", "earlier"):
-
-        def early(name: str = name) -> None:
-            completed[name] = operation.safe_try_complete()
-
-        world.task(name, early)
-
-    def event() -> None:
-        completed["event"] = world.event(purgatory, operation)
-
-    world.task("event", event)
+        world.task(name, operation.safe_try_complete)
+    world.task("event", lambda: world.event(purgatory, operation))
 
     def final() -> Iterator[Broken]:
-        world.cover("an early event completed it", completed["event"] == 0)
+        world.cover("an early event completed it", world.said["event"] == 0)
         yield from world.left_waiting(operation)
 
     return final
@@ -97,19 +72,15 @@ def _not_completable(world: World) -> Final_:
 
 def _force_against_force(world: World) -> Final_:
     _, operation = _one_waiting(world)
-    won: dict[str, bool] = {}
     for name in ("one", "two"):
-
-        def force(name: str = name) -> None:
-            won[name] = operation.force_complete()
-
-        world.task(name, force)
+        world.task(name, operation.force_complete)
 
     def final() -> Iterator[Broken]:
-        world.cover("one won", won["one"])
-        world.cover("two won", won["two"])
-        if sum(won.values()) != 1:
-            yield Broken("O1", "op", f"force_complete answered True to {sum(won.values())} callers")
+        won = [name for name, done in world.said.items() if done]
+        world.cover("one won", "one" in won)
+        world.cover("two won", "two" in won)
+        if len(won) != 1:
+            yield Broken("O1", "op", f"force_complete answered True to {len(won)} callers")
 
     return final
 
@@ -171,17 +142,16 @@ def _purge_against_watch(world: World) -> Final_:
     garbage, second = world.operation("garbage", "k"), world.operation("second", "k")
     purgatory.register(garbage)
     garbage.force_complete()
-    purged: list[int] = []
 
     def register() -> None:
         purgatory.register(second)
         world.event(purgatory, second)
 
-    world.task("purge", lambda: purged.append(purgatory.inner.purge_if_needed()))
+    world.task("purge", purgatory.inner.purge_if_needed)
     world.task("registrar", register)
 
     def final() -> Iterator[Broken]:
-        world.cover("the purge unlinked one", purged == [1])
+        world.cover("the purge unlinked one", world.said["purge"] == 1)
         purgatory.inner.check()
         yield from world.left_waiting(second)
         purgatory.inner.purge_if_needed()
@@ -234,18 +204,17 @@ def _reentrant_completion(world: World) -> Final_:
 def _completed_while_watching(world: World) -> Final_:
     purgatory = world.purgatory()
     operation = world.operation("op", "a", "b", "c")
-    at_completion: list[int] = []
 
-    def force() -> None:
+    def force() -> int:
         operation.force_complete()
-        at_completion.append(purgatory.inner.watched())
+        return purgatory.inner.watched()
 
     world.task("registrar", lambda: purgatory.register(operation))
     world.task("force", force)
 
     def final() -> Iterator[Broken]:
-        later = purgatory.inner.watched() - at_completion[0]
-        world.cover("completed between two keys", later == 1 and at_completion[0] in (0, 1))
+        later = purgatory.inner.watched() - cast(int, world.said["force"])
+        world.cover("completed between two keys", later == 1 and world.said["force"] in (0, 1))
         if later > 1:
             yield Broken("P1", "op", f"it was put on {later} lists after it had been completed")
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from purgatorio import QueuedExecutor, ReaperTimer, TimerClosed
-from purgatorio.timer import Handle, IntrusiveTimer
+from purgatorio.timer import IntrusiveTimer
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.scenario.contract import Final_, Scenario, one_thread
 from purgatorio_stress.scenario.timing import (
@@ -89,11 +89,10 @@ def _call_against_call(world: World) -> Final_:
     """Two functions for one bucket at once, while it is drained: two numbers, and both fire."""
     timer, executor = _timer(world)
     tasks = [Task(world, name, 1) for name in ("one", "two", "due")]
-    handles: list[Handle] = []
     timer.call_later(1, tasks[2].run)
     world.virtual.advance(1)
     for task in tasks[:2]:
-        world.task(task.id, partial(_call, timer, task, handles))
+        world.task(task.id, partial(timer.call_later, 1, task.run))
     world.task("drain", lambda: timer.advance_clock(0))
 
     def final() -> Iterator[Broken]:
@@ -101,16 +100,12 @@ def _call_against_call(world: World) -> Final_:
         executor.run_all()
         walk(world, timer, executor, 6)
         world.cover("all fired", all(task.fired_at_ms for task in tasks))
-        if len(set(handles)) != 2:
-            yield Broken("T3", "handles", f"not two numbers: {handles}")
+        if world.said["one"] == world.said["two"]:
+            yield Broken("T3", "handles", f"not two numbers: {world.said['one']} twice")
         yield from fired_once(*tasks)
         yield from size_is(timer, 0)
 
     return final
-
-
-def _call(timer: IntrusiveTimer, task: Task, handles: list[Handle]) -> None:
-    handles.append(timer.call_later(1, task.run))
 
 
 def _two_timers(world: World) -> Final_:
@@ -145,21 +140,21 @@ def _two_timers(world: World) -> Final_:
 def _close_against_add(world: World) -> Final_:
     timer, executor = _timer(world)
     task = Task(world, "task", 3)
-    refused: list[str] = []
 
-    def add() -> None:
+    def refused() -> bool:
         try:
             timer.add(task)
         except TimerClosed:
-            refused.append(task.id)
+            return True
+        return False
 
-    world.task("add", add)
+    world.task("add", refused)
     world.task("close", timer.close)
 
     def final() -> Iterator[Broken]:
         timer.check()
-        world.cover("refused", bool(refused))
-        world.cover("dropped", not refused)
+        world.cover("refused", world.said["add"] is True)
+        world.cover("dropped", world.said["add"] is False)
         world.virtual.advance(9)
         if timer.advance_clock(0) or executor.run_all() or task.fired_at_ms:
             yield Broken("T5", "task", "waits in a timer that is closed")

@@ -108,9 +108,8 @@ def walks(world: World, make: Callable[[int, int], tuple[CheckedTimer, QueuedExe
     world.task("walker", walk)
 
     def final() -> Iterator[Broken]:
-        world.cover("all fired", all(task.fired_at_ms for one in walked for task, _, _ in one.added))
+        yield from _all_fired(world, walked)
         for one in walked:
-            yield from one.wrong()
             yield from size_is(one.timer, 0)
 
     return final

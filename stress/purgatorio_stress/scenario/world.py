@@ -4,7 +4,7 @@ The same scenario runs on two stages: the explorer's, where a scheduler chooses 
 (`purgatorio_stress.harness`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Protocol, TypedDict, Unpack
 
 from purgatorio import MockTimer, Timer, TimerTask
@@ -51,6 +51,10 @@ class Timeline(Protocol):
     @property
     def now_ms(self) -> int:
         """Milliseconds since the start."""
+
+    @property
+    def said(self) -> Mapping[str, object]:
+        """By task, what its body returned."""
 
     def spawn(self, name: str, body: Callable[[], object], /) -> object:
         """A task, to be started with the others."""
@@ -229,6 +233,11 @@ class World:
     def last_ms(self) -> int:
         """What the clock last told the present task."""
         return self.clock.last_ms()
+
+    @property
+    def said(self) -> Mapping[str, object]:
+        """What the bodies of the tasks that have ended returned."""
+        return self.run.said
 
     def cover(self, name: str, holds: bool = True) -> None:
         """A branch of interest has been reached in this run."""
