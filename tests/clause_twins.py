@@ -1,18 +1,41 @@
 """For each way in which a clause can be broken a hand-made history, and its twin that keeps it.
 
-A function makes both: `broken` changes the one thing that matters. `TWINS` says clause, cause and profile of each.
+A function makes both: `broken` changes the one thing that matters. It stands under its clause, its cause and the
+profiles that it is made for.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from purgatorio_spec.trace.record import State
 from trace_builder import MS, Trace
 
+Story = Callable[[Trace, bool], None]
+Maker = Callable[[bool], Trace]
 
-def completed_twice(broken: bool) -> Trace:
-    made = Trace()
+TWINS: Final[list[tuple[str, str, Maker]]] = []
+"""Clause, cause, and the maker of both histories."""
+
+
+def twin(clause: str, cause: str, *profiles: str) -> Callable[[Story], Story]:
+    """A row of `TWINS` for each of the profiles."""
+
+    def told(story: Story) -> Story:
+        def make(broken: bool, profile: str = "locked") -> Trace:
+            made = Trace(profile)
+            story(made, broken)
+            return made
+
+        TWINS.extend((clause, cause, partial(make, profile=profile)) for profile in profiles or ("locked",))
+        return story
+
+    return told
+
+
+@twin("O1", "completed-twice")
+def completed_twice(made: Trace, broken: bool) -> None:
     made.register("a")
     made.check("k", "a")
     if broken:
@@ -20,66 +43,59 @@ def completed_twice(broken: bool) -> Trace:
     else:
         with made.call("force_complete", "a", th="other", out=0):
             pass
-    return made
 
 
-def two_winners(broken: bool) -> Trace:
-    made = Trace()
+@twin("O1", "two-winners")
+def two_winners(made: Trace, broken: bool) -> None:
     made.register("a")
     made.check("k", "a")
     with made.call("force_complete", "a", th="other", out=1 if broken else 0):
         pass
-    return made
 
 
-def winner_without_callback(broken: bool) -> Trace:
-    made = Trace()
+@twin("O1", "winner-without-callback")
+def winner_without_callback(made: Trace, broken: bool) -> None:
     made.register("a")
     with (
         made.call("force_complete", "a", out=1),
         made.call("on_complete", "a", th="other" if broken else "w"),
     ):
         pass
-    return made
 
 
-def loser_ran_callback(broken: bool) -> Trace:
-    made = Trace()
+@twin("O1", "loser-ran-callback")
+def loser_ran_callback(made: Trace, broken: bool) -> None:
     made.register("a")
     made.complete("a", out=0 if broken else 1)
-    return made
 
 
-def callback_without_force(broken: bool) -> Trace:
-    made = Trace()
+@twin("O2", "callback-without-force")
+def callback_without_force(made: Trace, broken: bool) -> None:
     made.register("a")
     if broken:
         with made.call("on_complete", "a"):
             pass
     else:
         made.complete("a")
-    return made
 
 
-def true_and_never_ready(broken: bool) -> Trace:
-    made = Trace()
+@twin("O2", "true-and-never-ready")
+def true_and_never_ready(made: Trace, broken: bool) -> None:
     made.register("a")
     if not broken:
         made.point("ready", "a", th="c", back_ns=500)
     made.check("k", "a")
-    return made
 
 
-def true_before_ready(broken: bool) -> Trace:
-    made = Trace()
+@twin("O2", "true-before-ready")
+def true_before_ready(made: Trace, broken: bool) -> None:
     made.register("a")
     made.check("k", "a")
     made.point("ready", "a", th="c", back_ns=500 if broken else 50_000)
-    return made
 
 
-def expired_twice(broken: bool) -> Trace:
-    made = Trace()
+@twin("O3", "expired-twice")
+def expired_twice(made: Trace, broken: bool) -> None:
     made.register("a")
     made.wait(200 * MS)
     with made.call("timer_fire", "a", th="exec"):
@@ -87,11 +103,10 @@ def expired_twice(broken: bool) -> Trace:
         made.point("on_expiration", "a", th="exec")
         if broken:
             made.point("on_expiration", "a", th="exec")
-    return made
 
 
-def expiration_without_its_completion(broken: bool) -> Trace:
-    made = Trace()
+@twin("O3", "expiration-without-its-completion")
+def expiration_without_its_completion(made: Trace, broken: bool) -> None:
     made.register("a")
     made.wait(200 * MS)
     if broken:
@@ -100,11 +115,10 @@ def expiration_without_its_completion(broken: bool) -> Trace:
         if not broken:
             made.complete("a", th="exec")
         made.point("on_expiration", "a", th="exec")
-    return made
 
 
-def ready_before_registration(broken: bool) -> Trace:
-    made = Trace()
+@twin("O4", "ready-before-registration")
+def ready_before_registration(made: Trace, broken: bool) -> None:
     made.point("ready", "a", back_ns=500)
     with (
         made.call("try_complete_else_watch", "a", keys=["k"], delay_ns=MS, out=0 if broken else 1),
@@ -112,33 +126,30 @@ def ready_before_registration(broken: bool) -> Trace:
     ):
         if not broken:
             made.complete("a")
-    return made
 
 
-def unclaimed_on_return(broken: bool) -> Trace:
-    made = Trace()
+@twin("O4", "unclaimed-on-return")
+def unclaimed_on_return(made: Trace, broken: bool) -> None:
     made.register("a")
     made.point("ready", "a", th="c", back_ns=500)
     made.check("k", *([] if broken else ["a"]))
     made.wait(200 * MS)
     if broken:
         made.expire("a")
-    return made
 
 
-def never_claimed(broken: bool) -> Trace:
-    made = Trace("pending-flag")
+@twin("O4", "never-claimed", "pending-flag")
+def never_claimed(made: Trace, broken: bool) -> None:
     made.register("a")
     made.point("ready", "a", th="c", back_ns=500)
     made.check("k")
     if not broken:
         with made.call("try_complete", "a", th="later", out=1):
             made.complete("a", th="later")
-    return made
 
 
-def left_to_the_time_out(broken: bool) -> Trace:
-    made = Trace("pending-flag")
+@twin("O4", "left-to-the-time-out", "pending-flag")
+def left_to_the_time_out(made: Trace, broken: bool) -> None:
     made.register("a")
     made.point("ready", "a", th="c", back_ns=500)
     made.check("k")
@@ -146,29 +157,27 @@ def left_to_the_time_out(broken: bool) -> Trace:
         made.attempt("a", out=0, th="later")
     made.wait(200 * MS)
     made.expire("a")
-    return made
 
 
-def left_to_a_time_out_that_is_not_told(broken: bool) -> Trace:
+@twin("O4", "left-to-the-time-out", "pending-flag")
+def left_to_a_time_out_that_is_not_told(made: Trace, broken: bool) -> None:
     """Where fires are not recorded, its `on_expiration` tells."""
-    made = left_to_the_time_out(broken)
+    left_to_the_time_out(made, broken)
     made.header = replace(made.header, recorded=tuple(f for f in made.header.recorded if f != "timer_fire"))
     made.events = [event for event in made.events if event.f != "timer_fire"]
-    return made
 
 
-def never_completed(broken: bool) -> Trace:
-    made = Trace()
+@twin("O5", "never-completed")
+def never_completed(made: Trace, broken: bool) -> None:
     made.register("a")
     made.wait(5_000 * MS)
     if not broken:
         made.expire("a")
     made.register("b")
-    return made
 
 
-def overlap(broken: bool) -> Trace:
-    made = Trace()
+@twin("O6", "overlap")
+def overlap(made: Trace, broken: bool) -> None:
     made.register("a")
     force = made.start("force_complete", "a", th="one")
     done = made.start("on_complete", "a", th="one")
@@ -178,156 +187,142 @@ def overlap(broken: bool) -> Trace:
     if not broken:
         made.attempt("a", out=0, th="two")
     made.end(force, 1)
-    return made
 
 
-def registration_answered_true(broken: bool) -> Trace:
-    return _registration(completes=not broken, answer=1)
+@twin("O7", "try_complete_else_watch-answered-true")
+def registration_answered_true(made: Trace, broken: bool) -> None:
+    _registration(made, completes=not broken, answer=1)
 
 
-def registration_answered_false(broken: bool) -> Trace:
-    return _registration(completes=broken, answer=0)
+@twin("O7", "try_complete_else_watch-answered-false")
+def registration_answered_false(made: Trace, broken: bool) -> None:
+    _registration(made, completes=broken, answer=0)
 
 
-def _registration(completes: bool, answer: int) -> Trace:
-    made = Trace()
+def _registration(made: Trace, completes: bool, answer: int) -> None:
     with (
         made.call("try_complete_else_watch", "a", keys=["k"], out=answer),
         made.call("try_complete", "a", out=1 if completes else 0),
     ):
         if completes:
             made.complete("a")
-    return made
 
 
-def try_answered_true(broken: bool) -> Trace:
-    return _try(completes=not broken, answer=1)
+@twin("O7", "try_complete-answered-true")
+def try_answered_true(made: Trace, broken: bool) -> None:
+    _try(made, completes=not broken, answer=1)
 
 
-def try_answered_false(broken: bool) -> Trace:
-    return _try(completes=broken, answer=0)
+@twin("O7", "try_complete-answered-false")
+def try_answered_false(made: Trace, broken: bool) -> None:
+    _try(made, completes=broken, answer=0)
 
 
-def _try(completes: bool, answer: int) -> Trace:
-    made = Trace()
+def _try(made: Trace, completes: bool, answer: int) -> None:
     with made.call("try_complete", "a", out=answer):
         if completes:
             made.complete("a")
-    return made
 
 
-def check_miscounted(broken: bool) -> Trace:
-    made = Trace()
+@twin("O7", "check-miscounted")
+def check_miscounted(made: Trace, broken: bool) -> None:
     made.register("a")
     made.check("k", "a", out=2 if broken else 1)
-    return made
 
 
-def garbage(broken: bool) -> Trace:
-    made = Trace()
+@twin("P1", "garbage")
+def garbage(made: Trace, broken: bool) -> None:
     for name in ("a", "b", "c", "d", "e"):
         made.register(name, ["k", "l"])
         made.check("k", name)
     made.register("live", ["k", "l"])
     made.gauge(watched=9 if broken else 8, delayed=1)
-    return made
 
 
-def watched_too_few(broken: bool) -> Trace:
-    made = Trace()
+@twin("P2", "watched-out-of-bounds")
+def watched_too_few(made: Trace, broken: bool) -> None:
     made.register("a", ["k", "l"])
     made.gauge(watched=1 if broken else 2, delayed=1)
-    return made
 
 
-def watched_too_many(broken: bool) -> Trace:
-    made = Trace()
+@twin("P2", "watched-out-of-bounds")
+def watched_too_many(made: Trace, broken: bool) -> None:
     made.register("a", ["k", "l"])
     made.gauge(watched=3 if broken else 2, delayed=1)
-    return made
 
 
-def delayed_above_live(broken: bool) -> Trace:
-    made = Trace()
+@twin("P2", "delayed-above-live")
+def delayed_above_live(made: Trace, broken: bool) -> None:
     made.register("a")
     made.complete("a", cancel=False)
     made.gauge(watched=0, delayed=1 if broken else 0)
-    return made
 
 
-def negative(broken: bool) -> Trace:
-    made = Trace()
+@twin("T5", "negative")
+def negative(made: Trace, broken: bool) -> None:
     made.gauge(watched=0, delayed=-1 if broken else 0)
-    return made
 
 
-def size_wrong(broken: bool) -> Trace:
-    made = Trace()
+@twin("T5", "size-wrong")
+def size_wrong(made: Trace, broken: bool) -> None:
     for name in ("a", "b", "c"):
         made.add(name)
     made.cancel("b")
     made.gauge(watched=0, delayed=3 if broken else 2)
-    return made
 
 
-def size_too_small_in_an_interval(broken: bool) -> Trace:
-    made = Trace()
+@twin("T5", "size-wrong")
+def size_too_small_in_an_interval(made: Trace, broken: bool) -> None:
     for name in ("a", "b", "c"):
         made.add(name)
     reading = made.start("gauge", th="metrics")
     made.cancel("b")
     made.end(reading, state=State(None, 0 if broken else 1))
-    return made
 
 
-def early(broken: bool) -> Trace:
-    made = Trace()
+@twin("T1", "early")
+def early(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)
     made.wait(9 * MS if broken else 10 * MS)
     made.fire("a")
-    return made
 
 
-def late(broken: bool) -> Trace:
-    made = Trace()
+@twin("T2", "late")
+def late(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)
     made.wait(61 * MS if broken else 59 * MS)
     made.fire("a")
-    return made
 
 
-def fired_twice(broken: bool) -> Trace:
-    made = Trace()
+@twin("T3", "fired-twice")
+def fired_twice(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=MS)
     made.wait(2 * MS)
     made.fire("a")
     if broken:
         made.fire("a")
-    return made
 
 
-def never_fired(broken: bool) -> Trace:
-    made = Trace()
+@twin("T3", "never-fired")
+def never_fired(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=MS)
     made.wait(2 * MS)
     if not broken:
         made.fire("a")
     made.wait(50 * MS)
     made.gauge(watched=0, delayed=1 if broken else 0)
-    return made
 
 
-def fired_and_never_added(broken: bool) -> Trace:
-    made = Trace()
+@twin("T3", "fired-and-never-added")
+def fired_and_never_added(made: Trace, broken: bool) -> None:
     if not broken:
         made.add("a", delay_ns=0)
     made.fire("a")
-    return made
 
 
-def fired_though_given_back(broken: bool) -> Trace:
+@twin("T4", "fired-though-given-back")
+def fired_though_given_back(made: Trace, broken: bool) -> None:
     """What a key gave back before its deadline; its twin was given back when it was being handed over."""
-    made = Trace()
     made.register("a", delay_ns=10 * MS)
     made.wait(0 if broken else 11 * MS)
     made.give_back("k", "a")
@@ -335,39 +330,35 @@ def fired_though_given_back(broken: bool) -> Trace:
     made.expire("a")
     made.register("b", delay_ns=10 * MS)
     made.give_back("k", "b")
-    return made
 
 
-def completed_under_a_lost_key(broken: bool) -> Trace:
+@twin("O2", "completed-under-a-lost-key")
+def completed_under_a_lost_key(made: Trace, broken: bool) -> None:
     """A key that gave the operation back completes it no more; another of its keys may."""
-    made = Trace()
     made.register("a", ["k", "l"])
     made.give_back("k", "a")
     made.point("ready", "a", th="c", back_ns=500)
     made.check("k" if broken else "l", "a")
-    return made
 
 
-def given_back_by_another_key(broken: bool) -> Trace:
-    made = Trace()
+@twin("O2", "given-back-by-another-key")
+def given_back_by_another_key(made: Trace, broken: bool) -> None:
     made.register("a", ["k", "l"])
     made.give_back("m" if broken else "l", "a")
-    return made
 
 
-def given_back_twice(broken: bool) -> Trace:
+@twin("O2", "given-back-twice")
+def given_back_twice(made: Trace, broken: bool) -> None:
     """By one key; each of two keys may."""
-    made = Trace()
     made.register("a", ["k", "l"])
     made.give_back("k", "a")
     made.give_back("k" if broken else "l", "a")
-    return made
 
 
-def not_given_back(broken: bool) -> Trace:
+@twin("O2", "not-given-back")
+def not_given_back(made: Trace, broken: bool) -> None:
     """Watched when its key was cancelled, and completed by another later; its twin was being evaluated just then, and
     who came after the call, or whose time was over, was not asked for."""
-    made = Trace()
     made.register("a", ["k", "l"])
     made.register("old", ["k", "m"], delay_ns=MS)
     made.wait(2 * MS)
@@ -381,43 +372,39 @@ def not_given_back(broken: bool) -> Trace:
     made.point("ready", "a", th="c", back_ns=500)
     made.check("l", "a")
     made.give_back("k", "late")
-    return made
 
 
-def expired_without_its_callback(broken: bool) -> Trace:
-    made = Trace()
+@twin("O3", "expired-without-its-callback")
+def expired_without_its_callback(made: Trace, broken: bool) -> None:
     made.register("a", delay_ns=10 * MS)
     made.wait(11 * MS)
     with made.call("timer_fire", "a", th="exec"):
         made.complete("a", th="exec")
         if not broken:
             made.point("on_expiration", "a", th="exec")
-    return made
 
 
-def fired_after_cancel(broken: bool, profile: str = "locked") -> Trace:
-    made = Trace(profile)
+@twin("T4", "fired-after-cancel", "locked", "netty-hashed-wheel", "asyncio")
+def fired_after_cancel(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)
     made.cancel("a")
     made.wait(20 * MS)
     if broken:
         made.fire("a")
-    return made
 
 
-def fired_behind_the_barrier(broken: bool, profile: str = "netty-hashed-wheel") -> Trace:
-    made = Trace(profile)
+@twin("T4", "fired-after-cancel", "netty-hashed-wheel")
+def fired_behind_the_barrier(made: Trace, broken: bool) -> None:
     made.add("a", delay_ns=10 * MS)
     made.wait(20 * MS)
     made.cancel("a")
     if not broken:
         made.add("a", delay_ns=0)
     made.fire("a")
-    return made
 
 
-def fired_though_completed(broken: bool) -> Trace:
-    made = Trace()
+@twin("T4", "fired-though-completed")
+def fired_though_completed(made: Trace, broken: bool) -> None:
     made.register("a", delay_ns=10 * MS)
     made.wait(20 * MS if not broken else 0)
     made.complete("a", cancel=False)
@@ -425,55 +412,3 @@ def fired_though_completed(broken: bool) -> Trace:
     made.fire("a")
     made.register("b", delay_ns=10 * MS)
     made.complete("b")
-    return made
-
-
-Maker = Callable[[bool], Trace]
-
-TWINS: Final[tuple[tuple[str, str, Maker], ...]] = (
-    ("O1", "completed-twice", completed_twice),
-    ("O1", "two-winners", two_winners),
-    ("O1", "winner-without-callback", winner_without_callback),
-    ("O1", "loser-ran-callback", loser_ran_callback),
-    ("O2", "callback-without-force", callback_without_force),
-    ("O2", "true-and-never-ready", true_and_never_ready),
-    ("O2", "true-before-ready", true_before_ready),
-    ("O3", "expired-twice", expired_twice),
-    ("O3", "expiration-without-its-completion", expiration_without_its_completion),
-    ("O2", "completed-under-a-lost-key", completed_under_a_lost_key),
-    ("O2", "given-back-by-another-key", given_back_by_another_key),
-    ("O2", "given-back-twice", given_back_twice),
-    ("O2", "not-given-back", not_given_back),
-    ("O3", "expired-without-its-callback", expired_without_its_callback),
-    ("O4", "ready-before-registration", ready_before_registration),
-    ("O4", "unclaimed-on-return", unclaimed_on_return),
-    ("O4", "never-claimed", never_claimed),
-    ("O4", "left-to-the-time-out", left_to_the_time_out),
-    ("O4", "left-to-the-time-out", left_to_a_time_out_that_is_not_told),
-    ("O5", "never-completed", never_completed),
-    ("O6", "overlap", overlap),
-    ("O7", "try_complete_else_watch-answered-true", registration_answered_true),
-    ("O7", "try_complete_else_watch-answered-false", registration_answered_false),
-    ("O7", "try_complete-answered-true", try_answered_true),
-    ("O7", "try_complete-answered-false", try_answered_false),
-    ("O7", "check-miscounted", check_miscounted),
-    ("P1", "garbage", garbage),
-    ("P2", "watched-out-of-bounds", watched_too_few),
-    ("P2", "watched-out-of-bounds", watched_too_many),
-    ("P2", "delayed-above-live", delayed_above_live),
-    ("T1", "early", early),
-    ("T2", "late", late),
-    ("T3", "fired-twice", fired_twice),
-    ("T3", "never-fired", never_fired),
-    ("T3", "fired-and-never-added", fired_and_never_added),
-    ("T4", "fired-after-cancel", fired_after_cancel),
-    ("T4", "fired-though-given-back", fired_though_given_back),
-    ("T4", "fired-after-cancel", lambda broken: fired_after_cancel(broken, "netty-hashed-wheel")),
-    ("T4", "fired-after-cancel", lambda broken: fired_after_cancel(broken, "asyncio")),
-    ("T4", "fired-after-cancel", fired_behind_the_barrier),
-    ("T4", "fired-though-completed", fired_though_completed),
-    ("T5", "negative", negative),
-    ("T5", "size-wrong", size_wrong),
-    ("T5", "size-wrong", size_too_small_in_an_interval),
-)
-"""Clause, cause, and the maker of both histories."""
