@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
@@ -34,6 +34,7 @@ from purgatorio_stress.drawn.act import Drawn
 from purgatorio_stress.drawn.player import BEFORE, CALLBACK, THREAD, Plain, Planned, Player, Verb, Vocabulary
 from purgatorio_stress.explorer.program import Broken
 from purgatorio_stress.explorer.races import RacingSync
+from purgatorio_stress.scenario.parts import TimerParts
 from purgatorio_stress.scenario.world import World
 
 T = TypeVar("T")
@@ -237,6 +238,9 @@ class TimerPlayer(Player):
         )
         self.queued = isinstance(inner, QueuedExecutor)
         self.executor = FiringExecutor(inner)
+        self.parts: TimerParts = {
+            "clock": self.clock, "executor": self.executor, "faults": world.faults, "sync": world.sync
+        }  # fmt: skip
         self.timers: list[Timer] = [kind.make(self, size, number) for number in range(kind.timers)]
         self.guards: dict[int, _Guard] = {}
         for number, timer in enumerate(self.timers):
@@ -663,7 +667,7 @@ class TimerPlayer(Player):
         except ExecutorClosed:
             return "refused"
         except Planned:
-            if not self.kind.runs_on_caller:
+            if not self.kind.moves_clock:
                 raise
         return ""
 
@@ -700,58 +704,42 @@ class TimerPlayer(Player):
         return timer
 
 
-class _Kind:
-    """How a timer is made, and what is particular of it."""
+Make = Callable[["TimerPlayer", int, int], Timer]
+"""Makes a timer of a player, of about so many buckets; the last is its number."""
 
-    def __init__(
-        self,
-        make: Callable[[TimerPlayer, int, int], Timer],
-        rules: TimerRules,
-        *,
-        timers: int = 1,
-        moves_clock: bool = False,
-        lags: bool = False,
-    ) -> None:
-        self.make = make
-        self.rules = rules
-        self.timers = timers
-        self.moves_clock = moves_clock
-        self.lags = lags
-        self.runs_on_caller = moves_clock
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a timer is made, and what is particular of it. One that moves the clock runs its tasks on the caller."""
+
+    make: Make
+    rules: TimerRules
+    timers: int = 1
+    moves_clock: bool = False
+    lags: bool = False
 
 
 def _system(player: TimerPlayer, size: int, number: int) -> Timer:
-    world = player.world
-    return SystemTimer(
-        f"timer-{number}", tick_ms=player.tick_ms, wheel_size=size, clock=player.clock, executor=player.executor,
-        faults=world.faults, sync=world.sync,
-    )  # fmt: skip
+    return SystemTimer(f"timer-{number}", tick_ms=player.tick_ms, wheel_size=size, **player.parts)
 
 
 def _heap(player: TimerPlayer, size: int, number: int) -> Timer:
-    world = player.world
-    return HeapTimer(
-        "timer", tick_ms=player.tick_ms, clock=player.clock, executor=player.executor, faults=world.faults,
-        sync=world.sync,
-    )  # fmt: skip
+    return HeapTimer("timer", tick_ms=player.tick_ms, **player.parts)
 
 
 def _hashed(player: TimerPlayer, size: int, number: int, own_worker: bool = False) -> Timer:
-    world = player.world
     return HashedWheel(
-        "timer", tick_ms=player.tick_ms, wheel_size=size, clock=player.clock, executor=player.executor,
-        own_worker=own_worker, faults=world.faults, sync=world.sync,
-    )  # fmt: skip
+        "timer", tick_ms=player.tick_ms, wheel_size=size, own_worker=own_worker, **player.parts
+    )
 
 
 def _intrusive(player: TimerPlayer, size: int, number: int, integer_handles: bool = False) -> Timer:
-    world, slots = player.world, 1 << size.bit_length() - 1
+    slots = 1 << size.bit_length() - 1
     timer = IntrusiveTimer(
         f"timer-{number}", tick_ms=player.tick_ms, wheel_size=slots, levels=1,
-        integer_handles=integer_handles, clock=player.clock, executor=player.executor, faults=world.faults,
-        sync=world.sync,
+        integer_handles=integer_handles, **player.parts,
     )  # fmt: skip
-    if isinstance(world.sync, RacingSync):
+    if isinstance(player.world.sync, RacingSync):
         timer._wheel = _SharedWheel(player, slots)
     return timer
 
@@ -764,7 +752,7 @@ def _mock(player: TimerPlayer, size: int, number: int) -> Timer:
     return MockTimer(player.clock, sync=player.world.sync)  # type: ignore[arg-type]  # it moves like a manual clock
 
 
-def _driven(make: Callable[[TimerPlayer, int, int], Timer]) -> Callable[[TimerPlayer, int, int], Timer]:
+def _driven(make: Make) -> Make:
     def made(player: TimerPlayer, size: int, number: int) -> Timer:
         world = player.world
         return ReaperTimer("reaper", make(player, size, number), faults=world.faults, sync=world.sync)
