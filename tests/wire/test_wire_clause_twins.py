@@ -9,7 +9,8 @@ import pytest
 
 from docs.makers.packaged_brokers import clauses
 from purgatorio_spec.verdict import Verdict
-from purgatorio_spec.wire.record import Declared
+from purgatorio_spec.wire.bound import MS, Bounds, Held
+from purgatorio_spec.wire.record import Declared, WireEvent
 from purgatorio_spec.wire.registry import WIRE_CLAUSES
 from wire_story import END_MS, SIZE, Story
 
@@ -1315,6 +1316,12 @@ def g8_by_instance(s: Story, bad: bool) -> None:
             s.beat(at, "a", 1, 0 if bad and at < 5500 else 27, instance="ia")
 
 
+def g8_by_name(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.leave(3000, "", 25, instance="nobody")
+    s.leave(3010, "", 25 if bad else 0, instance="ib")
+
+
 def g12(s: Story, bad: bool) -> None:
     s.offset(5, -1)
     s.pair()
@@ -1357,7 +1364,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
            g5_absent, g5_absent_stays),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected),
-    "G8": (g8, g8_at_once, g8_static, g8_refused, g8_waiting, g8_by_instance),
+    "G8": (g8, g8_at_once, g8_static, g8_refused, g8_waiting, g8_by_instance, g8_by_name),
     "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys,
            g9_gone, g9_gone_join, g9_expected, g9_other_protocol, g9_no_protocol, g9_no_name, g9_session, g9_not_there),
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins, g10_refused),
@@ -1400,6 +1407,27 @@ def test_on_a_slow_machine_a_late_answer_is_unknown(twin: Twin) -> None:
     slow = Story(late_ms=5000)
     twin(slow, True)
     assert slow.judged(clause).verdict is Verdict.UNKNOWN
+
+
+def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
+    """The machine stood still in its midst; who waits for several things one after the other is moved by that too."""
+    stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)
+    bounds = Bounds.of(Declared(), [stood])
+    for through, held in ((False, Held.LATE), (True, Held.UNDECIDED)):
+        by = bounds.by(0, 3000 * MS, 4000 * MS, gap_ns=3000 * MS, watched_t=9000 * MS, through=through)
+        assert by.held is held
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [(2400, Verdict.UNKNOWN), (1300, Verdict.PASS)])
+def test_what_is_late_as_what_was_forgotten_is_no_pass(answer: float, verdict: Verdict) -> None:
+    """And could not be judged, though the same was kept in another scene."""
+    story = Story(late_ms=1000)
+    story.topic()
+    story.fetch(10, 1015, [("t", 0, 0, [])], wait=1000)
+    story.scene = "another#1"
+    story.topic("u")
+    story.fetch(10, answer, [("u", 0, 0, [])], wait=1000)
+    assert story.judged("F2").verdict is verdict
 
 
 @pytest.mark.parametrize(("error", "acks"), [(19, -1), (7, 1), (29, 1), (6, 1), (32, 1)])

@@ -1,8 +1,11 @@
 """How late is late: what is allowed to an answer, and when a row cannot be judged.
 
     strict  = promised + declared lateness
-    limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) that overlap the wait
+    limit   = strict + 2 x (the worst lateness of our own loop + the worst plain round trip) at the ends of the wait
     slack   = limit - promised
+
+At its ends is half a second after its beginning, and from half a second before the promised moment on: what the machine
+does in the midst of a wait moves no deadline, unless the wait is one of several that follow each other (`through`).
 
 An answer by `strict` is kept, whatever the machine did. A later one is judged only where the slack is at most a quarter
 of the gap, the time by which a broken broker would be late; then it is kept by `limit`, and late after it. What was not
@@ -23,6 +26,7 @@ from purgatorio_spec.wire.record import Declared, WireEvent
 MS: Final = 1_000_000
 EARLY_NS: Final = 3 * MS
 GAPS_IN_SLACK: Final = 4
+ENDS_NS: Final = 500 * MS
 
 
 class Held(Enum):
@@ -96,11 +100,15 @@ class Bounds:
         gap_ns: int,
         watched_t: int,
         late_ms: int | None = None,
+        through: bool = False,
     ) -> Timed:
         """Judge "answered by `promised_t`" of a wait since `start_t`, watched until `watched_t`."""
         declared_ns = (self.declared.late_ms if late_ms is None else late_ms) * MS
         end_t = watched_t if answered_t is None else answered_t
-        late, rtt = self.machine(start_t, max(min(end_t, promised_t + 20 * declared_ns), promised_t))
+        begun_t = promised_t if through else min(start_t + ENDS_NS, promised_t)
+        ends_t = max(min(end_t, promised_t + 20 * declared_ns), promised_t)
+        spans = (start_t, begun_t), (max(start_t, promised_t - ENDS_NS), ends_t)
+        late, rtt = map(max, zip(*(self.machine(*span) for span in spans), strict=True))
         slack = declared_ns + 2 * (late + rtt)
         limit = promised_t + slack
         machine = f"{late / MS:.1f} ms own lateness + {rtt / MS:.1f} ms round trip"

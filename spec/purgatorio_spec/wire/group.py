@@ -247,7 +247,8 @@ def refused(bounds: Bounds, one: Exchange, error: int) -> Row:
 
 def groups(scene: Scene, bounds: Bounds) -> Iterator[Group]:
     """The groups of a scene of which all was heard, and nothing beside the question was answered."""
-    for exchanges in scene.by_group().values():
+    # What is done beside the scenes is about the groups of all.
+    for exchanges in scene.by_group().values() if scene.name else ():
         # What was asked before the coordinator was there had no effect.
         loading = [one.i for one in exchanges if one.error in LOADING]
         heard = [

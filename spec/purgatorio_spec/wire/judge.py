@@ -5,7 +5,8 @@ A scene is one question, asked in many rows and, where a row was late or could n
 times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
 was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
 count are VIOLATED, one is UNKNOWN. What is asked in rows of which none could be judged in any scene makes the clause
-UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more.
+UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more, unless they are late by all
+of the gap, as what was forgotten is, and not outnumbered in their scene.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ class Tallied:
     late: dict[tuple[str, str], list[Row]] = field(default_factory=lambda: defaultdict(list))
     decided: Counter[tuple[str, str]] = field(default_factory=Counter)
     open: dict[tuple[str, str], str] = field(default_factory=dict)
+    doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Undecided rows that are late as what was forgotten is."""
 
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
@@ -146,6 +149,9 @@ class Tallied:
             return
         if row.held is Held.UNDECIDED:
             self.undecided += 1
+            if row.gaps >= LOST_GAPS:
+                self.doubts[scene, row.cause] += 1
+                self.open[scene, row.cause] = row.seen
             self.open.setdefault((scene, row.cause), row.seen)
             return
         self.decided[scene, row.cause] += 1
@@ -186,11 +192,14 @@ class Tallied:
             what = "one late row" if len(alone) == 1 else f"{len(alone)} late rows, of which the first"
             reason = f"{what} did not come again: {row.subject}: {row.seen}, allowed {row.allowed}"
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
-        waiting = [(scene, why) for (scene, cause), why in self.open.items() if not self._asked(cause)]
+        waiting = [
+            (key[0], why) for key, why in self.open.items()
+            if not self._asked(key[1]) or self.doubts[key] > self.decided[key]
+        ]  # fmt: skip
         if waiting:
             scene, why = waiting[0]
             reason = (
-                f"{self.undecided} of {self.occasions} rows undecided, of one kind all, as in {scene}: {why}"
+                f"{self.undecided} of {self.occasions} rows undecided, of one kind most, as in {scene}: {why}"
             )
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions and clause in end.lost:

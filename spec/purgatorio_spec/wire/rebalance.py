@@ -156,7 +156,7 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"
-        yield in_time(group.bounds, "G1", cause, join, due, gap, promise, since_t=first.t)
+        yield in_time(group.bounds, "G1", cause, join, due, gap, promise, since_t=first.t, through=True)
 
 
 def _leaves_waiting(group: Group) -> Rows:

@@ -35,7 +35,8 @@ class Row:
     late: tuple[int, int] = (0, 0)
     """Of a late row: from when it was promised until it was answered; where it never was, until its limit."""
     gaps: float = 1.0
-    """Of a late row: by how much, in parts of the time by which a broken broker would be."""
+    """Of a row that is late, or was and could not be judged: by how much, in parts of the time by which a broken broker
+    would be."""
 
 
 Rows: TypeAlias = Iterator[Row]
@@ -46,9 +47,9 @@ def kept(clause: str, cause: str = "") -> Row:
     return Row(clause, Held.KEPT, cause)
 
 
-def undecided(clause: str, why: str, cause: str = "") -> Row:
-    """Nothing can be said, and why."""
-    return Row(clause, Held.UNDECIDED, cause, seen=why)
+def undecided(clause: str, why: str, cause: str = "", gaps: float = 0.0) -> Row:
+    """Nothing can be said, and why. `gaps`: of an answer that was late."""
+    return Row(clause, Held.UNDECIDED, cause, seen=why, gaps=gaps)
 
 
 def broken(
@@ -67,14 +68,17 @@ def timed(clause: str, cause: str, one: Exchange, by: Timed, promise: str, t0: i
     seen = "never answered" if one.answer_t is None else f"answered after {after(one.answer_t, t0)}"
     allowed = f"{promise} by {after(by.limit_t, t0)} ({by.made_of})"
     if by.held is Held.UNDECIDED:
-        return undecided(clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause)
+        gaps = 0.0 if one.answer_t is None else by.gaps
+        return undecided(
+            clause, f"{seen}; {allowed}, too wide to judge it, or not watched so long", cause, gaps
+        )
     row = broken(clause, cause, one, allowed, seen, *witnesses, held=Held.LATE)
     return replace(row, late=(by.promised_t, one.answer_t or by.limit_t), gaps=by.gaps)
 
 
 def in_time(
     bounds: Bounds, clause: str, cause: str, one: Exchange, due: int, gap_ns: int, promise: str, *witnesses: int,
-    late_ms: int | None = None, since_t: int | None = None,
+    late_ms: int | None = None, since_t: int | None = None, through: bool = False,
 ) -> Row:  # fmt: skip
     """A row of time of a request whose answer is promised by `due`. `gap_ns`: how late a broken broker would be;
     `since_t`: when the wait was begun, where another request did that."""
@@ -85,6 +89,7 @@ def in_time(
         gap_ns=gap_ns,
         watched_t=one.watched_t,
         late_ms=late_ms,
+        through=through,
     )
     return timed(clause, cause, one, by, promise, one.t, *witnesses)
 

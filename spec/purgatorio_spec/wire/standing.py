@@ -11,6 +11,7 @@ Spoken of are only those who are so for certain: from before their request until
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds
 from purgatorio_spec.wire.group import (
@@ -34,6 +35,9 @@ from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene, 
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
 INVALID_GROUP, INVALID_SESSION, NO_SUCH_GROUP = 24, 26, 69
+
+_LOADING: Final = {"heartbeat": 0, "sync_group": REBALANCING}
+"""What Kafka answers while a group is loading, where it is not an error that says so."""
 
 
 def refused_at_sight(bounds: Bounds, scene: Scene) -> Rows:
@@ -163,10 +167,12 @@ def _protocols(group: Group) -> Rows:
 
 
 def _before_anybody(group: Group) -> Rows:
-    """G9: a commit in a generation of a group that is not there yet; without one it makes the group. Kafka 4 says from
-    version 9 on that there is no such group."""
+    """G9, of a group that is not there yet: a commit in a generation (without one it makes the group) is told so, by
+    Kafka 4 from version 9 on in other words; so is all else. A group that is loading is told otherwise."""
     first_t = min((x.t for x in (*group.joins, *group.nobodys)), default=END_OF_TIME)
-    for one in group.commits:
-        if (one.answer_t or END_OF_TIME) < first_t:
-            newer = one.version >= 9 and one.error == NO_SUCH_GROUP
-            yield kept("G9", "refusal-waits") if newer else refused(group.bounds, one, ILLEGAL_GENERATION)
+    for one in (*group.commits, *group.heartbeats, *group.syncs, *group.leaves):
+        if one.answer_t is None or one.answer_t >= first_t or one.error == _LOADING.get(one.api):
+            continue
+        newer = one.api == "offset_commit" and one.version >= 9 and one.error == NO_SUCH_GROUP
+        wanted = ILLEGAL_GENERATION if one.api == "offset_commit" else UNKNOWN_MEMBER
+        yield kept("G9", "refusal-waits") if newer else refused(group.bounds, one, wanted)

@@ -207,11 +207,12 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
     if not joins:
         yield answered_with("G8", "leave-by-name", one, said[0], UNKNOWN_MEMBER, f" for {instance}")
         return
-    newest = given_id(joins[-1])
+    joins = [x for x in joins if x.answer is None or not x.error]
+    newest = given_id(joins[-1]) if joins else ""
+    if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or leavers(one) != [newest]:
+        return
     heard = [x for x in held if newest in (*_named(x), given_id(x)) and x is not one and x.t <= one.answer_t]
     shortest_ms = min(integer(joins[-1].body, "session_timeout_ms"), rebalance_ms(joins[-1]))
-    if not answered(joins[-1]) or (joins[-1].answer_t or 0) > one.t or leavers(one) != [newest]:
-        return
     if (
         all(x.api != "leave_group" for x in heard)
         and one.answer_t - max(x.t for x in heard) < shortest_ms * MS // 2

@@ -403,16 +403,18 @@ class Run:
     ) -> bool:
         """Whether a late row is alone so far, or no row of a clause could be judged: then the scene is asked again."""
         open_: set[tuple[str, str]] = set()
+        doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
             if row.held is Held.LATE:
                 late[row.clause, row.cause].append(row)
             if row.held is Held.UNDECIDED:
                 open_.add((row.clause, row.cause))
+                doubts[row.clause, row.cause] += row.gaps >= LOST_GAPS
             else:
                 decided[row.clause, row.cause] += 1
         self._decided.update(clause for clause, _ in decided)
         alone = any(not repeats(held, decided[key]) for key, held in late.items())
-        return alone or bool(open_ - set(decided))
+        return alone or bool(open_ - set(decided)) or any(doubts[key] > decided[key] for key in doubts)
 
     def _rows(self, recorder: Recorder, name: str) -> list[Row]:
         """What one scene of a record gave; the bounds are the run's."""
