@@ -67,7 +67,11 @@ _DEFAULT = Settings()
     "--list-mutants", is_flag=True, help="List the bugs, and the clause of the wire that each breaks."
 )
 @click.option(
-    "--dialect", type=click.Choice(["locked", "pending-flag"]), default=_DEFAULT.dialect, show_default=True
+    "--dialect",
+    type=click.Choice(["locked", "pending-flag"]),
+    default=_DEFAULT.dialect,
+    show_default=True,
+    help="How its operations complete: as in Kafka 4.1 and later, or in 1.1 to 2.6.",
 )
 def command(
     port: int,

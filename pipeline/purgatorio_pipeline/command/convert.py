@@ -28,7 +28,7 @@ from purgatorio_spec.wire.file import convert_wire, is_wire_trace
 def command(trace: Path, out: Path, force: bool, keep_going: bool, as_json: bool) -> None:
     """Convert TRACE, of a purgatory or of the wire, to OUT: JSON lines, gzip, zstd or Parquet, told by OUT's suffix.
 
-    The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. What TRACE is, its first bytes tell.
+    The suffixes are .jsonl, .ndjson, .jsonl.gz, .jsonl.zst and .parquet. The first bytes of TRACE tell what it is.
     Every line is validated. OUT appears only when it is whole.
 
     \b

@@ -43,7 +43,7 @@ from purgatorio_stress.scenario.registry import SCENARIOS, dialects_named
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="Limit of CPU time, each scenario; with --drawn all of it; of time with --package.",
+    help="CPU seconds for each scenario, at most; with --drawn for all; with --package seconds of time.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For `pct`, `random` and --drawn.")
 @click.option(

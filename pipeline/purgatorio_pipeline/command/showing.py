@@ -123,7 +123,11 @@ def engine_options(function: Callable[..., R]) -> Callable[..., R]:
         "--master", help="Spark master, such as spark://host:7077; default local[*] or spark-submit's."
     )
     @click.option("--memory", help="Heap of the Spark driver, such as 3g.")
-    @click.option("--full", is_flag=True, help="Judge every operation by the clauses, row by row.")
+    @click.option(
+        "--full",
+        is_flag=True,
+        help="Judge by the clauses alone, without the rules that are faster: the same verdicts.",
+    )
     @click.option(
         "--out",
         type=place,

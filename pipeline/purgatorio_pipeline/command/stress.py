@@ -51,7 +51,11 @@ _SIGN = {Grade.ACCEPTABLE: "ok", Grade.INTERESTING: "!", Grade.FORBIDDEN: "X", G
 )
 @click.option("--batch", type=click.IntRange(0), help="Repeat this batch alone, as a report named it.")
 @click.option(
-    "--yields", type=click.Choice(list(YIELDS)), default="some", show_default=True, help="Yield at the seam."
+    "--yields",
+    type=click.Choice(list(YIELDS)),
+    default="some",
+    show_default=True,
+    help="Yield at locks and atomics.",
 )
 @click.option(
     "--record-every",

@@ -64,8 +64,8 @@ DEFAULT_REPORT = Path("report/index.html")
     "--lines",
     default=ANY_CLASS,
     metavar="CLASSES",
-    help="For --command on a JVM: stop threads at the lines of these classes, such as 'org.acme.*', and not of all but "
-    "the JDK's. 'none': nowhere.",
+    help="For --command on a JVM: the classes at whose lines threads are stopped, such as 'org.acme.*'; without, all "
+    "but the JDK's. 'none': nowhere.",
 )
 @engine_options
 def command(
@@ -82,7 +82,10 @@ def command(
 ) -> None:
     """Drive SUBJECTS, record every call, and judge the recorded runs.
 
-    Without a name: the reference, netty and asyncio. Those that nobody here wrote: `purgatorio subjects`.
+    Without a name: the reference, netty and asyncio. More timers that nobody here wrote: `purgatorio subjects`.
+
+    \b
+    purgatorio verify --command 'node my.js'   # a program of yours
 
     Writes report/index.html, one page that needs no network. Exit status: 0 pass, 1 violated, 2 invalid, 3 unknown.
     """
