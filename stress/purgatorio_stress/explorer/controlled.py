@@ -1,7 +1,7 @@
 """`ControlledSync`: the sync seam bound to the explorer's scheduler. And its clock."""
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from purgatorio.lock import Mutex, mutex_over
 from purgatorio.sync import (
@@ -35,55 +35,67 @@ from purgatorio_stress.explorer.waiting import (
 )
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Shared)
 
 
 class ControlledSync:
     """One run's `Sync`. Cells with one of the names in `stepping` are used in steps."""
 
-    __slots__ = ("_run", "_stepping", "_tracked")
+    __slots__ = ("_atomic", "_cell", "_queue", "_run", "_stepping", "_stepping_cell")
+
+    _lock: type[ControlledLock] = ControlledLock
+    _read_write_lock: type[ControlledReadWriteLock] = ControlledReadWriteLock
+    _condition: type[ControlledCondition] = ControlledCondition
+    _executor: type[ControlledExecutor] = ControlledExecutor
 
     def __init__(self, run: Run, stepping: frozenset[str] = frozenset()) -> None:
         self._run = run
         self._stepping = stepping
-        self._tracked = run.objects is not None
+        tracked = run.objects is not None
+        self._atomic: type[ControlledAtomic[Any]] = TrackedAtomic if tracked else ControlledAtomic
+        self._cell: type[ControlledCell[Any]] = TrackedCell if tracked else ControlledCell
+        self._stepping_cell: type[SteppingCell[Any]] = TrackedSteppingCell if tracked else SteppingCell
+        self._queue: type[ControlledQueue[Any]] = TrackedQueue if tracked else ControlledQueue
+
+    def _told(self, made: K) -> K:
+        """For seams that add to what this one makes."""
+        return made
 
     def lock(self, name: str = "lock") -> Lock:
-        return ControlledLock(self._run, name, reentrant=False)
+        return self._told(self._lock(self._run, name, reentrant=False))
 
     def mutex(self, name: str = "mutex") -> Mutex:
         return mutex_over(self.lock(name))
 
     def rlock(self, name: str = "rlock") -> Lock:
-        return ControlledLock(self._run, name, reentrant=True)
+        return self._told(self._lock(self._run, name, reentrant=True))
 
     def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
-        return ControlledReadWriteLock(self._run, name)
+        return self._told(self._read_write_lock(self._run, name))
 
     def condition(self, lock: Lock, name: str = "condition") -> Condition:
         if not isinstance(lock, ControlledLock):
             raise TypeError(f"a condition needs a lock of the same Sync, not {lock!r}")
-        return ControlledCondition(self._run, lock, name)
+        return self._told(self._condition(self._run, lock, name))
 
     def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return (TrackedAtomic if self._tracked else ControlledAtomic)(self._run, value, name)
+        return self._told(self._atomic(self._run, value, name))
 
     def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return (TrackedAtomic if self._tracked else ControlledAtomic)(self._run, value, name)
+        return self._told(self._atomic(self._run, value, name))
 
     def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return (TrackedAtomic if self._tracked else ControlledAtomic)(self._run, value, name)
+        return self._told(self._atomic(self._run, value, name))
 
     def cell(self, value: T, name: str = "cell") -> Cell[T]:
-        if name in self._stepping:
-            return (TrackedSteppingCell if self._tracked else SteppingCell)(self._run, value, name)
-        return (TrackedCell if self._tracked else ControlledCell)(self._run, value, name)
+        kind = self._stepping_cell if name in self._stepping else self._cell
+        return self._told(kind(self._run, value, name))
 
     def queue(self, name: str = "queue") -> SharedQueue[T]:
-        made: ControlledQueue[T] = (TrackedQueue if self._tracked else ControlledQueue)(self._run, name)
-        return made
+        return self._told(self._queue(self._run, name))
 
     def executor(self, name: str) -> Executor:
-        return ControlledExecutor(self._run, name)
+        return self._told(self._executor(self._run, name))
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         return ControlledWorker(self._run, self._run.spawn(name, body, daemon=True))

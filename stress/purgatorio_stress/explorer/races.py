@@ -10,21 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
-from purgatorio.sync import (
-    AtomicFlag,
-    AtomicInt,
-    AtomicRef,
-    Cell,
-    Condition,
-    Executor,
-    Lock,
-    ReadWriteLock,
-    SharedQueue,
-    Worker,
-)
-from purgatorio_stress.explorer.controlled import ControlledSync
+from purgatorio.sync import Worker
+from purgatorio_stress.explorer.controlled import ControlledSync, K
 from purgatorio_stress.explorer.primitives import (
     ControlledAtomic,
     ControlledCell,
@@ -43,7 +32,6 @@ RACE: Final = "data race"
 """How the text of each begins."""
 
 T = TypeVar("T")
-K = TypeVar("K", bound="_Clocked")
 
 _Clock = dict[int, int]
 
@@ -119,12 +107,6 @@ def _place() -> str:
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
     return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
-
-
-class _Clocked(Protocol):
-    """What the seam below makes: it gets the run's clocks at once."""
-
-    _clocks: Clocks
 
 
 class _Lock(ControlledLock):
@@ -291,45 +273,19 @@ class RacingSync(ControlledSync):
 
     __slots__ = ("_clocks",)
 
+    _lock = _Lock
+    _read_write_lock = _ReadWriteLock
+    _condition = _Condition
+    _executor = _Executor
+
     def __init__(self, run: Run, found: Callable[[str], object]) -> None:
         super().__init__(run)
         self._clocks = Clocks(run, found)
+        self._atomic, self._cell, self._queue = _Atomic, _Cell, _Queue
 
     def _told(self, made: K) -> K:
-        made._clocks = self._clocks
+        made._clocks = self._clocks  # type: ignore[attr-defined]  # all that it makes are of the classes above
         return made
-
-    def lock(self, name: str = "lock") -> Lock:
-        return self._told(_Lock(self._run, name, reentrant=False))
-
-    def rlock(self, name: str = "rlock") -> Lock:
-        return self._told(_Lock(self._run, name, reentrant=True))
-
-    def read_write_lock(self, name: str = "read-write") -> ReadWriteLock:
-        return self._told(_ReadWriteLock(self._run, name))
-
-    def condition(self, lock: Lock, name: str = "condition") -> Condition:
-        assert isinstance(lock, ControlledLock), "a condition needs a lock of the same Sync"
-        return self._told(_Condition(self._run, lock, name))
-
-    def atomic_flag(self, value: bool = False, name: str = "flag") -> AtomicFlag:
-        return self._told(_Atomic(self._run, value, name))
-
-    def atomic_int(self, value: int = 0, name: str = "int") -> AtomicInt:
-        return self._told(_Atomic(self._run, value, name))
-
-    def atomic_ref(self, value: T, name: str = "ref") -> AtomicRef[T]:
-        return self._told(_Atomic(self._run, value, name))
-
-    def cell(self, value: T, name: str = "cell") -> Cell[T]:
-        return self._told(_Cell(self._run, value, name))
-
-    def queue(self, name: str = "queue") -> SharedQueue[T]:
-        made: _Queue[T] = _Queue(self._run, name)
-        return self._told(made)
-
-    def executor(self, name: str) -> Executor:
-        return self._told(_Executor(self._run, name))
 
     def spawn(self, name: str, body: Callable[[], None]) -> Worker:
         clocks, told = self._clocks, self._clocks.tell()
