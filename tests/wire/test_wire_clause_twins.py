@@ -365,6 +365,17 @@ def f6(s: Story, bad: bool) -> None:
     s.fetch(10, 12, [("t", 0, 99, 3 if bad else 1)])
 
 
+def f6_next(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0)
+    s.fetch(20, 22, [("t", 0, 2, 0 if bad else 1)])
+
+
+def f6_below_zero(s: Story, bad: bool) -> None:
+    s.topic()
+    s.fetch(10, 12, [("t", 0, -7, [] if bad else 1)])
+
+
 def f6_waits(s: Story, bad: bool) -> None:
     s.topic()
     for at in (10, 2000):
@@ -403,6 +414,17 @@ def f7_room(s: Story, bad: bool) -> None:
     two_and_two(s)
     s.fetch(20, 21, [("t", 0, 0, [0, 1] if bad else [0]), ("t", 1, 0, [0])], wait=0, room=SIZE)
     s.fetch(30, 31, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=0, room=SIZE // 2)
+
+
+def f4_stable(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0)
+    s.fetch(20, 21, [("t", 0, 0, [0])], mark=1, last_stable_offset=0 if bad else 1)
+
+
+def f4_start(s: Story, bad: bool) -> None:
+    d1(s, False)
+    s.fetch(30, 31, [("t", 0, 2, [2])], mark=3, log_start_offset=0 if bad else 2)
 
 
 def f4_mark(s: Story, bad: bool) -> None:
@@ -461,6 +483,13 @@ def p1(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)
     s.produce(20, 21, 0 if bad else 1)
+
+
+def p1_log_start(s: Story, bad: bool) -> None:
+    s.topic()
+    s.produce(10, 11, 0, start=0)
+    delete_records(s, 20, 1, 1)
+    s.produce(30, 31, 1, start=0 if bad else 1)
 
 
 def p1_refused(s: Story, bad: bool) -> None:
@@ -615,6 +644,16 @@ def d1(s: Story, bad: bool) -> None:
     delete_records(s, 20, 2, 0 if bad else 2)
 
 
+def d1_low_stays(s: Story, bad: bool) -> None:
+    d1(s, False)
+    delete_records(s, 30, 1, 1 if bad else 2)
+
+
+def d1_below_zero(s: Story, bad: bool) -> None:
+    d1(s, False)
+    delete_records(s, 30, -2, 2 if bad else -1, 0 if bad else 1)
+
+
 def d1_below(s: Story, bad: bool) -> None:
     s.topic()
     for offset in range(3):
@@ -681,6 +720,16 @@ def l1_start(s: Story, bad: bool) -> None:
         s.produce(10 + offset, 10.5 + offset, offset)
     delete_records(s, 20, 2, 2)
     listed(s, 30, -2, 0 if bad else 2)
+
+
+def l1_since_ever(s: Story, bad: bool) -> None:
+    l1_start(s, False)
+    listed(s, 40, 0, 0 if bad else 2)
+
+
+def l1_ever(s: Story, bad: bool) -> None:
+    l1_start(s, False)
+    listed(s, 40, 1 << 61, 3 if bad else -1)
 
 
 def l1_refused(s: Story, bad: bool) -> None:
@@ -1344,15 +1393,16 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
     "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
-    "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty, f4_mark),
-    "F5": (f5,), "F6": (f6, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room),
+    "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty, f4_mark, f4_stable, f4_start),
+    "F5": (f5,), "F6": (f6, f6_next, f6_below_zero, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room),
     "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
-    "P1": (p1, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost), "P3": (p3,), "P4": (p4,),
+    "P1": (p1, p1_log_start, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost),
+    "P3": (p3,), "P4": (p4,),
     "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads, a1_led),
     "A2": (a2, a2_left),
     "A3": (a3, a3_refused, a3_shrunk, a3_left),
-    "D1": (d1, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on, d1_all),
-    "L1": (l1, l1_start, l1_refused),
+    "D1": (d1, d1_low_stays, d1_below_zero, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on, d1_all),
+    "L1": (l1, l1_start, l1_since_ever, l1_ever, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0, g0_not_known, g0_waits),
     "G1": (g1, g1_late, g1_second, g1_capped, g1_without_end),
     "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static, g2_votes, g2_leads_on, g2_instance),

@@ -208,7 +208,7 @@ class Fetching:
     def _wrong(self) -> Row | None:
         """A row where a partition's offset or epoch is wrong for certain."""
         for a in self.asked:
-            if a.offset > a.log.most_end(self.until):
+            if a.offset < 0 or a.offset > a.log.most_end(self.until):
                 return self._error("F6", "out-of-range", a, OUT_OF_RANGE)
             if a.offset < a.log.low_at(self.one.t):
                 return self._error("D1", "deleted-records", a, OUT_OF_RANGE)
@@ -374,11 +374,16 @@ class Fetching:
         there = 0
         for a in self.asked:
             end = a.log.least_end(t)
-            mark = integer(a.answer, "high_watermark", -1)
-            if mark >= 0 and not end <= mark <= a.log.most_end(self.until):
-                allowed = f"a high watermark of {end} at least, where all is acknowledged"
-                yield broken(clause, "high-watermark", one, allowed, f"{mark}", *self._appends(t))
-                return
+            most = a.log.most_end(self.until)
+            for name, (low, high) in {
+                "high_watermark": (end, most), "last_stable_offset": (end, most),
+                "log_start_offset": a.log.start(t, self.until),
+            }.items():  # fmt: skip
+                mark = integer(a.answer, name, -1)
+                if mark >= 0 and not low <= mark <= high:
+                    allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
+                    yield broken(clause, name.replace("_", "-"), one, allowed, f"{mark}", *self._appends(t))
+                    return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
                 missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")

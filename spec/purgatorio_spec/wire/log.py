@@ -104,6 +104,13 @@ class Log:
         """The low watermark that was acknowledged by `t`."""
         return max((low for ack_t, low in self.low if ack_t <= t), default=0)
 
+    def start(self, t: int, until: int) -> tuple[int, int]:
+        """Where it begins, at least and at most, for what is asked at `t` and answered at `until`: a deletion that is
+        under way may have moved it, up to the end."""
+        least = self.low_at(t)
+        under_way = sum(x <= until for x in self.deletes_t) > sum(x <= t for x, _ in self.low)
+        return least, self.most_end(until) if under_way else least
+
 
 @dataclass(slots=True)
 class Topic:

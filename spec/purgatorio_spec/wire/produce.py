@@ -98,7 +98,12 @@ def _acknowledged(one: Exchange, part: Part, count: int, answer: Body | None, to
             seen = f"base offset {base}"
             allowed = f"{own} at least, behind what this connection appended with acks 0"
             yield kept("P2") if base >= own else broken("P2", "lost", one, allowed, seen)
-        if end <= base and base + count <= later:
+        start, (least, most) = (
+            integer(answer, "log_start_offset", -1), log.start(one.t, one.answer_t or one.t),
+        )  # fmt: skip
+        if start >= 0 and not least <= start <= most:
+            yield broken("P1", "log-start", one, f"a log that starts at {least} to {most}", f"at {start}")
+        elif end <= base and base + count <= later:
             yield kept("P1")
         else:
             seen = f"base offset {base} for {count} records"

@@ -15,7 +15,11 @@ REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
 MOVES: Final = frozenset({5, 6})
 LATEST, EARLIEST = -1, -2
-ENDS: Final = {LATEST: "the end", EARLIEST: "the start"}
+SINCE_EVER, EVER = 0, 1 << 61
+"""All records are later than the one time, and none is than the other."""
+ENDS: Final = {
+    LATEST: "the end", EARLIEST: "the start", SINCE_EVER: "the first record", EVER: "no record of that time",
+}  # fmt: skip
 _CHANGES: Final = {
     "create_topics": ("A1", "topics"), "delete_topics": ("A2", "responses"), "create_partitions": ("A3", "results"),
 }  # fmt: skip
@@ -204,7 +208,13 @@ def deletes_records(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
                 right = error == OUT_OF_RANGE
                 seen, allowed = named(error), f"{named(OUT_OF_RANGE)}: {offset} is beyond the end"
                 yield kept("D1") if right else broken("D1", "beyond-the-end", one, allowed, seen)
-            elif log.low_at(one.t) <= offset <= log.least_end(one.t):
+            elif offset < 0:
+                yield answered_with("D1", "below-zero", one, error, OUT_OF_RANGE, f": {offset} is no offset")
+            elif offset < log.low_at(one.t):  # it stays
+                least, most = log.start(one.t, one.answer_t)
+                right, seen = not error and least <= low <= most, f"{named(error)}, low watermark {low}"
+                yield kept("D1") if right else broken("D1", "low-moves", one, f"low watermark {least}", seen)
+            elif offset <= log.least_end(one.t):
                 right = error == 0 and low == offset
                 allowed = f"low watermark {offset}"
                 seen = f"{named(error)}, low watermark {low}"
@@ -263,11 +273,12 @@ def _listed(one: Exchange, which: int, log: Log, said: Body | None) -> Row:
     if error:
         return broken("L1", "refused", one, ENDS[which], named(error))
     least, most = log.least_end(one.t), log.most_end(until)
-    if which == EARLIEST:
-        least = log.low_at(one.t)
-        asked = sum(t <= until for t in log.deletes_t)
-        # A deletion that is under way may have moved it, up to the end at most.
-        most = most if asked > sum(t <= one.t for t, _ in log.low) else least
+    if which == EVER:
+        least = most = -1
+    elif which != LATEST:
+        (least, most), end = log.start(one.t, until), least
+        if which == SINCE_EVER and end <= most:
+            return undecided("L1", "there may be no record")
     offset = integer(said, "offset", -1)
     if least <= offset <= most:
         return kept("L1")

@@ -220,10 +220,10 @@ async def wrong_fetch(play: Play) -> None:
     if (play.broker.version("metadata") or 0) >= 7:
         made = first_of((await play.metadata(topic)).body, "topics")
         epoch = integer(first_of(made, "partitions"), "leader_epoch", -1)
-    for _ in range(2):
-        await settle(play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=wait), seconds=wait / 1000 + 6)
+    for beyond in (1000, -7):
+        await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait), seconds=wait / 1000 + 6)
         await settle(
-            play.fetch(reader, [(topic, 1, 0), (topic, 0, 77)], max_wait_ms=wait, min_bytes=5000),
+            play.fetch(reader, [(topic, 1, 0), (topic, 0, 2)], max_wait_ms=wait, min_bytes=5000),
             seconds=wait / 1000 + 6,
         )
         await settle(play.fetch(reader, [(nobody, 0, 0)], max_wait_ms=wait), seconds=wait / 1000 + 6)

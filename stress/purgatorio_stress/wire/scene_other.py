@@ -97,7 +97,7 @@ async def partitions(play: Play) -> None:
     writer = await play.open("writer")
     for _ in range(3):
         await play.ask_all(play.produce(writer, topic))
-        for which in (-1, -2) if play.broker.version("list_offsets") is not None else ():
+        for which in (-1, -2, 0, 1 << 61) if play.broker.version("list_offsets") is not None else ():
             await play.ask_all(play.list_offsets(writer, [(topic, 0, which), (topic, UNMADE, which)]))
     admin = await play.admin()
     if play.broker.version("elect_leaders") is not None:
@@ -134,7 +134,7 @@ async def _until_told(play: Play, name: str, error: int, partitions: int = 0) ->
 
 
 async def delete_records(play: Play) -> None:
-    """Records are deleted, what is below them is asked for; then what is beyond the end, and all of them."""
+    """Records are deleted, what is below them is asked for; then below that again, what is beyond the end, and all."""
     play.need("delete_records")
     topic = await play.topic(partitions=2)
     writer, reader = await play.open("writer"), await play.open("reader")
@@ -153,8 +153,10 @@ async def delete_records(play: Play) -> None:
         await settle(waits, seconds=10)
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
-    for offset in (1000, -1):
+    for offset in (1, -2, 1000, -1):
         await delete(offset)
+    await play.ask_all(play.produce(writer, topic))
+    await settle(play.fetch(reader, [(topic, 0, 6)], max_wait_ms=play.wait_ms(3000)), seconds=10)
 
 
 async def _delete_at(play: Play, topic: str, offset: int, timeout_ms: int) -> Sent:
