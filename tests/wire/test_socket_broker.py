@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload
 
+from purgatorio_stress.mutant.patch import patched
 from purgatorio_stress.socket_broker.api import API_VERSIONS, APIS
 from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.mutants import FELT
@@ -516,7 +517,7 @@ def test_every_mutant_changes_something_that_is_there() -> None:
     for mutant in FELT.values():
         assert mutant.clauses
         before = [getattr(patch.owner, patch.attribute) for patch in mutant.patches]
-        with mutant.applied():
+        with patched(mutant.patches):
             assert [getattr(p.owner, p.attribute) for p in mutant.patches] == [
                 p.replacement for p in mutant.patches
             ]

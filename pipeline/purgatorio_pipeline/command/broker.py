@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from contextlib import nullcontext
 from types import FrameType
 
 import click
 
 from purgatorio_pipeline.command.line import echo_line
+from purgatorio_stress.mutant.patch import patched
 from purgatorio_stress.socket_broker.mutants import FELT
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
@@ -114,7 +114,7 @@ def command(
         min_in_sync=min_in_sync, default_partitions=partitions, auto_create=auto_create, dialect=dialect,
         replica_lag_ms=replica_lag_ms, node_id=node_id if node_id is not None else int(follow is not None),
     )  # fmt: skip
-    with FELT[mutant].applied() if mutant is not None else nullcontext():
+    with patched(FELT[mutant].patches if mutant is not None else ()):
         _serve(settings, None if follow is None else _address(follow), mutant)
 
 

@@ -36,7 +36,7 @@ _NEWEST = -3
 
 def produce(node: Node, request: Request) -> None:
     """Kafka's Produce, 3 to 13."""
-    asked = _asked(node, request.fields.entries("topic_data"), "name", "partition_data", "index")
+    asked = asked_of(node, request.fields.entries("topic_data"), "name", "partition_data", "index")
     acks = request.fields.number("acks")
     batches: dict[TopicPartition, list[NewRecord]] = {}
     refused: dict[TopicPartition, int] = {}
@@ -101,7 +101,7 @@ class _Produced:
                 "log_start_offset": start,
             }
 
-        return {"responses": _grouped(self._asked, "name", "partition_responses", "index", entry)}
+        return {"responses": grouped(self._asked, "name", "partition_responses", "index", entry)}
 
 
 class _Refused(Exception):
@@ -137,7 +137,7 @@ def fetch(node: Node, request: Request) -> None:
         code = ErrorCode.fetch_session_id_not_found.value
         request.reply.send(lambda: {"error_code": code, "responses": []})
         return
-    asked = _asked(node, fields.entries("topics"), "topic", "partitions", "partition")
+    asked = asked_of(node, fields.entries("topics"), "topic", "partitions", "partition")
     replica = fields.number("replica_id", CONSUMER)
     if request.version >= 15:
         replica = fields.entry("replica_state").number("replica_id", CONSUMER)
@@ -185,7 +185,7 @@ class _Fetched:
             partition = TopicPartition(name, number)
             return self._entry(partition, results[partition])
 
-        return {"responses": _grouped(self._asked, "topic", "partitions", "partition_index", entry)}
+        return {"responses": grouped(self._asked, "topic", "partitions", "partition_index", entry)}
 
     def _entry(self, partition: TopicPartition, result: FetchResult) -> Values:
         ends = result.data.ends
@@ -212,7 +212,7 @@ def _no_data(code: int) -> Values:
 def list_offsets(node: Node, request: Request) -> None:
     """Kafka's ListOffsets, 1 to 9. A time is looked up by the largest time of each batch: the answer is the first
     offset of the batch, not the record within it."""
-    asked = _asked(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
+    asked = asked_of(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
     replica = request.fields.number("replica_id", CONSUMER)
     isolation = _isolation(replica, request.fields.number("isolation_level"))
 
@@ -225,7 +225,7 @@ def list_offsets(node: Node, request: Request) -> None:
             return {"error_code": code_of(refused.error), "timestamp": -1, "offset": -1}
         return {"error_code": 0, "timestamp": at_ms, "offset": offset, "leader_epoch": replica.epoch()}
 
-    request.reply.send(lambda: {"topics": _grouped(asked, "name", "partitions", "partition_index", entry)})
+    request.reply.send(lambda: {"topics": grouped(asked, "name", "partitions", "partition_index", entry)})
 
 
 def _look_up(replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None) -> tuple[int, int]:
@@ -250,7 +250,7 @@ def _batches(replica: Partition, end: int) -> list[tuple[int, int]]:
 
 def delete_records(node: Node, request: Request) -> None:
     """Kafka's DeleteRecords, 0 to 2."""
-    asked = _asked(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
+    asked = asked_of(node, request.fields.entries("topics"), "name", "partitions", "partition_index")
     offsets = {
         TopicPartition(name, number): entry.number("offset")
         for name, _, partitions in asked
@@ -263,9 +263,7 @@ def delete_records(node: Node, request: Request) -> None:
             result = results[TopicPartition(name or "", number)]
             return {"error_code": code_of(result.error), "low_watermark": result.low_watermark}
 
-        request.reply.send(
-            lambda: {"topics": _grouped(asked, "name", "partitions", "partition_index", entry)}
-        )
+        request.reply.send(lambda: {"topics": grouped(asked, "name", "partitions", "partition_index", entry)})
 
     node.manager.delete_records(request.fields.ms("timeout"), offsets, answer)
     node.manager.run_actions()
@@ -274,7 +272,7 @@ def delete_records(node: Node, request: Request) -> None:
 
 def offset_for_leader_epoch(node: Node, request: Request) -> None:
     """Kafka's OffsetForLeaderEpoch, 2 to 4: where an epoch ends."""
-    asked = _asked(node, request.fields.entries("topics"), "topic", "partitions", "partition")
+    asked = asked_of(node, request.fields.entries("topics"), "topic", "partitions", "partition")
 
     def entry(name: str | None, number: int, wanted: Fields) -> Values:
         try:
@@ -286,10 +284,11 @@ def offset_for_leader_epoch(node: Node, request: Request) -> None:
             return {"error_code": code_of(refused.error)}
         return {} if end is None else {"leader_epoch": end.epoch, "end_offset": end.end_offset}
 
-    request.reply.send(lambda: {"topics": _grouped(asked, "topic", "partitions", "partition", entry)})
+    request.reply.send(lambda: {"topics": grouped(asked, "topic", "partitions", "partition", entry)})
 
 
-def _asked(node: Node, topics: Iterable[Fields], name: str, partitions: str, number: str) -> Asked:
+def asked_of(node: Node, topics: Iterable[Fields], name: str, partitions: str, number: str) -> Asked:
+    """A request's topics and their partitions, by the names that this API has for them."""
     return [
         (
             topic.text(name) if topic.has(name) else node.cluster.named(topic.uuid("topic_id")),
@@ -300,7 +299,7 @@ def _asked(node: Node, topics: Iterable[Fields], name: str, partitions: str, num
     ]
 
 
-def _grouped(
+def grouped(
     asked: Asked, name: str, partitions: str, number: str, entry: Callable[[str | None, int, Fields], Values]
 ) -> list[Values]:
     """An answer's topics, in the order of the request."""

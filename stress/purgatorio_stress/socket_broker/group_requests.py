@@ -10,12 +10,14 @@ from kio.schema.errors import ErrorCode
 from purgatorio_broker.error import Error
 from purgatorio_broker.group import Group, GroupState, JoinResult, Member, SyncResult
 from purgatorio_broker.key import TopicPartition
+from purgatorio_stress.socket_broker.data_requests import asked_of, grouped
 from purgatorio_stress.socket_broker.fields import Fields, Values, code_of
 from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.reply import Request
 
 _GROUP: Final = 0
 _CLASSIC: Final = "classic"
+_PARTITIONS: Final = ("name", "partitions", "partition_index")
 
 
 def find_coordinator(node: Node, request: Request) -> None:
@@ -161,11 +163,8 @@ def _leave(node: Node, fields: Fields, member: str, instance: str, refused: Erro
 def offset_commit(node: Node, request: Request) -> None:
     """Kafka's OffsetCommit, 2 to 9. A partition that is not there has its own error, the others are committed."""
     fields = request.fields
-    wanted = {
-        TopicPartition(topic.text("name"), entry.number("partition_index")): entry
-        for topic in fields.entries("topics")
-        for entry in topic.entries("partitions")
-    }
+    asked = asked_of(node, fields.entries("topics"), *_PARTITIONS)
+    wanted = {TopicPartition(name or "", at): entry for name, _, entries in asked for at, entry in entries}
     offsets = {p: entry.number("committed_offset") for p, entry in wanted.items() if node.cluster.has(p)}
     generation = fields.number("generation_id_or_member_epoch", -1)
     error = _refuses(node, fields, makes=generation < 0)
@@ -180,17 +179,11 @@ def offset_commit(node: Node, request: Request) -> None:
         node.keep_notes(group_id, {p: wanted[p].text("committed_metadata") for p in offsets})
     absent = Error.UNKNOWN_TOPIC_OR_PARTITION
     codes = {p: code_of(error if p in offsets or error is not Error.NONE else absent) for p in wanted}
-    topics = [
-        {
-            "name": topic.text("name"),
-            "partitions": [
-                {"partition_index": at, "error_code": codes[TopicPartition(topic.text("name"), at)]}
-                for at in (entry.number("partition_index") for entry in topic.entries("partitions"))
-            ],
-        }
-        for topic in fields.entries("topics")
-    ]
-    request.reply.send(lambda: {"topics": topics})
+
+    def told(name: str | None, at: int, _: Fields) -> Values:
+        return {"error_code": codes[TopicPartition(name or "", at)]}
+
+    request.reply.send(lambda: {"topics": grouped(asked, *_PARTITIONS, told)})
 
 
 def offset_fetch(node: Node, request: Request) -> None:

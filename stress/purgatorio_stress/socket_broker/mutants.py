@@ -5,8 +5,7 @@ function of the reference, or of the front; where the kill matrix has the bug al
 """
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from socket import socket
 from typing import Final, cast
@@ -32,7 +31,7 @@ from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper
 from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
-from purgatorio_stress.mutant.patch import Patch, edited, patched
+from purgatorio_stress.mutant.patch import Patch, edited
 from purgatorio_stress.socket_broker import api, data_requests, group_requests, server, topic_requests
 from purgatorio_stress.socket_broker.cluster import Cluster, Topic
 from purgatorio_stress.socket_broker.data_requests import _Produced
@@ -56,12 +55,6 @@ class FeltMutant:
     clauses: tuple[str, ...]
     patches: tuple[Patch, ...]
     brokers: int = 1
-
-    @contextmanager
-    def applied(self) -> Iterator[None]:
-        """The broker has the bug inside."""
-        with patched(self.patches):
-            yield
 
 
 def _nothing(*given: object) -> None:
@@ -1022,7 +1015,7 @@ _MUTANTS: Final = (
         "part-left-out",
         "an answer leaves out the last of several partitions",
         "X4",
-        edited(data_requests, "_grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]"),
+        edited(data_requests, "grouped", "in entries]", "in entries[: max(len(entries) - 1, 1)]]"),
     ),
     _one(
         "unknown-is-out-of-range",
