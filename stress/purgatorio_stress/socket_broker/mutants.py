@@ -26,7 +26,7 @@ from purgatorio_broker.group import Group, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.log import Log, OffsetMetadata
-from purgatorio_broker.partition import Isolation, Partition
+from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper
 from purgatorio_broker.topics import DelayedTopics, Metadata
@@ -190,10 +190,6 @@ def _server_error(error: Error) -> int:
     return ErrorCode[wrong.value.lower()].value
 
 
-def _to_log_end(replica: int, level: int) -> Isolation:
-    return Isolation.LOG_END
-
-
 # A, D: topics, deletion of records.
 
 _CREATED: Final = topic_requests._created
@@ -222,30 +218,6 @@ def _below_start(self: Log, offset: int) -> OffsetMetadata:
     return _PLACE(self, max(offset, min(self.start(), self.end())) if offset >= 0 else offset)
 
 
-# G: groups.
-
-_WAIT_FOR_JOINS: Final = GroupCoordinator._wait_for_joins
-
-
-def _no_initial_delay(self: GroupCoordinator, group: Group, delay_ms: int, remaining_ms: int) -> None:
-    self._wait_for_joins(group, delay_ms + remaining_ms)
-
-
-_ASSIGN: Final = GroupCoordinator._assign
-
-
-def _assign_the_same(self: GroupCoordinator, group: Group, assignments: Mapping[str, bytes]) -> None:
-    one = assignments.get(group.leader(), b"")
-    _ASSIGN(self, group, dict.fromkeys(assignments, one))
-
-
-def _wait_for_joins_with(change_ms: Callable[[int], int]) -> Callable[[GroupCoordinator, Group, int], None]:
-    def wait_for_joins(self: GroupCoordinator, group: Group, timeout_ms: int) -> None:
-        _WAIT_FOR_JOINS(self, group, change_ms(timeout_ms))
-
-    return wait_for_joins
-
-
 # C: connections.
 
 
@@ -262,7 +234,6 @@ _REPLICA_APPEND: Final = ReplicaManager._append
 _APPENDS: Final = itertools.count(1)
 _LOST_OF: Final = 50
 _ROUND_MS, _MOST_MS = 500, 8000
-_LOOK_UP: Final = data_requests._look_up
 _PRODUCED_ANSWER: Final = _Produced._answer
 
 
@@ -277,13 +248,6 @@ def _one_in_fifty_wakes_nobody(*given: object) -> object:
     return cast("Callable[..., object]", append)(*given)
 
 
-def _end_listed_short(
-    replica: Partition, wanted_ms: int, isolation: Isolation, epoch: int | None
-) -> tuple[int, int]:
-    at_ms, offset = _LOOK_UP(replica, wanted_ms, isolation, epoch)
-    return at_ms, offset - 1 if wanted_ms == data_requests._LATEST and offset else offset
-
-
 def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> Values:
     first = next(iter(results.values()), None)
     return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
@@ -295,8 +259,6 @@ def _times_out_well(deleted: DeleteResult) -> DeleteResult:
 
 # What waits for several things, and connections that come and go.
 
-_CHECK_LATER: Final = ReplicaManager._check_later
-_SWAP: Final = Group.swap
 _PUT: Final = Group.put
 _FENCED: Final = group_coordinator._fenced
 _ANSWER: Final = Server._answer
@@ -306,20 +268,11 @@ _NEWEST: Final[dict[str, str]] = {}
 _BEATEN: Final[dict[socket, tuple[str, str]]] = {}
 
 
-def _check_one_later(self: ReplicaManager, partition: TopicPartition) -> None:
-    if not self.actions.size():
-        _CHECK_LATER(self, partition)
-
-
 def _all_time_out(self: DelayedProduce) -> None:
     results = self.results()
     if self.undecided():
         results = {p: replace(r, error=Error.REQUEST_TIMED_OUT) for p, r in results.items()}
     self._callback(results)
-
-
-def _swap_unassigned(self: Group, old: str, new: Member) -> None:
-    _SWAP(self, old, replace(new, assignment=b""))
 
 
 class _Pooled(Frames):
@@ -548,7 +501,7 @@ _MUTANTS: Final = (
         "unreplicated-shown",
         "consumers read to the log's end",
         "F9",
-        Patch(data_requests, "_isolation", _to_log_end),
+        edited(data_requests, "_isolation", "if replica >= 0", "if True"),
         brokers=2,
     ),
     _known(97, "F9 F1", brokers=2),
@@ -598,7 +551,7 @@ _MUTANTS: Final = (
         "no-initial-delay",
         "a new group's first generation begins at once",
         "G1",
-        Patch(GroupCoordinator, "_wait_initially", _no_initial_delay),
+        edited(GroupCoordinator, "_prepare_rebalance", "if first:", "if False:"),
     ),
     _one(
         "everybody-leads",
@@ -661,7 +614,7 @@ _MUTANTS: Final = (
         "same-assignment",
         "everybody gets the leader's assignment",
         "G5",
-        Patch(GroupCoordinator, "_assign", _assign_the_same),
+        edited(GroupCoordinator, "_assign", "assignments.get(member.id", "assignments.get(group.leader()"),
     ),
     _one(
         "absent-member-stays",
@@ -673,17 +626,20 @@ _MUTANTS: Final = (
         "rebalance-late",
         "a rebalance waits a second longer than its time-out",
         "G6",
-        Patch(
+        edited(
             GroupCoordinator,
             "_wait_for_joins",
-            _wait_for_joins_with(lambda timeout_ms: timeout_ms + _LATE_MS),
+            "DelayedJoin(timeout_ms,",
+            f"DelayedJoin(timeout_ms + {_LATE_MS},",
         ),
     ),
     _one(
         "rebalance-early",
         "a rebalance waits half its time-out",
         "G6",
-        Patch(GroupCoordinator, "_wait_for_joins", _wait_for_joins_with(lambda timeout_ms: timeout_ms // 2)),
+        edited(
+            GroupCoordinator, "_wait_for_joins", "DelayedJoin(timeout_ms,", "DelayedJoin(timeout_ms // 2,"
+        ),
     ),
     _one(
         "session-not-evicted",
@@ -789,7 +745,7 @@ _MUTANTS: Final = (
         "end-listed-short",
         "ListOffsets says an end one below the end",
         "L1",
-        Patch(data_requests, "_look_up", _end_listed_short),
+        edited(data_requests, "_look_up", "return -1, end", "return -1, max(end - 1, 0)"),
     ),
     _one(
         "first-partition-answers",
@@ -912,7 +868,7 @@ _MUTANTS: Final = (
         "one-check-a-request",
         "an append to two partitions checks one of them",
         "F3 F7",
-        Patch(ReplicaManager, "_check_later", _check_one_later),
+        edited(ReplicaManager, "_check_later", "self.actions.add", "self.actions.size() or self.actions.add"),
     ),
     _one(
         "replicas-wake-produce",
@@ -970,7 +926,7 @@ _MUTANTS: Final = (
         "static-return-unassigned",
         "a static member that comes back has no assignment",
         "G11",
-        Patch(Group, "swap", _swap_unassigned),
+        edited(Group, "swap", "[new if", '[replace(new, assignment=b"") if'),
     ),
     _one(
         "second-join-unanswered",
