@@ -96,6 +96,18 @@ def x4_deletes(s: Story, bad: bool) -> None:
     s.ask(10, "delete_topics", {"topic_names": ["nobody"]}, 11, {"responses": said})
 
 
+def x4_commits(s: Story, bad: bool) -> None:
+    s.topic()
+    parts = [{"partition_index": at, "committed_offset": 1} for at in (0, 9)]
+    body = {
+        "group_id": "g",
+        "generation_id_or_member_epoch": -1,
+        "topics": [{"name": "t", "partitions": parts}],
+    }
+    told = [{"partition_index": at, "error_code": 3 if at and not bad else 0} for at in (0, 9)]
+    s.ask(10, "offset_commit", body, 11, {"topics": [{"name": "t", "partitions": told}]})
+
+
 def a1_refused(s: Story, bad: bool) -> None:
     said = {"name": "u", "error_code": 3 if bad else 0}
     s.ask(10, "create_topics", {"topics": [{"name": "u", "num_partitions": 1}]}, 30, {"topics": [said]})
@@ -1391,7 +1403,7 @@ def g12_in_a_rebalance(s: Story, bad: bool) -> None:
 
 TWINS: dict[str, tuple[Twin, ...]] = {
     "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
-    "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes),
+    "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes, x4_commits),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
     "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty, f4_mark, f4_stable, f4_start),
     "F5": (f5,), "F6": (f6, f6_next, f6_below_zero, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room),

@@ -10,7 +10,15 @@ from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, ke
 
 UNKNOWN_TOPIC: Final = 3
 _OF_TOPICS: Final = frozenset(
-    {"produce", "fetch", "list_offsets", "delete_records", "delete_topics", "create_partitions"}
+    {
+        "produce",
+        "fetch",
+        "list_offsets",
+        "delete_records",
+        "delete_topics",
+        "create_partitions",
+        "offset_commit",
+    }
 )
 
 PATIENCE_MS: Final = 5000
@@ -146,6 +154,8 @@ def _not_there(one: Exchange, told: list[tuple[Part, Body]], topics: Topics) -> 
     """What was never made is told with an error, whatever else is asked for."""
     if one.api not in _OF_TOPICS or (one.api == "produce" and integer(one.body, "acks") not in (-1, 1)):
         return
+    if one.api == "offset_commit" and all(integer(said, "error_code") for _, said in told):
+        return  # it was refused as a whole
     for part, said in told:
         topic, error = topics.topics.get(part.topic), integer(said, "error_code")
         partitions = None if topic is None or topic.delete_t is not None else topic.partitions_at(one.t)

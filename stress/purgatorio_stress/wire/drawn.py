@@ -11,6 +11,7 @@ it again. Lanes are apart by `;`, steps by spaces:
     w25                  wait 25 ms
     x                    cut the connection, and go on over another one
     j  y  h  k  q        join the program's group, sync, a heartbeat, a commit, leave: each such lane is a member
+    u  g                 join with another subscription; a heartbeat and a commit of who has left
 
 The even partitions are those of one topic, the odd ones of another. Places: f offset 0, s start, m middle, e end
 (behind what was acknowledged), b far beyond the end.
@@ -46,7 +47,7 @@ _STEP: Final = re.compile(
     r"a(?P<into>\d(?:\+\d)*)\*(?P<count>\d{1,3})x(?P<size>\d{1,6})/(?P<acks>-?\d)"
     r"|r(?P<parts>\d[fsmeb](?:\+\d[fsmeb])*)/(?P<wait>\d{1,5})/(?P<least>\d{1,9})/(?P<room>\d{1,9})"
     r"|d(?P<cut>\d[fsmeb](?:\+\d[fsmeb])*)|l(?P<asked>\d[se](?:\+\d[se])*)"
-    r"|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkq])"
+    r"|w(?P<rest>\d{1,5})|x|(?P<member>[jyhkqug])"
 )
 
 
@@ -140,9 +141,10 @@ def drawn_group(rng: random.Random) -> Program:
         for _ in range(rng.randint(2, 5)):
             steps += ["j", *(["y"] if rng.random() < 0.85 else [])]
             steps += [
-                rng.choice(("h", "h", "y", "k", "x", "w1", "w20", "w150")) for _ in range(rng.randint(0, 4))
+                rng.choice(("h", "h", "y", "k", "k", "u", "x", "w1", "w20", "w150"))
+                for _ in range(rng.randint(0, 4))
             ]
-            steps += ["q"] if rng.random() < 0.25 else []
+            steps += ["q", "g"] if rng.random() < 0.25 else []
         return (*steps, "q")
 
     return Program(tuple(member() for _ in range(rng.randint(2, 4))))
@@ -190,9 +192,15 @@ class _Playing:
                 return
 
     async def _of_member(self, member: Member, step: str) -> None:
-        if step == "j":
+        if step in "ju":
+            member.says += "+" if step == "u" else ""
             await member.enter()
             await member.join()
+        elif step == "g":
+            if member.left:
+                await self.play.heartbeat(member.conn, self.group, *member.left).within(PATIENCE_S)
+            if member.left and self.topics and self.play.broker.version("offset_commit") is not None:
+                await self.play.commit(member.conn, self.group, *member.left, self.topics).within(PATIENCE_S)
         elif not member.id or member.generation < 0:
             return
         elif step == "y":
@@ -204,6 +212,7 @@ class _Playing:
                 await member.commit(*self.topics)
         else:
             await self.play.leave(member.conn, self.group, member.id).within(PATIENCE_S)
+            member.left = member.id, member.generation
             member.id, member.generation = "", -1
 
     async def _step(self, conn: Connection, said: re.Match[str]) -> None:
@@ -266,7 +275,7 @@ async def play_program(play: Play, program: Program) -> None:
     counts = (program.partitions + 1) // 2, program.partitions // 2
     needed = kinds & set("arldk")
     topics = await asyncio.gather(*(play.topic(partitions=count) for count in counts if count and needed))
-    group = await play.group() if kinds & set("jyhkq") else ""
+    group = await play.group() if kinds & set("jyhkqug") else ""
     play.stimulus("program", text=str(program))
     playing = _Playing(play, topics, group, defaultdict(_Known))
     await asyncio.gather(*(playing.lane(lane) for lane in program.lanes))

@@ -10,7 +10,16 @@ from typing import Final
 
 from purgatorio_spec.wire.history import LOADING, integer, items, text
 from purgatorio_stress.wire.connection import Connection, NoAnswer, Sent
-from purgatorio_stress.wire.play import CONSUMER, PROTOCOL, Play, SceneSkipped, codes, first_of, settle
+from purgatorio_stress.wire.play import (
+    CONSUMER,
+    PROTOCOL,
+    UNMADE,
+    Play,
+    SceneSkipped,
+    codes,
+    first_of,
+    settle,
+)
 
 JOIN_SECONDS: Final = 40.0
 LOADS_SECONDS: Final = 15.0
@@ -42,6 +51,8 @@ class Member:
     """What the generation has chosen, of one that only this member has and one that all have."""
     omits: str = ""
     """Who gets no share from it."""
+    left: tuple[str, int] | None = None
+    """The id and the generation with which it left."""
     says: str = ""
     """What its subscription has of its own, the same whenever it joins."""
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
@@ -703,8 +714,11 @@ async def refusals(play: Play) -> None:
     await play.leave(one.conn, group, "nobody", one.id).within(8)
     await _ask_anything(play, stranger, group, one.id, one.generation, topics)
     if topics:
-        await play.commit(stranger, group, "", -1, topics).within(8)
+        await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
         await play.ask_offsets(stranger, group, None)
+    if topics and play.broker.version("delete_groups") is not None:
+        await play.ask(stranger, "delete_groups", {"groups_names": [group]})
+        await play.ask_offsets(stranger, group, topics)
 
 
 async def _ask_anything(
