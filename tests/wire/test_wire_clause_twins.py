@@ -1338,6 +1338,23 @@ def g5_absent_stays(s: Story, bad: bool) -> None:
         s.beat(at, "b", 1, (27 if bad else 25) if at > 4020 else 0)
 
 
+def g5_long(s: Story, bad: bool) -> None:
+    """The sync of `b` waits for longer than its session."""
+    s.gathered(joins=1000, rebalance=20_000)
+    s.sync(1100, None if bad else 9003, "b", 1, "sb")
+    for at in range(1200, 9000, 900):
+        s.beat(at, "a", 1)
+    s.sync(9000, 9002, "a", 1, "" if bad else "sa", gives={"a": "sa", "b": "sb"}, error=27 if bad else 0)
+
+
+def g3_later(s: Story, bad: bool) -> None:
+    """Long after the first session, told of a rebalance that is none."""
+    s.pair()
+    for at in range(2100, 20_000, 900):
+        s.beat(at, "b", 1)
+        s.beat(at, "a", 1, 27 if bad and at > 15_000 else 0)
+
+
 def g11_commit(s: Story, bad: bool) -> None:
     static_pair(s)
     s.join(3000, 3001, "", 1, leader="a", given="b2", instance="ib")
@@ -1420,10 +1437,11 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static, g2_votes, g2_leads_on, g2_instance),
     "G3": (
         g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed, g3_told_once, g3_sync, g3_unsynced,
+        g3_later,
     ),
     "G4": (g4, g4_waits, g4_expected, g4_awaited),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver,
-           g5_absent, g5_absent_stays),
+           g5_absent, g5_absent_stays, g5_long),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected),
     "G8": (g8, g8_at_once, g8_static, g8_refused, g8_waiting, g8_by_instance, g8_by_name),

@@ -225,7 +225,21 @@ class Group:
         if self.triggers(one, until):
             return True
         shortest = min((self.session_ms(member) for member in one.members), default=0)
-        return until - one.from_t > min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS
+        since_ns = until - one.from_t
+        if since_ns <= min(shortest, one.rebalance_ms[0]) * MS - EARLY_NS:
+            return False
+        if since_ns > one.rebalance_ms[0] * MS - EARLY_NS and {*one.members} - one.synced(until):
+            return True
+        return not all(self.alive_at(x, until) or self._waits(x, one, until) for x in one.members)
+
+    def _waits(self, member: str, one: Generation, until: int) -> bool:
+        """Whether the member is one by its sync: that waits, or was answered not long before."""
+        lately_ns = self.session_ms(member) * MS // 2
+        return any(
+            member_id(sync) == member and sync.t <= until and self.alive_at(member, sync.t)
+            and (sync.answer_t or END_OF_TIME) + lately_ns > until
+            for sync in one.syncs
+        )  # fmt: skip
 
     def current(self, one: Exchange) -> Generation | None:
         """The generation that was the last when this was sent and is when it was answered; None if another came

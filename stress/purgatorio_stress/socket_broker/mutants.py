@@ -1320,6 +1320,12 @@ _MUTANTS: Final = (
         "G8",
         edited(GroupCoordinator, "leave", "return Error.NONE", "return Error.UNKNOWN_MEMBER_ID"),
     ),
+    _one(
+        "waiting-sync-unheard",
+        "who waits in its sync is out when its session is over",
+        "G5",
+        edited(Member, "has_satisfied_heartbeat", " or self.awaiting_sync is not None", ""),
+    ),
     _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
 )
 

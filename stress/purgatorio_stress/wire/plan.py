@@ -110,6 +110,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("rebalance", "groups", ("G2", "G3", "G4", "G5"), _GROUP.rebalance),
         SceneSpec("first-generation", "groups", ("G0", "G1", "G2", "G3"), _GROUP.first_generation),
         SceneSpec("sync-waits", "groups", ("G5", "G3", "G9"), _GROUP.sync_waits),
+        SceneSpec("long-sync", "groups", ("G5",), _GROUP.long_sync, 60),
         SceneSpec("never-synced", "groups", ("G5",), _GROUP.never_synced),
         SceneSpec("static-waits", "groups", ("G11", "G8"), _GROUP.static_waits),
         SceneSpec("left-waiting", "groups", ("G8", "G12", "G3"), _GROUP.left_waiting),

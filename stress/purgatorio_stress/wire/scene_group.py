@@ -400,6 +400,21 @@ async def leaderless_sync(play: Play) -> None:
     await leader.beat()
 
 
+async def long_sync(play: Play) -> None:
+    """A sync waits for the leader's for longer than a session: who waits so is a member."""
+    group = await play.group()
+    session_ms = play.session_ms
+    pair = await members(play, group, 2, rebalance_ms=session_ms * 5 // 2)
+    await gathered(pair)
+    leader, follower = sorted(pair, key=lambda one: not one.leads)
+    waits = follower.sync()
+    for _ in range(6):
+        await play.pause(session_ms * 0.22)
+        await leader.beat()
+    await settle(leader.sync(), waits, seconds=session_ms / 1000 + 4)
+    await asyncio.gather(*(one.beat() for one in pair))
+
+
 async def never_synced(play: Play) -> None:
     """The leader syncs and another never does: it is out at the rebalance time-out, and the leader is told so."""
     group = await play.group()
