@@ -1338,6 +1338,32 @@ def g5_absent_stays(s: Story, bad: bool) -> None:
         s.beat(at, "b", 1, (27 if bad else 25) if at > 4020 else 0)
 
 
+def g5_protocol(s: Story, bad: bool) -> None:
+    s.gathered()
+    body = {
+        "group_id": "g",
+        "member_id": "a",
+        "generation_id": 1,
+        "assignments": [],
+        "protocol_name": "range",
+    }
+    got = {"error_code": 0, "assignment": "", "protocol_name": "own b" if bad else "range"}
+    s.ask(2100, "sync_group", body, 2101, got)
+
+
+def g2_again(s: Story, bad: bool) -> None:
+    """The leader joins again before it syncs."""
+    s.gathered()
+    s.join(2100, 2101, "a", 1, leader="a", told="" if bad else "ab")
+
+
+def g9_leaves_beside(s: Story, bad: bool) -> None:
+    s.pair()
+    named = [{"member_id": "nobody"}, {"member_id": "b"}]
+    said = [{**x, "error_code": 25 * at} for at, x in zip((0 if bad else 1, 0), named, strict=True)]
+    s.ask(2100, "leave_group", {"group_id": "g", "members": named}, 2101, {"error_code": 0, "members": said})
+
+
 def g5_long(s: Story, bad: bool) -> None:
     """The sync of `b` waits for longer than its session."""
     s.gathered(joins=1000, rebalance=20_000)
@@ -1434,19 +1460,21 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "L1": (l1, l1_start, l1_since_ever, l1_ever, l1_refused),
     "E1": (e1, e1_unknown), "G0": (g0, g0_not_known, g0_waits),
     "G1": (g1, g1_late, g1_second, g1_capped, g1_without_end),
-    "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static, g2_votes, g2_leads_on, g2_instance),
+    "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static, g2_votes, g2_leads_on, g2_instance,
+           g2_again),
     "G3": (
         g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed, g3_told_once, g3_sync, g3_unsynced,
         g3_later,
     ),
     "G4": (g4, g4_waits, g4_expected, g4_awaited),
     "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver,
-           g5_absent, g5_absent_stays, g5_long),
+           g5_absent, g5_absent_stays, g5_long, g5_protocol),
     "G6": (g6, g6_longest, g6_not_out, g6_late),
     "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected),
     "G8": (g8, g8_at_once, g8_static, g8_refused, g8_waiting, g8_by_instance, g8_by_name),
     "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys,
-           g9_gone, g9_gone_join, g9_expected, g9_other_protocol, g9_no_protocol, g9_no_name, g9_session, g9_not_there),
+           g9_gone, g9_gone_join, g9_expected, g9_other_protocol, g9_no_protocol, g9_no_name, g9_session, g9_not_there,
+           g9_leaves_beside),
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins, g10_refused),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync,
             g11_commit, g11_leave, g11_replaced, g11_unsynced),

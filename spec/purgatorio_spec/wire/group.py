@@ -13,6 +13,7 @@ from typing import Final
 
 from purgatorio_spec.wire.bound import EARLY_NS, MS, Bounds, Held
 from purgatorio_spec.wire.history import END_OF_TIME, EXCUSED, LOADING, Exchange, Scene, integer, items, text
+from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, broken, in_time, named
 
 ILLEGAL_GENERATION, OTHER_PROTOCOL, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 23, 25, 27, 79
@@ -42,8 +43,12 @@ class Generation:
 
     def other_protocol(self, sync: Exchange) -> bool:
         """Whether a sync names another protocol than was chosen, or another kind (KIP-559)."""
+        return self.other_protocol_of(sync.body)
+
+    def other_protocol_of(self, body: Body | None) -> bool:
+        """The same of a sync's body, or of its answer's."""
         chosen, kind = text(self.joins[0].got, "protocol_name"), text(self.joins[0].body, "protocol_type")
-        asked = text(sync.body, "protocol_name"), text(sync.body, "protocol_type")
+        asked = text(body, "protocol_name"), text(body, "protocol_type")
         return any(one and one != right for one, right in zip(asked, (chosen, kind), strict=True))
 
     @property

@@ -335,6 +335,9 @@ def _syncs(group: Group, one: Generation) -> Rows:
             row = broken("G5", "refused", sync, "its assignment", named(sync.error))
         elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
             row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
+        elif row.held is Held.KEPT and one.other_protocol_of(sync.got):
+            seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
+            row = broken("G5", "other-protocol", sync, "the protocol that was chosen", seen)
         yield row
 
 
@@ -436,6 +439,11 @@ def _joins_again(group: Group, one: Generation) -> Rows:
             seen = f"{named(join.error)}, {number}"
             row = broken("G3", "rebalances", join, f"generation {one.number}", seen)
         yield row
+        if row.held is Held.KEPT and join.answer is not None:
+            told = {text(x, "member_id") for x in items(join.got, "members")}
+            right = {*one.members} <= told if member_id(join) == one.leader else not told
+            allowed = "all members for the leader, and nobody for others"
+            yield kept("G2") if right else broken("G2", "told-again", join, allowed, f"{len(told)} members")
 
 
 def _numbers(exchanges: list[Exchange]) -> Iterator[int]:

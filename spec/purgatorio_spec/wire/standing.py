@@ -144,6 +144,8 @@ def _leaving(group: Group, one: Exchange, gone: dict[str, int]) -> Rows:
             yield answered_with(
                 "G9", "left-twice", one, error, UNKNOWN_MEMBER, f" for {member}, who has left"
             )
+        elif issued is None and member and not group.static:
+            yield answered_with("G9", "leaves-unknown", one, error, UNKNOWN_MEMBER, f" for {member}")
         elif issued is None or group.static or _other_leave(group, one, member):
             continue
         elif any(member_id(x) == member and x.t <= one.answer_t for x in group.joins) or not issued.error:
