@@ -10,7 +10,7 @@ import pytest
 
 from purgatorio_spec.check import check_files
 from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, not_looked_for
-from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped
+from purgatorio_stress.protocol.jdwp import Jvm, JvmGone, Line, Listening, Location, Stopped, places_between
 from purgatorio_stress.protocol.lines import Lines, Point
 from purgatorio_stress.protocol.shortest import order_of_run
 from purgatorio_stress.subject.child import LineChild, Quiet
@@ -61,6 +61,14 @@ def test_a_race_between_two_lines_is_found_and_its_line_is_named(
 def test_a_race_within_one_line_is_found(built: tuple[Path, Path], tmp_path: Path) -> None:
     """A counter that is read and written in one line; the twin below counts under the lock."""
     assert "T5" in found(subject(built, "counted"), tmp_path)[0]
+
+
+@pytest.mark.parametrize(("second", "places"), [(13, [8]), (14, [])])
+def test_a_field_that_a_line_reads_again_may_have_changed_between(second: int, places: list[int]) -> None:
+    """As in `if (entry != null) entry.remove()`."""
+    read = (0x2A, 0xB4, 0, 13), (0xC6, 0, 10), (0x2A, 0xB4, 0, second), (0xB6, 0, 17)
+    code = bytes(one for instruction in read for one in instruction)
+    assert list(places_between(code, 0, len(code))) == places
 
 
 def test_its_twin_with_a_lock_is_kept_though_the_lock_is_held(

@@ -26,7 +26,7 @@ from purgatorio_stress.protocol import driver, gates
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import reported
 from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
-from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, gate_programs
+from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import Check, Description, Register, Start
@@ -194,6 +194,9 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
             assert clauses or not any(found.violations for found in run.clauses.values())
 
 
+_MILLISECONDS = Description(0, "", "", (), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
+
+
 class TwoLists:
     """A timer with a coarse list and a fine one, to which time moves tasks. A cancel takes the lock of the list that
     had its task; unless it `looks` under it, time may have moved the task to where that lock guards nothing."""
@@ -262,6 +265,60 @@ def test_a_cancel_that_is_held_twice_meets_the_move_and_the_add(looks: bool) -> 
     assert not judged.unfinished
     broken = {name for name, clause in judged.result.clauses.items() if clause.violations}
     assert broken == (set() if looks else {"T3"})
+
+
+class HandsOver(TwoLists):
+    """An add does not wait for time that moves: who moves it takes what came meanwhile. Unless it `looks` again, what
+    comes after that is left lying."""
+
+    def __init__(self, *, looks: bool) -> None:
+        super().__init__(looks=looks)
+        self._moving = threading.Lock()
+        self._meanwhile: list[_Entry] = []
+
+    def add(self, delay_ns: int, task: Callable[[], None]) -> _Entry:
+        """See `TimerUnderTest`."""
+        entry = _Entry(self._now_ns + delay_ns, task)
+        if self._moving.acquire(blocking=False):
+            self._put(entry)
+            self._moving.release()
+        else:
+            self._meanwhile.append(entry)
+        self._look_again()
+        return entry
+
+    def _look_again(self) -> None:
+        while self._looks and self._meanwhile and self._moving.acquire(blocking=False):
+            self._take()
+            self._moving.release()
+
+    def _take(self) -> None:
+        while self._meanwhile:
+            self._put(self._meanwhile.pop())
+
+    def advance(self, by_ns: int) -> None:
+        """See `TimerUnderTest`."""
+        with self._moving:
+            super().advance(by_ns)
+            self._take()
+        self._look_again()
+
+    def size(self) -> int:
+        """See `Sized`."""
+        return sum(len(entries) for entries in self._lists.values())
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_an_add_that_hands_its_work_over_meets_one_who_has_taken_all(
+    looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The add has seen that time moves; that ends; only then it says what there is to be done."""
+    programs = [one for one in gate_programs("timer", delays_for(_MILLISECONDS, MS * 3_600_000)) if one.ahead]
+    monkeypatch.setattr(gates, "gate_programs", lambda *_: tuple(programs))
+    promise = Promise("timer", MS, early_ns=0, wheel_size=20, threads=True)
+    judged = play(GatedProgram("steps"), of_timer(promise, lambda _: HandsOver(looks=looks)))
+    assert not judged.broken_off
+    assert bool(judged.result.clauses["T5"].violations) is not looks
 
 
 class _Whole(TwoLists):

@@ -63,7 +63,8 @@ class GateProgram:
     none of the subject's. `volley`: see the module; so many times. `looks_for`: the class of bugs. One without
     `stops` is played step by step only. `fresh`: each play has a subject that was started anew. `fails`: who goes on
     from there, place and id, does so with an error. `twice`: only the first lane's call is stopped, at two of its
-    steps; the second lane's is made while it stands at the first, the third's while it stands at the other."""
+    steps; the second lane's is made while it stands at the first, the third's while it stands at the other. `ahead`:
+    the first lane's call stands at a step until the second's has come to one of its own, and ends before that does."""
 
     name: str
     looks_for: str
@@ -75,6 +76,7 @@ class GateProgram:
     fresh: bool = False
     fails: tuple[tuple[str, str], ...] = ()
     twice: bool = False
+    ahead: bool = False
 
     def calls(self) -> tuple[LaneCall, ...]:
         """All of them."""
@@ -102,7 +104,7 @@ class GateProgram:
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
         """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
         same calls only the first's."""
-        for lane, calls in enumerate(self.lanes[:1] if self.twice else self.lanes):
+        for lane, calls in enumerate(self.lanes[:1] if self.twice or self.ahead else self.lanes):
             if calls not in self.lanes[:lane]:
                 for place, call in enumerate(calls):
                     if not isinstance(call, Ready | Gauge):
@@ -355,6 +357,10 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns))),
         GateProgram("move-registration", _MOVED, ((Until("op", delays.before_ns),), (waits("b", "next", level_ns),)),
                     (), (waits("a", delay_ns=level_ns), waits("c", "other", delays.later_ns))),
+        GateProgram("registration-behind-move", _MOVED,
+                    ((Until("op", delays.before_ns),), (waits("b", "next", delays.later_ns),)), (),
+                    (waits("a", delay_ns=level_ns), waits("c", "other", delays.later_ns)), (*event, Quiesce()),
+                    ahead=True),
         GateProgram("force-move-registration", _MOVED,
                     (forces[0], (Until("op", delays.before_ns),), (waits("c", "next", delays.before_ns),)), (),
                     (waits("a", delay_ns=level_ns), waits("b", "other", delays.later_ns)), twice=True),
@@ -386,6 +392,7 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("fire-add-again", _TIMER, (fires, (soon, Cancel("t"))), (_FIRE,), (soon,)),
         GateProgram("fire-add-again-alone", _TIMER, (fires, (soon,)), (_FIRE,), (soon,)),
         GateProgram("add-again-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), (), (Add("t", far_ns),)),
+        GateProgram("cancel-cancel", _TIMER, ((Cancel("t"),), (Cancel("t"),)), (), (Add("t", far_ns),)),
         GateProgram("add-cancel", _TIMER, ((Add("t", far_ns),), (Cancel("t"),)), ()),
         GateProgram("cancels-beside", _TIMER,
                     ((Cancel("t"),), (Cancel("u"),), (Add("w", delays.level_ns), Add("v", far_ns))), (),
@@ -393,6 +400,8 @@ def _of_timer(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("move-cancel", _MOVED, ((Until("t", delays.before_ns),), (Cancel("t"),)), (), (level, later)),
         GateProgram("move-add", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.level_ns),)), (),
                     (level, later)),
+        GateProgram("add-behind-move", _MOVED, ((Until("t", delays.before_ns),), (Add("v", delays.later_ns),)), (),
+                    (level, later), (Cancel("t"), Quiesce()), ahead=True),
         GateProgram("cancel-move-add", _MOVED,
                     ((Cancel("t"),), (Until("t", delays.before_ns),), (Add("v", delays.before_ns),)), (),
                     (level, later), twice=True),

@@ -80,6 +80,9 @@ STEPS_S: Final = 900.0
 _TWICE_WITHIN: Final = 60
 """A call is held twice at these of its steps, the first."""
 
+_AHEAD_MOST: Final = 6
+"""At so many of its steps the first lane's call stands while another's comes to one of its own."""
+
 _TIMES_MOST: Final = 3
 """A call that comes to a line again and again is stopped there so often."""
 
@@ -114,7 +117,7 @@ class Stop:
     """A lane, the place of a call in it, and the steps of that call at which a thread is stopped; or none, and the call
     is watched for its steps: for those of the subject's own threads (`workers`), or of its own. `points`: what steps
     they are, where they are lines of a JVM's. `beside`: the first lane stands at this gate until then, and goes on
-    first."""
+    first; `ahead`: so it does, at these of its steps, which are at these lines (`led`)."""
 
     lane: int
     place: int
@@ -122,6 +125,8 @@ class Stop:
     workers: bool = False
     points: tuple[Point, ...] = ()
     beside: str = ""
+    ahead: tuple[int, ...] = ()
+    led: tuple[Point, ...] = ()
 
 
 def _told_apart(point: Point) -> bool:
@@ -417,7 +422,9 @@ class GatedRun:
                 return Orders(program, plays, cut=_BROKEN) if plays else Orders(program, skipped=_BROKEN)
             if time.monotonic() > until_s or plays > _STEPS_MOST:
                 return Orders(program, plays, cut=_TOO_MANY)
-            if self._lines is None or self._lines.adapters.isdisjoint(point.line for point in stop.points):
+            if self._lines is None or self._lines.adapters.isdisjoint(
+                point.line for point in (*stop.points, *stop.led)
+            ):
                 self._stopped_at(program, stop)
                 plays += 1
         return Orders(program, plays)
@@ -427,7 +434,7 @@ class GatedRun:
         calls = [(lane, place) for lane, place, _ in program.stepped()]
         if beside:
             calls = [(other, place) for lane, place in calls for other in program.beside(lane)]
-        for lane, place in calls:
+        for lane, place in () if program.ahead else calls:
             for first in range(_TWICE_WITHIN - 1) if program.twice else itertools.count():
                 ways: list[tuple[int, ...]] = [(first,)]
                 if program.twice:
@@ -437,6 +444,13 @@ class GatedRun:
                     if self._stops_made < len(steps):
                         break
                 if not self._stops_made:
+                    break
+        for first in (
+            range(0, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST) if program.ahead and not beside else ()
+        ):
+            for step in itertools.count():
+                yield Stop(1, 0, (step,), ahead=(first,))
+                if self._stops_made < 2:
                     break
 
     def _at_lines(self, lines: Lines, programs: Sequence[tuple[GateProgram, str]]) -> Iterator[list[Stop]]:
@@ -467,7 +481,19 @@ class GatedRun:
                 first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
                 for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
-            yield stops
+            yield self._led(lines, program, stops) if program.ahead else stops
+
+    def _led(self, lines: Lines, program: GateProgram, stops: Sequence[Stop]) -> list[Stop]:
+        """The second lane's call at each of its lines while the first's stands at some of its own."""
+        found: list[Stop] = []
+        for leader in stops[:: max(1, len(stops) // _AHEAD_MOST)]:
+            stop = Stop(1, 0, ahead=leader.steps, led=leader.points)
+            seen = self._watched(lines, program, stop)
+            self._come_to_rest()
+            for step in lines.seen(seen):
+                if _told_apart(lines.points[step]):
+                    found.append(replace(stop, steps=(step,), points=(lines.points[step],)))
+        return found
 
     def _unwatched(self, program: GateProgram, beside: str) -> Iterator[Stop]:
         """The calls of a program that can be stopped, without a step yet."""
@@ -484,6 +510,9 @@ class GatedRun:
 
     def _found_again(self, program: GateProgram, stop: Stop, gates: tuple[str, ...]) -> Stop:
         """The same stop in a program that was started anew: its first call comes to other lines than all later ones."""
+        if stop.led:
+            leader = Stop(0, 0, stop.ahead, workers=bool(stop.led[0].thread), points=stop.led)
+            stop = replace(stop, ahead=self._found_again(program, leader, gates).steps)
         places: dict[Point, int] = {}
         for beside in dict.fromkeys(("", stop.beside)):
             self._start((*gates, *([beside] if beside else [])))
@@ -510,7 +539,12 @@ class GatedRun:
                 play.make(0)
                 self.settle(play)
             play.keeps = False
-        self._make_stopped(play, stop)
+        if stop.ahead:
+            play.make(0, stop.ahead)
+            self.settle(play)
+            play.kept = next((hold for hold in self._session.conversation.standing() if hold.f == STEP), None)
+        if play.kept or not stop.ahead:
+            self._make_stopped(play, stop)
         if play.kept in self._session.conversation.standing():
             self.go([play.kept])
             self.settle(play)

@@ -55,6 +55,7 @@ _WIDTHS: Final = (
 
 _LOADS: Final = frozenset((0xB2, 0xB4, *range(0x2E, 0x36)))
 _STORES: Final = frozenset((0xB3, 0xB5, *range(0x4F, 0x57)))
+_FIELDS: Final = frozenset((0xB2, 0xB4))
 _CALLS: Final = frozenset((0xB6, 0xB8, 0xB9))
 """Instructions that read a field or an array, write one, and call a method; what is being made is nobody else's yet."""
 
@@ -244,15 +245,15 @@ class Jvm:
 
     def inside(self, at: Location) -> Sequence[Location]:
         """The places within the line that begins there before which another thread may change what has just been read:
-        before a call behind another call, and before a write behind a call or a read. Not for code that jumps by a
-        table; none where `at` is in the midst of a line."""
+        before a call behind another call, before a write behind a call or a read, and before a field is read again. Not
+        for code that jumps by a table; none where `at` is in the midst of a line."""
         of, method, index = at
         with suppress(_Refused):
             begins = sorted(begins for begins, _ in self._table(of, method))
             if index in begins:
                 code = _Fields(self._ask_once(6, 3, _long(of) + _long(method))).octets()
                 ends = next((later for later in begins if later > index), len(code))
-                return [(of, method, place) for place in _between(code, index, ends)]
+                return [(of, method, place) for place in places_between(code, index, ends)]
         return ()
 
     def _table(self, of: int, method: int) -> list[tuple[int, int]]:
@@ -385,13 +386,19 @@ class _Fields:
         return self._packet[begin : self._place]
 
 
-def _between(code: bytes, index: int, ends: int) -> Iterator[int]:
+def places_between(code: bytes, index: int, ends: int) -> Iterator[int]:
     """See `Jvm.inside`."""
     has_called = has_read = False
+    fields: set[bytes] = set()
     while index < ends:
         instruction = code[index]
         if (instruction in _CALLS and has_called) or (instruction in _STORES and (has_called or has_read)):
             yield index
+        if instruction in _FIELDS:
+            field = code[index + 1 : index + 3]
+            if field in fields:
+                yield index
+            fields.add(field)
         has_called |= instruction in _CALLS
         has_read |= instruction in _LOADS
         width = _WIDTHS.get(instruction, 1)
