@@ -29,7 +29,7 @@ from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
 from purgatorio_stress.protocol.lines import Lines
-from purgatorio_stress.protocol.message import Check, Description, Register, Start
+from purgatorio_stress.protocol.message import Add, Check, Description, Register, Start
 from purgatorio_stress.protocol.session import Peer, Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
@@ -675,3 +675,38 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
     program = GateProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
     run.let_go(gates.Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
+
+
+class _Slow(_HoldsItsOutput):
+    """A peer that answers the newest call when it is waited for, and not before."""
+
+    waits = 0
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__()
+        self._scene = scene
+
+    def hear(self, within_s: float) -> bytes | Quiet:
+        """See `Peer`."""
+        if within_s < 0.4:
+            return Quiet.SILENT
+        self.waits += 1
+        return b'{"m":"answer","n":%d}' % (self._scene.conversation.calls - 1)
+
+
+def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came() -> None:
+    """It may have been slow the first time, and give up the lock the second."""
+    scene = Scene(Start("timer", "virtual", now_ns=0, gates=("step",)), virtual=True)
+    called = scene.conversation.calls
+    scene.conversation.ask(Add("t", 50), steps=(1,))
+    scene.hear("held", f'"hold":1,"f":"step","during":{called}')
+    peer = _Slow(scene)
+    described = Description(0, "", "x", ("timer", "virtual-time"), ())
+    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
+    run = GatedRun(session, described, "timer", VirtualClock())
+    play_of_it = gates.Play(run, GateProgram("adds", "", (), ()), 1)
+    for name in ("u", "v"):
+        scene.conversation.ask(Add(name, 50), 1)
+        run.settle(play_of_it)
+    assert peer.waits == 2
+    assert not scene.conversation.loose()

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -66,6 +67,7 @@ _QUIET_LEAST_S: Final = 0.003
 _QUIET_MOST_S: Final = 0.1
 _GLANCE_S: Final = 0.001
 _GIVES_UP_S: Final = 0.5
+_WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
 _EXPIRY_LATE_S: Final = 1.0
 _TAKES_NOTE_S: Final = 1.0
@@ -239,7 +241,7 @@ class GatedRun:
         self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
         self._late_ns = late_for(description)
         self._slowest_s = 0.0
-        self._waited: set[tuple[str, ...]] = set()
+        self._waited: Counter[tuple[str, ...]] = Counter()
         self._said = 0
         self._begun_ns = 0
         self.plays: list[PlayedOrder] = []
@@ -769,14 +771,16 @@ class GatedRun:
     def _gives_up(self) -> bool:
         """Whether something is heard after all within a time as long as a lock is tried for: a call that waits for
         another at a gate may wait no longer than that. Only in virtual time, where nothing else goes on meanwhile, and
-        once for such calls and gates; not where a thread of the subject's own stands, for which all calls wait."""
+        for such calls and gates until nothing is, or so often: on a busy machine one is heard that was only slow. Not
+        where a thread of the subject's own stands, for which all calls wait."""
         standing = self._session.conversation.standing()
         situation = (*self._session.conversation.unanswered(), *(hold.f for hold in standing))
         of_lanes = standing and all(hold.thread.startswith("caller-") for hold in standing)
-        if self._clock is None or not of_lanes or situation in self._waited:
+        if self._clock is None or not of_lanes or self._waited[situation] >= _WAITS_MOST:
             return False
-        self._waited.add(situation)
-        return self._hear(_GIVES_UP_S) is not None
+        heard = self._hear(_GIVES_UP_S) is not None
+        self._waited[situation] += 1 if heard else _WAITS_MOST
+        return heard
 
     def _is_quiet(self) -> bool:
         """Whether nothing is heard for a moment: several times what the slowest answer took of late. A JVM's threads
