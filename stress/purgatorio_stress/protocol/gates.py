@@ -80,7 +80,7 @@ STEPS_S: Final = 900.0
 """So long that it ends none but what is endless: cut short is UNKNOWN."""
 
 _TWICE_WITHIN: Final = 60
-"""A call is held twice at these of its steps, the first."""
+"""A call is held twice at these of its steps, the first, and so are two calls at once, where steps are counted."""
 
 _AHEAD_MOST: Final = 6
 """At so many of its steps the first lane's call stands while another's comes to one of its own."""
@@ -450,7 +450,7 @@ class GatedRun:
         for first in (
             range(0, _TWICE_WITHIN, _TWICE_WITHIN // _AHEAD_MOST) if program.ahead and not beside else ()
         ):
-            for step in itertools.count():
+            for step in range(_TWICE_WITHIN):
                 yield Stop(1, 0, (step,), ahead=(first,))
                 if self._stops_made < 2:
                     break
