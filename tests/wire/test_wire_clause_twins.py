@@ -1439,6 +1439,18 @@ def g12_refused(s: Story, bad: bool) -> None:
     s.commit(2100, "b", 1, 22 if bad else 0)
 
 
+def g12_note(s: Story, bad: bool) -> None:
+    s.declared = Declared(note_most_bytes=3)
+    part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": "four"}
+    body = {
+        "group_id": "g",
+        "generation_id_or_member_epoch": -1,
+        "topics": [{"name": "t", "partitions": [part]}],
+    }
+    told = {"partition_index": 0, "error_code": 0 if bad else 12}
+    s.ask(10, "offset_commit", body, 11, {"topics": [{"name": "t", "partitions": [told]}]})
+
+
 def g12_in_a_rebalance(s: Story, bad: bool) -> None:
     told_of_a_rebalance(s)
     s.commit(2200, "b", 1, 27 if bad else 0)
@@ -1478,7 +1490,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins, g10_refused),
     "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync,
             g11_commit, g11_leave, g11_replaced, g11_unsynced),
-    "G12": (g12, g12_refused, g12_in_a_rebalance),
+    "G12": (g12, g12_refused, g12_in_a_rebalance, g12_note),
     "C1": (c1, c1_files, c1_unread),
     "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
 }  # fmt: skip

@@ -7,11 +7,13 @@ last, or may have been.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from purgatorio_spec.wire.bound import Bounds
 from purgatorio_spec.wire.history import BUSY, END_OF_TIME, Exchange, Scene, integer, items, text, texts
 from purgatorio_spec.wire.log import OTHERS, Part, Topics, parts
-from purgatorio_spec.wire.row import Rows, broken, kept, named
+from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
 NOTHING: Final = (-1, "")
+TOO_LONG: Final = 12
 
 
 class _Commit(NamedTuple):
@@ -23,8 +25,14 @@ class _Commit(NamedTuple):
     surely: bool
 
 
-def committed(scene: Scene, topics: Topics) -> Rows:
-    """The occasions are the partitions of which is asked how far a group has read."""
+def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
+    """The occasions are the partitions of which is asked how far a group has read, and notes that are too long."""
+    most = bounds.declared.note_most_bytes
+    for one in scene.of("offset_commit") if most is not None else ():
+        told = {part: integer(said, "error_code") for part, said in parts(one.got, OTHERS[1])}
+        for part, asked in parts(one.body, OTHERS[0]):
+            if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
+                yield answered_with("G12", "note", one, told[part], TOO_LONG, f": more than {most} bytes")
     for one in scene.of("offset_fetch"):
         until = one.answer_t
         if until is None or one.unread or one.throttled_ms:
@@ -43,8 +51,8 @@ def committed(scene: Scene, topics: Topics) -> Rows:
                     yield kept("G12", "committed")
                 elif error not in BUSY:
                     allowed = f"{' or '.join(f'{at} {note!r}' for at, note in sorted(may))} of {part.topic}"
-                    told = named(error) if error else f"{seen[0]} {seen[1]!r}"
-                    yield broken("G12", "committed", one, allowed, told)
+                    shown = named(error) if error else f"{seen[0]} {seen[1]!r}"
+                    yield broken("G12", "committed", one, allowed, shown)
 
 
 def _may_be(scene: Scene, group: str, part: Part, one: Exchange) -> set[tuple[int, str]]:

@@ -118,7 +118,7 @@ def judge_scene(wire: Wire, scene: Scene) -> list[Row]:
             for row in rows(group)
         ),
         *refused_at_sight(bounds, scene),
-        *committed(scene, topics),
+        *committed(bounds, scene, topics),
         *cut_connections(bounds, scene),
         *unread_answers(bounds, scene),
     ]

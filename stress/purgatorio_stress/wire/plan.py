@@ -240,7 +240,8 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         return
     names = (
         "group.initial.rebalance.delay.ms", "group.coordinator.append.linger.ms", "group.min.session.timeout.ms",
-        "group.max.session.timeout.ms", "fetch.max.bytes", "max.connections", "max.connections.per.ip",
+        "group.max.session.timeout.ms", "offset.metadata.max.bytes", "fetch.max.bytes", "max.connections",
+        "max.connections.per.ip",
     )  # fmt: skip
     asked = [
         {"resource_type": 4, "resource_name": str(node), "configuration_keys": [*names, *OF_TOPICS]}
@@ -257,7 +258,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
         config: wanted for name, (config, wanted) in OF_TOPICS.items()
         if said.get(name, "") not in (wanted, "")
     }  # fmt: skip
-    delay, linger, least, longest, fetched, *connected = (
+    delay, linger, least, longest, note, fetched, *connected = (
         int(value[:9]) if (value := said.get(name, "")).isdigit() else None for name in names
     )
     declared = broker.declared
@@ -266,7 +267,7 @@ async def _configs(broker: Broker, conn: Connection, nodes: Sequence[int]) -> No
     if linger is not None and linger > declared.late_ms // 10:
         # What a coordinator writes waits for so long before it is written, and its answer with it.
         declared = replace(declared, late_ms=declared.late_ms + linger)
-    broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest)
+    broker.declared = replace(declared, session_least_ms=least, session_most_ms=longest, note_most_bytes=note)
     if least is not None:
         broker.session_ms = least
     if fetched is not None:

@@ -730,6 +730,9 @@ async def refusals(play: Play) -> None:
     await _ask_anything(play, stranger, group, one.id, one.generation, topics)
     if topics:
         await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
+        most = play.broker.declared.note_most_bytes
+        for more in (0, 1) if most is not None else ():
+            await play.commit(stranger, group, "", -1, topics, note_bytes=(most or 0) + more).within(8)
         await play.ask_offsets(stranger, group, None)
     if topics and play.broker.version("delete_groups") is not None:
         await play.ask(stranger, "delete_groups", {"groups_names": [group]})
