@@ -6,7 +6,8 @@ does next is one of few things: let a thread go on, or make a lane's next call; 
 first, each play from operations and keys of its own. Then, where the subject counts the steps of its own code, each
 call of each lane is stopped at each of its steps while the other lanes make theirs: one preemption, at every place.
 At last two: the first lane's call stands at a gate, another's goes as far as one of its steps, and then the first goes
-on before it, at every step of the other, also at those to which it comes only because the first stands there.
+on before it, at every step of the other, also at those to which it comes only because the first stands there. So
+does a call that moves time, which stands at some of its own steps.
 
 What was recorded is judged now and then. Once a promise is broken the rest is not played.
 
