@@ -118,6 +118,7 @@ def record_runs(
     def one(subject: Subject) -> RunRecord:
         run = f"{subject.name}-seed{seed}"
         path = out_dir / f"{run}{suffix}"
+        progress(subject.name, 0, ops)
         try:
             subject.run(_plan(subject, seed, ops), path, progress)
             record = RunRecord(run, subject.name, path)

@@ -38,6 +38,18 @@ def test_nothing_is_said_of_the_rest_before_the_first_step_and_after_the_last() 
     assert shown.counted() == "20 of 20 runs, 1:06:41"
 
 
+def test_of_parts_that_go_on_at_once_the_slowest_says_what_is_left() -> None:
+    """Nothing while one has not come anywhere; and it is named in a log."""
+    shown = Progress("recording", 2, "runs", clock_s=ticks(0, 0, 0, 10, 20))
+    shown.share("fast", 0, 10)
+    shown.share("slow", 0, 10)
+    shown.share("fast", 9, 10)
+    assert shown.counted() == "0 of 2 runs, 0:10"
+    shown.share("slow", 2, 10)
+    assert shown.counted() == "1 of 2 runs, 0:20, about 1:20 left"
+    assert shown.slowest() == "; slow 20%"
+
+
 def test_units() -> None:
     """Bytes as megabytes, a share as per cent, a total that nobody knows not at all."""
     assert Progress("", 3e9, "bytes", poll=lambda: (1.5e9, 3e9), clock_s=ticks(0, 1)).counted() == (

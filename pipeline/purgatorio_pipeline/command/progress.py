@@ -1,7 +1,8 @@
 """How every command says how far it is: what is done of how much, for how long, and about how long it will go on.
 
 On standard error. In a terminal it is a bar that is gone afterwards; in a log a line when it begins and one every
-`LOG_SECONDS`. What is left is told from the share that is done, so steps of unlike length make it a rough figure.
+`LOG_SECONDS`. What is left is told from the share that is done, so steps of unlike length make it a rough figure. Of
+parts that go on at once it is what the slowest will take, which a log names; nothing while one has not come anywhere.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Progress:
         self._start_s = clock_s()
         self._done = 0.0
         self._shares: dict[str, float] = {}
+        self._begun_s: dict[str, float] = {}
         self._bars: Bars | None = None
         self._console: Console | None = None
 
@@ -62,6 +64,8 @@ class Progress:
 
     def share(self, part: str, done: int, planned: int) -> None:
         """The same of one of several parts that go on at once: so much of what it plans is done."""
+        if part not in self._begun_s:
+            self._begun_s[part] = self._clock_s()
         self._shares[part] = done / planned if planned else 1.0
         self._done = sum(self._shares.copy().values())  # another thread may bring a part of its own meanwhile
 
@@ -72,11 +76,26 @@ class Progress:
 
     def counted(self) -> str:
         """`12 of 25 runs, 0:40, about 0:43 left`."""
-        (done, total), gone_s = self.so_far(), self._clock_s() - self._start_s
-        said = [self._amount(done, total), _minutes(gone_s)]
-        if total and 0 < done < total:
-            said.append(f"about {_minutes(gone_s * (total - done) / done)} left")
+        (done, total), now_s = self.so_far(), self._clock_s()
+        said = [self._amount(done, total), _minutes(now_s - self._start_s)]
+        if total and 0 < done < total and (left_s := self._left_s(done, total, now_s)) is not None:
+            said.append(f"about {_minutes(left_s)} left")
         return ", ".join(filter(None, said))
+
+    def _left_s(self, done: float, total: float, now_s: float) -> float | None:
+        shares = self._shares.copy()
+        # Those that have not begun are like the rest.
+        left_s = (now_s - self._start_s) * (total - done) / done if len(shares) < total else 0.0
+        for part, share in shares.items():
+            if not share:
+                return None
+            left_s = max(left_s, (now_s - self._begun_s[part]) * (1 - share) / share)
+        return left_s
+
+    def slowest(self) -> str:
+        """The part that is least far, if there are any: `; my-timer-real 40%`."""
+        share, part = min(((share, part) for part, share in self._shares.copy().items()), default=(1.0, ""))
+        return f"; {part} {int(share * 100)}%" if share < 1 else ""
 
     def _amount(self, done: float, total: float | None) -> str:
         if total is None:
@@ -128,7 +147,7 @@ class Progress:
     def _as_log(self, console: Console, wait: Callable[[threading.Event], bool]) -> Iterator[None]:
         def lines() -> None:
             while not wait(over):
-                self.say(f"{self.doing}: {self.counted()}")
+                self.say(f"{self.doing}: {self.counted()}{self.slowest()}")
 
         self._console = console
         over = threading.Event()

@@ -428,7 +428,8 @@ class Conversation:
             if isinstance(call, Register) and said.out == 0:
                 self._begun(call.id)
             elif isinstance(call, Cancel) and said.out != 0:
-                self.settled.pending.discard(call.id)
+                # Its add may not be answered yet.
+                self._over(call.id)
         elif isinstance(call, Ready):
             log.at("ready", call.id, t_call=ended.asked_t)
         elif isinstance(call, Quiesce):

@@ -444,7 +444,14 @@ class CommandSubject:
         if replace(again, n=self.description.n) != self.description:
             raise child.failed("rubbish", "it describes itself in another way than before")
         if self.mode.endswith("-gates"):
-            self._drive_gates(session, child, lines, clock if self.virtual else None, judge)
+            self._drive_gates(
+                session,
+                child,
+                lines,
+                clock if self.virtual else None,
+                judge,
+                lambda share: progress(self.name, int(share * plan.timers), plan.timers),
+            )
         elif self.mode == "real-free":
             drive_free(
                 session,
@@ -466,10 +473,11 @@ class CommandSubject:
         lines: Lines | None,
         clock: VirtualClock | None,
         judge: Callable[[], bool],
+        tell: Callable[[float], None],
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
-        gated = GatedRun(session, self.description, self.part, clock, lines=lines, judge=judge)
+        gated = GatedRun(session, self.description, self.part, clock, lines=lines, judge=judge, tell=tell)
         self.account.plays = gated.plays
         try:
             self.account.orders = gated.drive(self.account.only)

@@ -71,6 +71,7 @@ _GIVES_UP_S: Final = 0.5
 _WAITS_MOST: Final = 10
 _LATE_S: Final = 5.0
 _EXPIRY_LATE_S: Final = 1.0
+_EXPIRY_LEAST_S: Final = 0.1
 _TAKES_NOTE_S: Final = 1.0
 _SAID_MOST: Final = 20_000
 _ORDERS_MOST: Final = 1_000
@@ -98,6 +99,9 @@ _WATCHED_MOST: Final = 3
 _JUDGED_FIRST: Final = 50
 _JUDGED_AGAIN: Final = 1.5
 """It is judged after so many plays, and whenever they are so many times as many."""
+
+_BEFORE_STEPS: Final = 0.2
+"""Of the whole, so much are the orders, where steps come after them."""
 
 _BROKEN: Final = "a promise was found broken before"
 _TOO_MANY: Final = "the time was up, or too many"
@@ -219,7 +223,8 @@ Act = Callable[[], None]
 
 class GatedRun:
     """One run with gates. `clock`: the driver's, in virtual time; None in real time. `lines`: the subject's, if its
-    steps are lines. `judge`: whether what was recorded so far breaks a promise, after which nothing new is played."""
+    steps are lines. `judge`: whether what was recorded so far breaks a promise, after which nothing new is played.
+    `tell`: called with the share of the whole that was played, roughly."""
 
     def __init__(
         self,
@@ -230,9 +235,11 @@ class GatedRun:
         *,
         lines: Lines | None = None,
         judge: Callable[[], bool] | None = None,
+        tell: Callable[[float], None] = lambda share: None,
     ) -> None:
         self._lines = lines
         self._judge = judge
+        self._tell = tell
         self._judged_at: float = _JUDGED_FIRST
         self._broken = False
         self._session = session
@@ -242,6 +249,7 @@ class GatedRun:
         self._delays = delays_for(description, _FAR_NS if clock is not None else _FAR_REAL_NS)
         self._late_ns = late_for(description)
         self._slowest_s = 0.0
+        self._latest_s = _EXPIRY_LATE_S / 5
         self._waited: Counter[tuple[str, ...]] = Counter()
         self._said = 0
         self._begun_ns = 0
@@ -284,8 +292,12 @@ class GatedRun:
         if any(one.expiring() for one in programs if fit[one.name] is None):
             stops.add("timer_fire")
         self._start(tuple(place for place in self._description.gates if place in stops))
+        # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
+        others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
+        steps = steps and (self._clock is not None or others) and STEP in self._description.gates
         found: list[Orders] = []
-        for program in programs:
+        for number, program in enumerate(programs):
+            self._tell(number / len(programs) * (_BEFORE_STEPS if steps else 1))
             why = fit[program.name] or (_BROKEN if self._broken else None)
             if why is not None:
                 found.append(Orders(program, skipped=why))
@@ -305,10 +317,7 @@ class GatedRun:
         if self._clock is not None and only is None:
             # Last: what has expired widens the bound on garbage.
             self._sleep()
-        # In real time each expiry is waited for: steps are for those who know no other, or can be held nowhere else.
-        others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
-        best = self._clock is not None or others
-        if steps and best and STEP in self._description.gates:
+        if steps:
             found += self._all_steps(programs, only)
         return found
 
@@ -365,13 +374,13 @@ class GatedRun:
         two = [(one, place) for one in stepped for place in one.stands_at(self._description)]
         gates_of_two = (*gates, *dict.fromkeys(place for _, place in two))
         if self._lines is None:
-            alone: Iterable[Iterable[Stop]] = (self._counted(one) for one in stepped)
-            beside: Iterable[Iterable[Stop]] = (self._counted(one, place) for one, place in two)
+            alone: Sequence[Iterable[Stop]] = [self._counted(one) for one in stepped]
+            beside: Sequence[Iterable[Stop]] = [self._counted(one, place) for one, place in two]
         else:
             lines = dict(
                 zip(stepped, self._at_lines(self._lines, [(one, "") for one in stepped]), strict=True)
             )
-            alone = lines.values()
+            alone = [*lines.values()]
 
             def known_beside(program: GateProgram, place: str) -> Iterator[Stop]:
                 for stop in lines[program]:
@@ -390,18 +399,29 @@ class GatedRun:
             # What was watched runs slowly from then on; a new run has new threads.
             self._start(gates)
         until_s = time.monotonic() + STEPS_S
-        found = self._all_stops(stepped, alone, until_s)
+        # Steps that are counted are known only when all were played: then one program is like another.
+        sizes = [len(stops) if isinstance(stops, list) else 1 for stops in (*alone, *beside)]
+        shares = [
+            _BEFORE_STEPS + (1 - _BEFORE_STEPS) * part / max(1, sum(sizes))
+            for part in itertools.accumulate(sizes)
+        ]
+        found = self._all_stops(stepped, alone, shares, until_s)
         if two:
             self._start(gates_of_two)
-            found += self._all_stops([one for one, _ in two], beside, until_s)
+            found += self._all_stops([one for one, _ in two], beside, shares[len(stepped) :], until_s)
         return found
 
     def _all_stops(
-        self, programs: Iterable[GateProgram], plans: Iterable[Iterable[Stop]], until_s: float
+        self,
+        programs: Sequence[GateProgram],
+        plans: Iterable[Iterable[Stop]],
+        shares: Sequence[float],
+        until_s: float,
     ) -> list[Orders]:
         found: list[Orders] = []
-        for program, stops in zip(programs, plans, strict=True):
+        for program, stops, share in zip(programs, plans, shares[: len(programs)], strict=True):
             found.append(self._steps_of(program, stops, until_s))
+            self._tell(share)
             if self._clock is not None:
                 # What was cancelled while it was added is counted until its time is over, and the plays are many.
                 self._come_to_rest()
@@ -830,12 +850,24 @@ class GatedRun:
         if self._clock is not None:
             self.ask(Advance(self._clock.now_ns + delay_ns + self._late_ns), lane, steps=steps)
             return
-        until_s = begun_s + (delay_ns + self._late_ns) / 1e9 + _EXPIRY_LATE_S
+        # Several times as late as others came of late: one that is kept from coming, by whoever was stopped, need not
+        # be waited for long, and if it was only slow the order is another one.
+        due_s = begun_s + (delay_ns + self._late_ns) / 1e9
+        until_s = due_s + min(_EXPIRY_LATE_S, max(_EXPIRY_LEAST_S, 5 * self._latest_s))
         conversation = self._session.conversation
-        while operation in conversation.settled.pending and time.monotonic() < until_s:
-            if any(hold.f == "timer_fire" and hold.id == operation for hold in conversation.holds.values()):
-                return
+
+        def to_come() -> bool:
+            there = any(
+                hold.f == "timer_fire" and hold.id == operation for hold in conversation.holds.values()
+            )
+            return operation in conversation.settled.pending and not there
+
+        waited = False
+        while to_come() and time.monotonic() < until_s:
+            waited = True
             self._hear(min(0.05, until_s - time.monotonic()))
+        if waited and not to_come():
+            self._latest_s = max(time.monotonic() - due_s, 0.9 * self._latest_s)
 
     @property
     def session(self) -> Session:
