@@ -39,7 +39,7 @@ def test_nothing_is_said_of_the_rest_before_the_first_step_and_after_the_last() 
 
 
 def test_of_parts_that_go_on_at_once_the_slowest_says_what_is_left() -> None:
-    """Nothing while one has not come anywhere; and it is named in a log."""
+    """Nothing while one has only begun; and it is named in a log."""
     shown = Progress("recording", 2, "runs", clock_s=ticks(0, 0, 0, 10, 20))
     shown.share("fast", 0, 10)
     shown.share("slow", 0, 10)

@@ -2,7 +2,7 @@
 
 On standard error. In a terminal it is a bar that is gone afterwards; in a log a line when it begins and one every
 `LOG_SECONDS`. What is left is told from the share that is done, so steps of unlike length make it a rough figure. Of
-parts that go on at once it is what the slowest will take, which a log names; nothing while one has not come anywhere.
+parts that go on at once it is what the slowest will take, which a log names; nothing while one has only begun.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ Poll = Callable[[], tuple[float, float | None]]
 LOG_SECONDS: Final = 10.0
 _MEGABYTE: Final = 1_000_000
 _BAR: Final = 16
+_TOLD_FROM: Final = 0.05
+"""The first steps say little of the rest."""
 
 
 class Progress:
@@ -87,7 +89,7 @@ class Progress:
         # Those that have not begun are like the rest.
         left_s = (now_s - self._start_s) * (total - done) / done if len(shares) < total else 0.0
         for part, share in shares.items():
-            if not share:
+            if share < _TOLD_FROM:
                 return None
             left_s = max(left_s, (now_s - self._begun_s[part]) * (1 - share) / share)
         return left_s

@@ -445,7 +445,8 @@ class Conversation:
         """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
         call = ended.call
         if type(call) not in _RECORDED_AS or isinstance(call, Advance):
-            raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}")
+            told = "; a callback was told to fail: its error is to be caught where tasks run, and ends no other call"
+            raise Misbehaved("refused", f"{call_name(call)} ended with {err!r}{told * self.fails}")
         if not self.fails and not ended.early:
             self._errors += 1
             self.erred = self.erred or [err]

@@ -100,11 +100,11 @@ _JUDGED_FIRST: Final = 50
 _JUDGED_AGAIN: Final = 1.5
 """It is judged after so many plays, and whenever they are so many times as many."""
 
-_BEFORE_STEPS: Final = 0.2
+_BEFORE_STEPS: Final = 0.1
 """Of the whole, so much are the orders, where steps come after them."""
 
 _BROKEN: Final = "a promise was found broken before"
-_TOO_MANY: Final = "the time was up, or too many"
+_TOO_MANY: Final = "the time was up, as where the machine is busy, or too many"
 """Why something is not played."""
 
 
@@ -296,8 +296,9 @@ class GatedRun:
         others = "virtual-time" not in self._description.capabilities or self._description.gates == (STEP,)
         steps = steps and (self._clock is not None or others) and STEP in self._description.gates
         found: list[Orders] = []
-        for number, program in enumerate(programs):
-            self._tell(number / len(programs) * (_BEFORE_STEPS if steps else 1))
+        # A volley is as long as it is, and all orders of another are some dozens.
+        sizes = [len(one.calls()) * one.volley or 100 + len(one.calls()) for one in programs]
+        for program, size in zip(programs, itertools.accumulate(sizes), strict=True):
             why = fit[program.name] or (_BROKEN if self._broken else None)
             if why is not None:
                 found.append(Orders(program, skipped=why))
@@ -311,6 +312,7 @@ class GatedRun:
                 found.append(self._orders(program))
             if why is None and "gauge" in self._description.capabilities:
                 self._read_sizes()
+            self._tell(size / sum(sizes) * (_BEFORE_STEPS if steps else 1))
         self._come_to_rest()
         if self._broken:
             return found + [Orders(one, skipped=_BROKEN) for one in self._stepped(programs) or programs[-1:]]

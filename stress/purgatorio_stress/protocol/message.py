@@ -36,7 +36,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "gauge": "knows `gauge`, and says its sizes in answer to `quiesce`",
     "add-again": "takes an `add` of an id again: a task that is over starts anew, one that waits is moved",
     "add-same": "as `add-again`, with no other delay than the one that it had",
-    "failing": "ends a callback with an error where `go` says `fail`",
+    "failing": "ends a callback with an error where `go` says `fail`; its thread runs on, and `advance` has none",
 }
 """What a subject may declare, and what it means."""
 
@@ -224,7 +224,10 @@ class Description:
     version: Annotated[str, Text(100), "of the implementation"] = ""
     language: Annotated[str, Text(100), "that it is written in"] = ""
     profile: Annotated[
-        str | None, Text(100), "the promises it is held to; a plain timer may leave it out"
+        str | None,
+        Text(100),
+        "the promises it is held to: of a purgatory `locked` or `pending-flag`, see [profiles](clauses.md#profiles); a"
+        " plain timer may leave it out",
     ] = None
     tick_ns: Annotated[int | None, Number(1, _HOUR_NS), "its granularity"] = None
     wheel_size: Annotated[int | None, Number(1, 1 << 31), "buckets of one level"] = None

@@ -117,9 +117,10 @@ def decoded(record: type[T], fields: Mapping[str, object]) -> T:
             if value is not None:
                 values[name] = taker(name, value)
         elif name != "m" and not name.startswith("x_"):
-            raise Refusal(
-                shown(name)[1:-1], "unknown field", "take it out, or name it x_... to have it passed over"
+            remedy = (
+                f"this message has {', '.join(takers)}; take it out, or name it x_... to have it passed over"
             )
+            raise Refusal(shown(name)[1:-1], "unknown field", remedy)
     for name in needed:
         if name not in values:
             raise Refusal(name, "missing", f"this message needs {name!r}")
