@@ -119,6 +119,20 @@ def test_events_are_on_the_thread_of_their_call_or_on_their_own() -> None:
     assert fires == ["subject", "subject/reaper", "caller-2"]
 
 
+@pytest.mark.parametrize("during", ["", ',"during":1'])
+def test_in_real_time_a_completion_names_its_call(during: str) -> None:
+    """Or it would be taken for another thread's, and a purgatory that does as it should for a broken one."""
+    scene = Scene(*PURGATORY, virtual=False)
+    scene.conversation.ask(Check("k"))
+    scene.hear("completed", f'"id":"op"{during}')
+    if during:
+        scene.hear("answer", '"n":1,"out":1')
+        return
+    with pytest.raises(Misbehaved, match="no event so far named its call") as caught:
+        scene.hear("answer", '"n":1,"out":1')
+    assert caught.value.kind == "rubbish"
+
+
 def test_a_held_thread_makes_calls_where_it_stands() -> None:
     """What it is asked for is recorded on its thread, inside the callback; what others do is on theirs."""
     scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)))

@@ -157,6 +157,8 @@ class Conversation:
         self._gates: frozenset[str] = frozenset()
         self._holds: dict[int, Hold] = {}
         self._held_before: set[int] = set()
+        self._named: bool | None = None
+        """Whether any event named its call; None before the first event."""
         self._errors = 0
         self._first_error = ""
         self.erred: list[str] = []
@@ -416,6 +418,12 @@ class Conversation:
             self._refused(said.n, ended, said.err)
             return
         _check_answer(call, said)
+        if said.out and self._named is False and not self._virtual and not isinstance(call, Cancel):
+            raise Misbehaved(
+                "rubbish",
+                f"{call_name(call)} is answered with out = {said.out}, so it completed something, and no event so far"
+                " named its call (`during`): in real time they are taken for another thread's",
+            )
         if isinstance(call, Add):
             self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
             self._begun(call.id)
@@ -496,6 +504,7 @@ class Conversation:
             )
         if said.id not in self._operations:
             raise Misbehaved("wrong-id", f"{f} of {said.id!r}, which was never added or registered")
+        self._named = self._named or said.during is not None
         thread, log = self._thread(said)
         if isinstance(said, Enter):
             self._entered(thread, log, said)
