@@ -193,6 +193,34 @@ class _Stops:
         """See `Jvm`."""
         self.gone_on.append(thread)
 
+    began: tuple[int, ...] = ()
+
+    def frames(self, thread: int) -> tuple[int, ...]:
+        """See `Jvm`."""
+        return self.began
+
+    def around(self, of: int) -> str:
+        """See `Jvm`."""
+        return ("java.lang.Thread", "Adapter", "org.acme.Purgatory", "purgatorio.kit.Lane")[of]
+
+
+@pytest.mark.parametrize(
+    ("began", "classes", "left_out"),
+    [((0, 1, 2), (1, 2, 2), 1), ((0, 1), (1, 1, 2), 0), ((0, 3, 1), (1, 2, 2), 0), ((0,), (1, 2, 2), 0)],
+    ids=["by hand", "all in one class", "the kit's", "not known"],
+)
+def test_lines_of_who_takes_the_calls_are_left_out(
+    began: tuple[int, ...], classes: tuple[int, ...], left_out: int
+) -> None:
+    """Where the lane's thread began, unless most of the lines are there: then the purgatory is, too."""
+    child = _Stops()
+    child.began = began
+    lines = Lines(cast(LineChild, child), cast(Listening, child), "*")
+    assert lines.connect()
+    lines.points += [Point("", child.line((of, 2, n)), 1, (of, 2, n)) for n, of in enumerate(classes)]
+    lines.leave_adapter_out()
+    assert lines.adapters == {point.line for point in lines.points[:left_out]}
+
 
 @pytest.mark.parametrize("gate", [True, False], ids=["at a gate", "in the subject"])
 def test_who_has_told_of_a_gate_and_stops_at_a_line_is_in_the_adapter(gate: bool) -> None:

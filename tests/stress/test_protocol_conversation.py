@@ -133,6 +133,19 @@ def test_in_real_time_a_completion_names_its_call(during: str) -> None:
     assert caught.value.kind == "rubbish"
 
 
+def test_who_answers_has_left_what_it_entered() -> None:
+    """Or all that comes on this thread would be taken for a part of it; until then it is known where it is."""
+    scene = Scene(Start("purgatory", "real", gates=("try_complete",)), *PURGATORY, virtual=False)
+    scene.conversation.ask(Check("k"))
+    assert scene.conversation.where() == ""
+    scene.hear("enter", '"f":"try_complete","id":"op","during":2')
+    assert scene.conversation.where() == ", inside try_complete of 'op', a gate, and never said `held`"
+    with pytest.raises(
+        Misbehaved, match=r"call 2 \(check\) is answered, and try_complete of 'op', entered in it"
+    ):
+        scene.hear("answer", '"n":2,"out":0')
+
+
 def test_a_held_thread_makes_calls_where_it_stands() -> None:
     """What it is asked for is recorded on its thread, inside the callback; what others do is on theirs."""
     scene = Scene(Start("purgatory", "virtual", gates=("try_complete",)))

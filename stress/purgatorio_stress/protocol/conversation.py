@@ -91,6 +91,8 @@ class _OpenCall:
     asked_t: int
     stops: int = 0
     """At so many steps more it was asked to stop."""
+    depth: int = 0
+    """So many functions its thread had entered before."""
     early: bool = False
     """It speaks of what was not known to be there: its add, or its registration, is under way."""
 
@@ -184,9 +186,19 @@ class Conversation:
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
-        """The oldest call without an answer, in words, or None."""
+        """The oldest call without an answer, in words, and a `go` that has none; or None."""
+        open_calls = [(number, one.call) for number, one in self._open.items()]
+        told = open_calls[:1] + [one for one in open_calls[1:] if isinstance(one[1], Go)]
+        return " and ".join(f"call {number} ({call_name(call)})" for number, call in told) or None
+
+    def where(self) -> str:
+        """In which function its thread is, and whether it owes a `held` there."""
         oldest = self.oldest()
-        return None if oldest is None else f"call {oldest[0]} ({call_name(oldest[1])})"
+        stack = self._stacks.get(self._open[oldest[0]].log.name) if oldest is not None else None
+        if not stack:
+            return ""
+        never = stack[-1].f in self._gates and not self._held_before
+        return f", inside {stack[-1].f} of {stack[-1].id!r}" + ", a gate, and never said `held`" * never
 
     def unanswered(self) -> list[str]:
         """The calls that a thread makes and that have no answer, by name."""
@@ -299,7 +311,8 @@ class Conversation:
         asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
         early = not self.makes_sense(call)
-        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), early)
+        depth = len(self._stacks.get(log.name, ()))
+        self._open[number] = _OpenCall(call, of_lane, log, ticket, asked_t, len(steps), depth, early)
         if before_sending is not None:
             before_sending()
         return call_line(number, call, lane, hold, steps)
@@ -418,6 +431,12 @@ class Conversation:
             self._refused(said.n, ended, said.err)
             return
         _check_answer(call, said)
+        inside = self._stacks.get(log.name, [])[ended.depth :]
+        if inside and not isinstance(call, Go | Start):
+            entered = f"{inside[-1].f} of {inside[-1].id!r}, entered in it,"
+            raise Misbehaved(
+                "rubbish", f"call {said.n} ({call_name(call)}) is answered, and {entered} was not left"
+            )
         if said.out and self._named is False and not self._virtual and not isinstance(call, Cancel):
             raise Misbehaved(
                 "rubbish",

@@ -491,18 +491,18 @@ class GatedRun:
             for program, beside in programs
         ]
         self._come_to_rest()
-        for (program, _), of in zip(programs, watched, strict=True):
+        known = [
+            [(stop, self._seen(lines, program, stop, seen)) for stop, seen in of if not self._broken]
+            for (program, _), of in zip(programs, watched, strict=True)
+        ]
+        if ("try_complete" if self._part == "purgatory" else "timer_fire") in self._description.gates:
+            # Or only there could it be stopped behind what a callback reads.
+            lines.leave_adapter_out()
+        for (program, _), seen_of in zip(programs, known, strict=True):
             stops: list[Stop] = []
-            for stop, seen in of if not self._broken else ():
-                known = lines.seen(seen)
-                for _ in range(_WATCHED_MOST - 1):
-                    if known or stop.workers:
-                        break
-                    # On a busy machine what a JVM tells may come too late to be seen.
-                    again = self._watched(lines, program, stop)
-                    self._come_to_rest()
-                    known = lines.seen(again)
-                steps = [step for step in known if _told_apart(lines.points[step])]
+            for stop, seen in seen_of:
+                steps = [step for step in seen if _told_apart(lines.points[step])]
+                steps = [step for step in steps if lines.points[step].line not in lines.adapters]
                 first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
                 for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
@@ -519,6 +519,20 @@ class GatedRun:
                 if _told_apart(lines.points[step]):
                     found.append(replace(stop, steps=(step,), points=(lines.points[step],)))
         return found
+
+    def _seen(
+        self, lines: Lines, program: GateProgram, stop: Stop, watched: Mapping[int, str]
+    ) -> Sequence[int]:
+        """The steps of a call that was watched."""
+        known = lines.seen(watched)
+        for _ in range(_WATCHED_MOST - 1):
+            if known or stop.workers:
+                break
+            # On a busy machine what a JVM tells may come too late to be seen.
+            again = self._watched(lines, program, stop)
+            self._come_to_rest()
+            known = lines.seen(again)
+        return known
 
     def _unwatched(self, program: GateProgram, beside: str) -> Iterator[Stop]:
         """The calls of a program that can be stopped, without a step yet."""

@@ -170,6 +170,26 @@ class Jvm:
                     self._names[thread] = _Fields(self._ask(11, 1, _long(thread))).text()
         return {thread: self._names[thread] for thread in living if thread in self._names}
 
+    def frames(self, thread: int) -> Sequence[int]:
+        """The classes in whose methods the thread is, from where it began. It stands for that moment."""
+        found: list[int] = []
+        with suppress(_Refused):
+            self._ask(11, 2, _long(thread))
+            try:
+                fields = _Fields(self._ask(11, 6, _long(thread) + struct.pack(">ii", 0, -1)))
+                for _ in range(fields.number(4)):
+                    fields.number(8), fields.number(1)
+                    found.append(fields.number(8))
+                    fields.number(8), fields.number(8)
+            finally:
+                self.go_on(thread)
+        return found[::-1]
+
+    def around(self, of: int) -> str:
+        """The name of a class, or of the one that it is nested in."""
+        signature = _Fields(self._ask_once(2, 1, _long(of))).text()
+        return signature[1:].rstrip(";").partition("$")[0].replace("/", ".")
+
     def watch(self, thread: int, leaving_out: Sequence[str], within: str) -> int | None:
         """Each line that the thread comes to is told of, and it runs on; but those of classes whose names fit one of
         `leaving_out`, or do not fit `within`; `java.*` fits all of a package. The request's number; None where the

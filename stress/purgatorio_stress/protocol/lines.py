@@ -21,16 +21,8 @@ from purgatorio_stress.protocol.message import STEP
 from purgatorio_stress.subject.child import LineChild, Quiet
 from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
 
-LEFT_OUT: Final = (
-    "java.*",
-    "javax.*",
-    "jdk.*",
-    "sun.*",
-    "com.sun.*",
-    "scala.*",
-    "kotlin.*",
-    "purgatorio.kit.*",
-)
+_JDK: Final = ("java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "scala.*", "kotlin.*")
+LEFT_OUT: Final = (*_JDK, "purgatorio.kit.*")
 """Classes that are not the subject's."""
 
 ANY_CLASS: Final = "*"
@@ -160,6 +152,20 @@ class Lines:
                     for at in (come_to, *jvm.inside(come_to)):
                         self.points.append(Point(thread, jvm.line(at), times[come_to], at))
         return range(first, len(self.points))
+
+    def leave_adapter_out(self) -> None:
+        """The class in which the thread of a lane began is an adapter's, with those nested in it, if more of the lines
+        that were seen are elsewhere: whoever has his purgatory in it as well has most of them there."""
+        lane, jvm = self._thread_of(0), self._jvm
+        if jvm is None or lane is None or self._within != ANY_CLASS:
+            return
+        with suppress(JvmGone):
+            names = [jvm.around(of) for of in jvm.frames(lane)]
+            kept = [one for one in names if not one.startswith(tuple(left[:-1] for left in _JDK))]
+            taker = kept[0] if kept else ""
+            own = {point.line: jvm.around(point.at[0]) == taker for point in self.points}
+            if 2 * sum(own.values()) < len(own):
+                self.adapters.update(line for line, of_adapter in own.items() if of_adapter)
 
     # What a peer does.
 

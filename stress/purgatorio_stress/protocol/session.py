@@ -177,8 +177,8 @@ class Session:
             if self.conversation.owed and self._patience_s() <= 0:
                 late = self.conversation.overdue()
                 lost = f"; due by then and not over: {first_few(late)}" if late else ""
-                waiting = self.conversation.under_way()
-                raise self._child.silent(self._limit_s(), f", with {waiting} not answered{lost}")
+                why = f", with {self.conversation.under_way()} not answered{self.conversation.where()}{lost}"
+                raise self._child.silent(self._limit_s(), why)
             return None
         if said is Quiet.ENDED:
             waiting = self.conversation.under_way()
