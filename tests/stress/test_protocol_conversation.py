@@ -133,6 +133,24 @@ def test_in_real_time_a_completion_names_its_call(during: str) -> None:
     assert caught.value.kind == "rubbish"
 
 
+@pytest.mark.parametrize("out", ["", ',"out":1'])
+def test_who_completes_says_so_where_it_leaves(out: str) -> None:
+    """A result that is left out for false is known by the one that is true."""
+    scene = Scene(Register("other", ("l",), 50), *PURGATORY)
+    for said in ("", out):
+        scene.conversation.ask(Check("k"))
+        scene.hear("enter", '"f":"try_complete","id":"op"')
+        scene.hear("leave", f'"f":"try_complete","id":"op"{said}')
+        if said or not out:
+            break
+        scene.hear("answer", '"n":2,"out":0')
+    if out:
+        scene.hear("answer", '"n":3,"out":1')
+        return
+    with pytest.raises(Misbehaved, match="no try_complete so far was left with its result"):
+        scene.hear("answer", '"n":2,"out":1')
+
+
 def test_who_answers_has_left_what_it_entered() -> None:
     """Or all that comes on this thread would be taken for a part of it; until then it is known where it is."""
     scene = Scene(Start("purgatory", "real", gates=("try_complete",)), *PURGATORY, virtual=False)

@@ -161,6 +161,8 @@ class Conversation:
         self._held_before: set[int] = set()
         self._named: bool | None = None
         """Whether any event named its call; None before the first event."""
+        self._says_result: dict[str, bool] = {}
+        """Of functions that were left, whether that ever came with a result."""
         self._errors = 0
         self._first_error = ""
         self.erred: list[str] = []
@@ -437,12 +439,7 @@ class Conversation:
             raise Misbehaved(
                 "rubbish", f"call {said.n} ({call_name(call)}) is answered, and {entered} was not left"
             )
-        if said.out and self._named is False and not self._virtual and not isinstance(call, Cancel):
-            raise Misbehaved(
-                "rubbish",
-                f"{call_name(call)} is answered with out = {said.out}, so it completed something, and no event so far"
-                " named its call (`during`): in real time they are taken for another thread's",
-            )
+        self._check_told(call, said)
         if isinstance(call, Add):
             self._end(ended, deadline_t=_deadline(ended.asked_t, call.delay_ns))
             self._begun(call.id)
@@ -467,6 +464,24 @@ class Conversation:
             self._stacks.clear()
         elif isinstance(call, Describe):
             raise Misbehaved("rubbish", "an answer to describe that is no description")
+
+    def _check_told(self, call: Call, said: Answer) -> None:
+        """Whether one that completed something told enough of it: else what is judged is not what happened."""
+        if not said.out or isinstance(call, Cancel):
+            return
+        mute = [f for f in ("try_complete", "force_complete") if not self._says_result.get(f, True)]
+        lack = ""
+        if mute and isinstance(call, Check | Register):
+            lack = f"no {mute[0]} so far was left with its result (`out`)"
+        elif self._named is False and not self._virtual:
+            lack = (
+                "no event so far named its call (`during`): in real time they are taken for another thread's"
+            )
+        if lack:
+            why = (
+                f"{call_name(call)} is answered with out = {said.out}, so it completed something, and {lack}"
+            )
+            raise Misbehaved("rubbish", why)
 
     def _refused(self, number: int, ended: _OpenCall, err: str) -> None:
         """An error is an event of the run where the call is recorded; elsewhere the run cannot go on."""
@@ -597,6 +612,8 @@ class Conversation:
             inside = f"{stack[-1].f} of {stack[-1].id!r}" if stack else "nothing"
             raise Misbehaved("rubbish", f"it leaves {said.f} of {said.id!r} and is in {inside}")
         entered = stack.pop()
+        if said.err is None:
+            self._says_result[said.f] = self._says_result.get(said.f, False) or said.out is not None
         if entered.ticket is not None:
             until = self._armed_until(said.f, said.id) if said.err is None else None
             log.ret(said.f, entered.ticket, said.id, out=said.out, err=said.err, deadline_t=until)
