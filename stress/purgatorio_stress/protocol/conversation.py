@@ -571,7 +571,9 @@ class Conversation:
             within = self._open.get(said.during)
             if within is None or isinstance(within.call, Go):
                 raise Misbehaved(
-                    "wrong-id", f"an event of {said.id!r} during call {said.during}, not under way"
+                    "wrong-id",
+                    f"an event of {said.id!r} during call {said.during}, not under way"
+                    + ", but answered: what a call causes is told before" * (said.during < self._next),
                 )
             return within.log
         logs = {one.log.name: one.log for one in self._open.values() if not isinstance(one.call, Go)}

@@ -43,6 +43,9 @@ def drive_real(
         for _ in range(_STARTS):
             if reach.first_of_levels(real=True):
                 break
+            while session.conversation.loose():
+                # A thread of the subject's own is in a task still: what it says of that is no part of the next start.
+                session.hear_on()
             session.call(Start(part, "real"))
     start_s = time.monotonic()
     report = max(1, len(dues) // 50)
