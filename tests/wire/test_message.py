@@ -73,6 +73,7 @@ def test_a_batch_that_was_cut_is_left_out() -> None:
     raw = batch_of([b"a"])
     assert len(batches(raw + raw)) == 2
     assert len(batches(raw + raw[:-1])) == 1
+    assert [one.base for part in (raw[:-1], raw[:9]) for one in batches(part)] == [-1, -1]
     assert batches(b"\0" * 100) == []
 
 

@@ -428,6 +428,11 @@ def f7_room(s: Story, bad: bool) -> None:
     s.fetch(30, 31, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=0, room=SIZE // 2)
 
 
+def f7_part(s: Story, bad: bool) -> None:
+    two_and_two(s)
+    s.fetch(20, 21, [("t", 0, 0, [0]), ("t", 1, 0, [-1] if bad else [])], wait=0, room=SIZE // 2)
+
+
 def f4_stable(s: Story, bad: bool) -> None:
     s.topic()
     s.produce(10, 11, 0)
@@ -1461,7 +1466,7 @@ TWINS: dict[str, tuple[Twin, ...]] = {
     "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes, x4_commits),
     "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
     "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty, f4_mark, f4_stable, f4_start),
-    "F5": (f5,), "F6": (f6, f6_next, f6_below_zero, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room),
+    "F5": (f5,), "F6": (f6, f6_next, f6_below_zero, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room, f7_part),
     "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
     "P1": (p1, p1_log_start, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost),
     "P3": (p3,), "P4": (p4,),

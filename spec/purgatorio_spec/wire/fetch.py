@@ -285,6 +285,9 @@ class Fetching:
             clause, allowed = ("P1", "the records") if ready_by <= one.t else ("F1", "no error, and a wait")
             yield broken(clause, "error-without-reason", one, allowed, named(errors[0]))
             return
+        if any(integer(batch, "base") < 0 for a in self.asked for batch in a.batches):
+            yield broken("F7", "part-of-a-batch", one, "whole batches, or nothing", "a part of one, alone")
+            return
         yield from self._bounded()
         if one.wait_ms <= 0 or ready_by <= one.t:
             yield from self._at_once()

@@ -1,7 +1,7 @@
 """Record batches (magic 2): written for a produce, and looked at in a fetch's answer.
 
 A reader of answers needs offsets, counts and sizes, so only the heads of batches are read. A last batch that a broker
-cut at a byte limit is left out, as clients do.
+cut at a byte limit is left out, as clients do; but alone nobody can read on behind it.
 """
 
 from __future__ import annotations
@@ -65,14 +65,19 @@ def batch_bytes(size: int, records: int = 1) -> int:
 
 
 def batches(data: bytes) -> list[Batch]:
-    """The whole batches in what a fetch or a produce carried."""
+    """The whole batches in what a fetch or a produce carried; where there is but a part of one, that, of no records at
+    no offset."""
     found: list[Batch] = []
     at = 0
+    if 0 < len(data) < _HEAD.size:
+        return [Batch(-1, -1, 0, len(data))]
     while at + _HEAD.size <= len(data) and len(found) < MOST_BATCHES:
         base, length, _, magic, _, _, last_delta, *_, count = _HEAD.unpack_from(data, at)
         size = length + _BEFORE_LENGTH_ENDS
-        if magic != 2 or size < _HEAD.size or at + size > len(data):
+        if magic != 2 or size < _HEAD.size:
             break
+        if at + size > len(data):
+            return found or [Batch(-1, -1, 0, len(data))]
         found.append(Batch(base, base + last_delta, count, size))
         at += size
     return found
