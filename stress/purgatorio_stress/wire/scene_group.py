@@ -55,11 +55,14 @@ class Member:
     """The id and the generation with which it left."""
     says: str = ""
     """What its subscription has of its own, the same whenever it joins."""
+    own: str = ""
+    """A protocol that nobody else has."""
     common: tuple[str, ...] = (PROTOCOL, OTHER_PROTOCOL)
     """What all members have, in the order that it prefers. One that comes back as another would move the group."""
 
     def __post_init__(self) -> None:
         self.says = self.instance or self.conn.name
+        self.own = f"of {self.says}"
         if self.instance is None:
             self.common = self.common[:: self.play.rng.choice((1, -1))]
 
@@ -81,7 +84,7 @@ class Member:
         """A join, on its way."""
         return self.play.join(
             self.conn, self.group, self.id, session_ms=self.session_ms, rebalance_ms=self.rebalance_ms,
-            instance=self.instance, protocols=(f"of {self.says}", *self.common), says=self.says,
+            instance=self.instance, protocols=(self.own, *self.common), says=self.says,
         )  # fmt: skip
 
     def took(self, body: Mapping[str, object] | None) -> bool:
@@ -481,13 +484,17 @@ async def cut_members(play: Play) -> None:
 
 
 async def resubscribed(play: Play) -> None:
-    """A follower of a stable group joins again with another subscription: a rebalance, and the leader is told it."""
+    """A follower of a stable group joins again with another subscription, then with a protocol more: a rebalance, and
+    the leader is told it."""
     group = await play.group()
     pair = await members(play, group, 2)
     await stable(pair)
-    for _ in range(2):
+    for more in (0, 1):
         leader, follower = sorted(pair, key=lambda one: not one.leads)
-        follower.says += "+"
+        if more:
+            follower.common += ("one more",)
+        else:
+            follower.says += "+"
         sent = [follower.ask_join()]
         if not await _is_told(leader):
             return
@@ -716,7 +723,7 @@ async def refusals(play: Play) -> None:
     for _ in range(2):
         await one.beat()
         await _refused(one, stranger, topics)
-        await play.join(stranger, group, "", protocols=(f"of {one.says}",)).within(JOIN_SECONDS)
+        await play.join(stranger, group, "", protocols=(one.own,)).within(JOIN_SECONDS)
         await one.beat()
     await play.ask_offsets(stranger, group, topics or None)
     await play.leave(other.conn, group, other.id).within(8)
