@@ -1534,6 +1534,12 @@ def test_on_a_slow_machine_a_late_answer_is_unknown(twin: Twin) -> None:
     assert slow.judged(clause).verdict is Verdict.UNKNOWN
 
 
+def test_what_a_slow_machine_never_saw_answered_is_no_pass() -> None:
+    slow = Story(late_ms=30_000)
+    x1_never(slow, True)
+    assert slow.judged("X1").verdict is Verdict.UNKNOWN
+
+
 def test_only_the_ends_of_a_wait_move_its_deadline() -> None:
     """The machine stood still in its midst; who waits for several things one after the other is moved by that too."""
     stood = WireEvent(0, 1600 * MS, "control", t_from=1400 * MS, late_ns=1000 * MS, rtt_ns=0)

@@ -53,9 +53,12 @@ def _once(bounds: Bounds, lane: Lane, one: Exchange) -> Row | None:
         return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
     if closed is not None and closed.err:
         return undecided("X1", "the connection could not be read any further")
-    limit = one.t + (one.wait_ms + PATIENCE_MS) * MS + bounds.added_ns(one.t, one.watched_t)
+    limit = one.t + (one.wait_ms + PATIENCE_MS) * MS
     if one.watched_t < limit:
         return None  # cut or given up by the scene before anything can be said
+    if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
+        seen = f"no answer in {after(one.watched_t, one.t)}, on a machine that is late"
+        return undecided("X1", seen, "never-answered")
     return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
 
 
