@@ -6,9 +6,7 @@ scenario that kills it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -20,8 +18,8 @@ from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import Isolation
-from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from reference.broker_scene import P0, P1, Answers, Scene
 
 Fetched = Mapping[TopicPartition, FetchResult]
@@ -86,24 +84,6 @@ def a_decided_partition_keeps_its_answer() -> None:
     assert answers.only()[P0].error is Error.NONE, "an acknowledgement was taken back"
 
 
-@contextmanager
-def asks_again() -> Iterator[None]:
-    """Partitions are asked again until the whole request is done."""
-
-    def decide(self: DelayedParts[TopicPartition, ProduceResult]) -> bool:
-        left = False
-        for partition, cell in self._statuses:
-            decided = self.ask(partition, cell.get().result)
-            left = left or decided is None
-            if decided is not None:
-                cell.set(replace(cell.get(), result=decided))
-        return not left
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DelayedParts, "decide", decide)
-        yield
-
-
 def a_throttled_follower_is_held_back() -> None:
     """Its partition has data on an older segment; it waits all the same."""
     scene = Scene(segment_bytes=10).leads(P0, isr=(0,))
@@ -115,34 +95,23 @@ def a_throttled_follower_is_held_back() -> None:
     assert not answers, "answered at once, and again, and again: a busy loop"
 
 
-@contextmanager
-def throttle_forgotten() -> Iterator[None]:
-    """The condition does not know of the throttle (of the family of 97, KAFKA-6937)."""
-    real = DelayedFetch.try_complete
-
-    def try_complete(self: DelayedFetch) -> bool:
-        with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(ReplicaManager, "is_throttled", lambda self, partition, params: False)
-            return real(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DelayedFetch, "try_complete", try_complete)
-        yield
-
-
-ROWS: dict[str, tuple[Callable[[], AbstractContextManager[None]], Callable[[], None]]] = {
-    "36": (MUTANTS[36].applied, a_chain_of_completions_is_a_loop),
-    "37": (MUTANTS[37].applied, every_action_runs),
-    "asks again": (asks_again, a_decided_partition_keeps_its_answer),
-    "throttle forgotten": (throttle_forgotten, a_throttled_follower_is_held_back),
-}
-"""A mutant, and the scenario that tells it from the code."""
+ASKS_AGAIN = edited(DelayedParts, "decide", "not status.undecided", "False")
+THROTTLED = " and not self._source.is_throttled(status.partition, self._params)"
+ROWS: dict[str, tuple[tuple[Patch, ...], Callable[[], None]]] = {
+    "36": (MUTANTS[36].patches, a_chain_of_completions_is_a_loop),
+    "37": (MUTANTS[37].patches, every_action_runs),
+    "asks again": ((ASKS_AGAIN,), a_decided_partition_keeps_its_answer),
+    "throttle forgotten": (
+        (edited(DelayedFetch, "_bytes_available", THROTTLED, ""),), a_throttled_follower_is_held_back
+    ),
+}  # fmt: skip
+"""A mutant, and the scenario that tells it from the code. The throttle is of the family of 97 (KAFKA-6937)."""
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_code_passes_and_the_mutant_is_killed(name: str) -> None:
     """A scenario that both pass would show nothing, and one that both fail neither."""
-    mutant, scenario = ROWS[name]
+    patches, scenario = ROWS[name]
     scenario()
-    with mutant(), pytest.raises(AssertionError):
+    with patched(patches), pytest.raises(AssertionError):
         scenario()

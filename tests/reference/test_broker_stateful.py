@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from purgatorio_broker import group_coordinator
-from purgatorio_broker.delayed_produce import DelayedProduce
-from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
+from purgatorio_broker.delayed_parts import DelayedParts
 from purgatorio_broker.error import Error
-from purgatorio_broker.group import Group, JoinResult, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
-from purgatorio_broker.key import TopicPartition
 from purgatorio_broker.partition import EnoughReplicas, LogEnds, Partition
-from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.share_partition import SharePartition
 from purgatorio_stress.mutant.catalogue import MUTANTS
+from purgatorio_stress.mutant.patch import Patch, edited, patched
 from reference.broker_machine import BrokerMachine
 from reference.broker_scene import P0, P1
 from reference.group_machine import GroupMachine
@@ -27,6 +21,9 @@ from reference.group_scene import REBALANCE_MS, SESSION_MS
 from reference.share_machine import ShareMachine
 from reference.whole_machine import WholeMachine
 
+ACKNOWLEDGED_EARLY = Patch(
+    Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE)
+)
 MACHINES = [BrokerMachine, GroupMachine, WholeMachine, ShareMachine]
 
 
@@ -50,10 +47,9 @@ def test_arbitrary_days(machine: type[RuleBasedStateMachine]) -> None:
     run(machine, 40, 30, fixed=True)
 
 
-def test_an_early_acknowledgement_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_early_acknowledgement_is_found() -> None:
     """The twin of the broker's day: a producer is answered before its record is replicated."""
-    monkeypatch.setattr(Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE))
-    with pytest.raises(AssertionError, match="acknowledged, not replicated"):
+    with patched([ACKNOWLEDGED_EARLY]), pytest.raises(AssertionError, match="acknowledged, not replicated"):
         run(BrokerMachine, 150, 30, fixed=True)
 
 
@@ -71,32 +67,24 @@ def replicated() -> BrokerMachine:
     return machine
 
 
-def answer_twice(self: DelayedProduce) -> None:
-    """Once too often."""
-    self._callback(self.results())
-    self._callback(self.results())
-
-
+ANSWER = "self._callback(self.results())"
 TWINS = {
-    "a deletion that a replica has not made": (Partition, "low_watermark", lambda self: self._log.start()),
-    "enough was there": (
-        ReplicaManager, "_note_follower", MUTANTS[31].patches[0].replacement
+    "a deletion that a replica has not made": Patch(
+        Partition, "low_watermark", lambda self: self._log.start()
     ),
-    "not replicated yet": (LogEnds, "end", lambda self, isolation: self.log_end),
-    "answered twice": (DelayedProduce, "on_complete", answer_twice),
-    "acknowledged, not replicated": (
-        Partition, "enough_replicas", lambda self, offset: EnoughReplicas(True, Error.NONE)
-    ),
-}  # fmt: skip
+    "enough was there": MUTANTS[31].patches[0],
+    "not replicated yet": Patch(LogEnds, "end", lambda self, isolation: self.log_end),
+    "answered twice": edited(DelayedParts, "on_complete", ANSWER, f"{ANSWER}, {ANSWER}"),
+    "acknowledged, not replicated": ACKNOWLEDGED_EARLY,
+}
 """What the machine says, and the change that makes it say so."""
 
 
 @pytest.mark.parametrize("said", TWINS)
-def test_a_broken_promise_of_the_day_is_found(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_promise_of_the_day_is_found(said: str) -> None:
     """Each of the machine's checks, on a day that is the same each time; without the change it passes."""
     replicated()
-    monkeypatch.setattr(*TWINS[said])
-    with pytest.raises(AssertionError, match=said):
+    with patched([TWINS[said]]), pytest.raises(AssertionError, match=said):
         replicated()
 
 
@@ -115,31 +103,20 @@ def shared() -> ShareMachine:
     return machine
 
 
-def spend_nothing(self: SharePartition, offset: int, *, done: bool) -> None:
-    """Any number of deliveries is allowed."""
-    records = self._records.mutate()
-    records[offset] = replace(records[offset], member="", done=done, lock=None)
-
-
-def unlock_nothing(self: DelayedShareFetch, locked: Iterable[TopicPartition]) -> None:
-    """Keep the fetch locks."""
-
-
 SHARE_TWINS = {
-    "given out too often": (SharePartition, "_give_back", spend_nothing),
-    "two members have one record": (
+    "given out too often": edited(SharePartition, "_give_back", "done or spent", "done"),
+    "two members have one record": Patch(
         SharePartition, "acquire", lambda self, member, offsets: dict.fromkeys(offsets, 1)
     ),
-    "a lock outlives its answer": (DelayedShareFetch, "_unlock", unlock_nothing),
-}  # fmt: skip
+    "a lock outlives its answer": MUTANTS[98].patches[0],
+}
 
 
 @pytest.mark.parametrize("said", SHARE_TWINS)
-def test_a_broken_promise_to_a_share_group_is_found(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_promise_to_a_share_group_is_found(said: str) -> None:
     """As above."""
     shared()
-    monkeypatch.setattr(*SHARE_TWINS[said])
-    with pytest.raises(AssertionError, match=said):
+    with patched([SHARE_TWINS[said]]), pytest.raises(AssertionError, match=said):
         shared()
 
 
@@ -203,17 +180,13 @@ def test_what_a_time_out_stored_and_nobody_let_go_is_found() -> None:
         day()
 
 
-def test_a_generation_without_a_member_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generation_without_a_member_is_found() -> None:
     """A twin: the leader is told of a member that was never answered."""
-    real = group_coordinator._joined
-
-    def joined(group: Group, member: Member) -> JoinResult:
-        result = real(group, member)
-        return replace(result, members=(*result.members, "stranger")) if result.members else result
-
+    a_stranger = edited(
+        group_coordinator, "_joined", "m.id for m in told", "m.id + id for m in told for id in ['', '?']"
+    )
     stable(2).a_generation_has_all_its_members()
-    monkeypatch.setattr(group_coordinator, "_joined", joined)
-    with pytest.raises(AssertionError):
+    with patched([a_stranger]), pytest.raises(AssertionError):
         stable(2).a_generation_has_all_its_members()
 
 

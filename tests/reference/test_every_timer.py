@@ -19,13 +19,11 @@ from purgatorio import (
 from purgatorio.faults import CONTAIN, FaultPolicy
 from purgatorio.sync import Executor
 from purgatorio.timer import IntrusiveTimer
-from purgatorio.timer.bucket import TimerTaskEntry
-from purgatorio.timer.hand_over import hand_over
 from purgatorio.timer.hashed_wheel import HashedEntry
 from purgatorio.timer.intrusive.timer import TaskNode
-from purgatorio.timer.intrusive.wheel import Due, Wheel
+from purgatorio.timer.intrusive.wheel import Wheel
 from purgatorio_stress.kill_matrix.hunt import hunt
-from purgatorio_stress.mutant.patch import Mutant, Patch
+from purgatorio_stress.mutant.patch import Mutant, Patch, edited
 
 AnyTimer = SystemTimer | HeapTimer | HashedWheel | IntrusiveTimer
 Make = Callable[[ManualClock, Executor, FaultPolicy], AnyTimer]
@@ -157,45 +155,11 @@ def test_a_task_that_raises_through_the_executor_was_not_refused(kind: str) -> N
     assert timer.size() == 0
 
 
-def _poll_before_the_lock(self: SystemTimer, timeout_ms: int) -> bool:
-    if not self._queue.await_due(timeout_ms):
-        return False
-    bucket = self._queue.poll()
-    with self._gate.write:
-        while bucket is not None:
-            self._wheel.advance_clock(bucket.expiration_ms())
-            bucket.flush(self._add_entry)
-            bucket = self._queue.poll()
-    return True
-
-
-def _lose_what_is_refused(self: SystemTimer, refused: list[TimerTaskEntry], half: object) -> None:
-    """Kafka's, but for the bucket itself."""
-
-
-def _lose_the_one(self: HashedWheel, entry: object) -> None:
-    """Those behind it stay in their slot, and are late by a revolution at best."""
-
-
-def _drain_of_a_heap(self: HeapTimer, timeout_ms: int) -> bool:
-    entry = self._queue.poll()
-    while entry is not None:
-        if not entry.cancelled() and (
-            error := hand_over(entry.task, self._executor, self._faults, self._sync)
-        ):
-            raise error
-        entry = self._queue.poll()
-    return True
-
-
-def _put_nothing_back(self: Wheel, dues: list[Due]) -> None:
-    """A batch is lost whole."""
-
-
 def _twin(scenario: str, clauses: str, *patches: Patch, threads: bool = False) -> Mutant:
     return Mutant(0, scenario, "", "", scenario, tuple(clauses.split()), patches, interleaving=threads)
 
 
+LOCK, POLL = "    with self._gate.write:\n", "    first = bucket = self._queue.poll()\n"
 TWINS = (
     _twin(
         "intrusive-again-beside-cancel",
@@ -209,11 +173,16 @@ TWINS = (
         Patch(HashedEntry, "cancelled", lambda self: False),
         threads=True,
     ),
-    _twin("two-drains", "T1", Patch(SystemTimer, "advance_clock", _poll_before_the_lock), threads=True),
-    _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", _lose_what_is_refused)),
-    _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", _lose_the_one)),
-    _twin("heap-refused", "T3 T5", Patch(HeapTimer, "advance_clock", _drain_of_a_heap)),
-    _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", _put_nothing_back)),
+    _twin(
+        "two-drains",
+        "T1",
+        edited(SystemTimer, "advance_clock", f"{LOCK}    {POLL}", POLL + LOCK),
+        threads=True,
+    ),
+    _twin("refused", "T3 T5", Patch(SystemTimer, "_keep", lambda self, refused, half: None)),
+    _twin("hashed-refused", "T3 T5", Patch(HashedWheel, "_keep", lambda self, entry: None)),
+    _twin("heap-refused", "T3 T5", edited(HeapTimer, "advance_clock", "self._offer(entry)", "pass")),
+    _twin("intrusive-refused", "T3 T5", Patch(Wheel, "put_back", lambda self, dues: None)),
 )
 
 
