@@ -1462,43 +1462,11 @@ def g12_in_a_rebalance(s: Story, bad: bool) -> None:
 
 
 TWINS: dict[str, tuple[Twin, ...]] = {
-    "X1": (x1, x1_twice, x1_closed, x1_never), "X2": (x2,), "X3": (x3, x3_offered, x3_left),
-    "X4": (x4, x4_members, x4_twice, x4_not_there, x4_deletes, x4_commits),
-    "F1": (f1, f1_before_the_append, f1_too_little, f1_replica_stopped, f1_no_room),
-    "F2": (f2, f2_never), "F3": (f3, f3_without, f3_replicated), "F4": (f4, f4_empty, f4_mark, f4_stable, f4_start),
-    "F5": (f5,), "F6": (f6, f6_next, f6_below_zero, f6_waits, f6_epoch), "F7": (f7, f7_most, f7_room, f7_part),
-    "F8": (f8, f8_waits, f8_append, f8_beside), "F9": (f9,),
-    "P1": (p1, p1_log_start, p1_refused, p1_not_fetched), "P2": (p2, p2_closed, p2_refused, p2_lost),
-    "P3": (p3,), "P4": (p4,),
-    "P5": (p5, p5_late, p5_no_time), "P6": (p6,), "A1": (a1, a1_second, a1_early, a1_refused, a1_never_leads, a1_led),
-    "A2": (a2, a2_left),
-    "A3": (a3, a3_refused, a3_shrunk, a3_left),
-    "D1": (d1, d1_low_stays, d1_below_zero, d1_below, d1_beyond, d1_stopped, d1_replicated, d1_goes_on, d1_all),
-    "L1": (l1, l1_start, l1_since_ever, l1_ever, l1_refused),
-    "E1": (e1, e1_unknown), "G0": (g0, g0_not_known, g0_waits),
-    "G1": (g1, g1_late, g1_second, g1_capped, g1_without_end),
-    "G2": (g2, g2_two_leaders, g2_protocol, g2_subscription, g2_static, g2_votes, g2_leads_on, g2_instance,
-           g2_again),
-    "G3": (
-        g3, g3_stays, g3_told, g3_again, g3_leader, g3_for_nothing, g3_changed, g3_told_once, g3_sync, g3_unsynced,
-        g3_later,
-    ),
-    "G4": (g4, g4_waits, g4_expected, g4_awaited),
-    "G5": (g5, g5_share, g5_late, g5_newcomer, g5_no_leader, g5_leader_refused, g5_refused, g5_leaver,
-           g5_absent, g5_absent_stays, g5_long, g5_protocol),
-    "G6": (g6, g6_longest, g6_not_out, g6_late),
-    "G7": (g7, g7_late, g7_long_join, g7_rebalance, g7_since_sync, g7_since_join, g7_expected),
-    "G8": (g8, g8_at_once, g8_static, g8_refused, g8_waiting, g8_by_instance, g8_by_name),
-    "G9": (g9, g9_past, g9_unknown, g9_protocol, g9_leaves, g9_commits, g9_unassigned, g9_nobodys,
-           g9_gone, g9_gone_join, g9_expected, g9_other_protocol, g9_no_protocol, g9_no_name, g9_session, g9_not_there,
-           g9_leaves_beside),
-    "G10": (g10, g10_long_join, g10_rebalance, g10_soon, g10_commits, g10_joins, g10_refused),
-    "G11": (g11, g11_waits, g11_fenced, g11_told, g11_absent, g11_share, g11_newest, g11_sync,
-            g11_commit, g11_leave, g11_replaced, g11_unsynced),
-    "G12": (g12, g12_refused, g12_in_a_rebalance, g12_note),
-    "C1": (c1, c1_files, c1_unread),
-    "O1": (o1,), "O4": (o4,), "O5": (o5,), "T1": (t1, t1_append), "T2": (t2,),
-}  # fmt: skip
+    clause: tuple(told for name, told in globals().copy().items() if name.partition("_")[0] == clause.lower())
+    for clause in WIRE_CLAUSES
+}
+"""By the first word of their names."""
+
 CASES = [
     pytest.param(clause, twin, id=f"{clause}-{twin.__name__}")
     for clause, twins in TWINS.items()
@@ -1507,7 +1475,7 @@ CASES = [
 
 
 def test_every_clause_has_twins() -> None:
-    assert list(TWINS) == list(WIRE_CLAUSES)
+    assert all(TWINS.values())
 
 
 @pytest.mark.parametrize(("clause", "twin"), CASES)
