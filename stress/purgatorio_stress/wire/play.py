@@ -433,6 +433,7 @@ class Play:
         shares: Mapping[str, str] | None = None,
         instance: str | None = None,
         protocol: str = PROTOCOL,
+        kind: str = CONSUMER,
     ) -> Sent:
         """A sync; the leader's has the `shares`, each a text that only that member gets."""
         values = {
@@ -440,7 +441,7 @@ class Play:
             "generation_id": generation,
             "member_id": member,
             "group_instance_id": instance,
-            "protocol_type": CONSUMER,
+            "protocol_type": kind,
             "protocol_name": protocol,
             "assignments": [
                 {"member_id": name, "assignment": _consumer_data(share)}

@@ -791,6 +791,6 @@ async def _refused(one: Member, stranger: Connection, topics: Sequence[str]) -> 
     for protocols, kind in ((("of nobody else",), CONSUMER), ((PROTOCOL,), "another")):
         await one.play.join(stranger, one.group, "", protocols=protocols, kind=kind).within(JOIN_SECONDS)
     if (one.play.broker.version("sync_group") or 0) >= 5:
-        await one.play.sync(one.conn, one.group, one.id, one.generation, protocol="of nobody else").within(
-            JOIN_SECONDS
-        )
+        for name, kind in (("of nobody else", CONSUMER), (one.protocol, "another")):
+            sync = one.play.sync(one.conn, one.group, one.id, one.generation, protocol=name, kind=kind)
+            await sync.within(JOIN_SECONDS)
