@@ -1474,8 +1474,15 @@ CASES = [
 ]
 
 
-def test_every_clause_has_twins() -> None:
+def test_every_clause_has_twins_and_every_twin_a_clause() -> None:
     assert all(TWINS.values())
+    told = {
+        name
+        for name, one in globals().items()
+        if [*getattr(one, "__annotations__", ())] == ["s", "bad", "return"]
+    }
+    played = {twin.__name__ for twins in TWINS.values() for twin in twins}
+    assert {name for name in told if name[0] != "_"} <= played
 
 
 @pytest.mark.parametrize(("clause", "twin"), CASES)
