@@ -167,7 +167,7 @@ def test_states_lose_no_bug(number: int) -> None:
     mutant = MUTANTS[number]
     program = ScenarioProgram(SCENARIOS[mutant.scenario], mutant.dialect, memory=mutant.memory)
     with mutant.applied():
-        assert explore_states(program, Limits(schedules=5_000)).found
+        assert explore_states(program, Limits(schedules=20_000)).found
 
 
 class _Both(ScenarioProgram):
