@@ -16,7 +16,7 @@ import purgatorio_stress.conformance.items  # noqa: F401 - numpy cannot be loade
 from purgatorio_spec.check import check_files
 from purgatorio_stress.conformance import case, gated
 from purgatorio_stress.conformance.in_process import InProcess
-from purgatorio_stress.protocol import gates
+from purgatorio_stress.protocol import gate_play
 from purgatorio_stress.subject.child import ChildLimits, Quiet
 
 pytest_plugins = ["pytester"]
@@ -519,7 +519,7 @@ def test_a_thread_that_turns_for_ever_is_ended_with_its_race(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is never silent, and comes to callbacks again and again: there it ends."""
-    monkeypatch.setattr(gates, "_SAID_MOST", 300)
+    monkeypatch.setattr(gate_play, "_SAID_MOST", 300)
     endless = STUCK.replace(
         "self.lock.acquire()", "while True: self.waiting[key][0].try_complete(lambda: False)"
     )

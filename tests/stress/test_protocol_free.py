@@ -14,7 +14,7 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.driver import command_subjects, looked_for, not_looked_for
 from purgatorio_stress.protocol.free_play import free_programs
 from purgatorio_stress.protocol.gate_program import CLASSES, Delays, Inside, gate_programs
-from purgatorio_stress.protocol.gates import Orders
+from purgatorio_stress.protocol.played_order import Orders
 from purgatorio_stress.subjects import record_runs
 
 TESTS = Path(__file__).resolve().parents[1]

@@ -22,14 +22,16 @@ from purgatorio_stress.conformance.contract import Promise
 from purgatorio_stress.conformance.gated import of_purgatory, of_timer, play
 from purgatorio_stress.conformance.probe import Probe
 from purgatorio_stress.conformance.program import GatedProgram
-from purgatorio_stress.protocol import driver, gates
+from purgatorio_stress.protocol import driver, gate_play, gates
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import reported
 from purgatorio_stress.protocol.driver import command_subjects, not_looked_for
+from purgatorio_stress.protocol.gate_play import Play, Plays
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
-from purgatorio_stress.protocol.gates import GatedRun, PlayedOrder, Stop
+from purgatorio_stress.protocol.gates import GatedRun
 from purgatorio_stress.protocol.lines import Lines
 from purgatorio_stress.protocol.message import Add, Check, Description, Register, Start
+from purgatorio_stress.protocol.played_order import PlayedOrder, Stop, comes_of_order
 from purgatorio_stress.protocol.session import Peer, Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
 from purgatorio_stress.recorder import Recorder
@@ -365,7 +367,7 @@ def test_a_hang_by_its_order_of_threads_is_a_deadlock(
     def alone(played: PlayedOrder) -> list[str] | None:
         return next(answers) if played == order else one_by_one
 
-    assert gates.comes_of_order(order, ["check"], alone) is proved
+    assert comes_of_order(order, ["check"], alone) is proved
 
 
 @pytest.mark.parametrize("refuses", [True, False])
@@ -379,8 +381,8 @@ def test_an_error_in_a_play_of_steps_counts_whatever_came_before(refuses: bool) 
     conversation.fails = True
     peer = under.peer()
     try:
-        run = GatedRun(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
-        run.drive(PlayedOrder("cancels-beside", (), Stop(0, 0, (0,))), orders=False)
+        plays = Plays(Session(peer, conversation, ChildLimits()), under.description, "timer", clock)
+        GatedRun(plays).drive(PlayedOrder("cancels-beside", (), Stop(0, 0, (0,))), orders=False)
     finally:
         peer.close()
     assert ("ended with an error" in conversation.errors()) == refuses
@@ -402,7 +404,7 @@ def test_the_rest_is_not_played_once_a_promise_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody waits for the word, and it does not change any more."""
-    monkeypatch.setattr(gates, "_JUDGED_AGAIN", 1)
+    monkeypatch.setattr(gate_play, "_JUDGED_AGAIN", 1)
     (subject,) = (
         one for one in command_subjects((*PURGATORY, "--no-recheck")) if one.mode.endswith("-gates")
     )
@@ -639,7 +641,7 @@ def test_a_thread_at_a_line_of_the_adapter_goes_on_when_nothing_is_answered() ->
     peer = _HoldsItsOutput()
     session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
     described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = GatedRun(session, described, "purgatory", None, lines=cast(Lines, object()))
+    run = Plays(session, described, "purgatory", None, lines=cast(Lines, object()))
     run.go([hold for hold in scene.conversation.standing() if hold.number == 2])
     assert peer.asked == [[2], [1]]
     assert scene.conversation.standing() == []
@@ -671,9 +673,9 @@ def test_an_expiry_that_comes_before_its_play_begins_is_held(waited_for: bool) -
         scene.conversation.ask(Register("p1-other", ("k",), 50))
     peer = _Goes()
     described = Description(0, "", "x", ("purgatory", "real-time"), ())
-    run = GatedRun(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
+    run = Plays(Session(cast(Peer, peer), scene.conversation, ChildLimits()), described, "purgatory", None)
     program = GateProgram("expiry", "", ((Expiry("op"),),), ("timer_fire",))
-    run.let_go(gates.Play(run, program, 1))
+    run.let_go(Play(run, program, 1))
     assert peer.asked == ([[1]] if waited_for else [])
 
 
@@ -703,8 +705,8 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
     peer = _Slow(scene)
     described = Description(0, "", "x", ("timer", "virtual-time"), ())
     session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
-    run = GatedRun(session, described, "timer", VirtualClock())
-    play_of_it = gates.Play(run, GateProgram("adds", "", (), ()), 1)
+    run = Plays(session, described, "timer", VirtualClock())
+    play_of_it = Play(run, GateProgram("adds", "", (), ()), 1)
     for name in ("u", "v"):
         scene.conversation.ask(Add(name, 50), 1)
         run.settle(play_of_it)

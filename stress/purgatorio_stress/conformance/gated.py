@@ -28,17 +28,18 @@ from purgatorio_stress.conformance.in_process import (
 from purgatorio_stress.conformance.program import CallProgram, GatedProgram, Scenario
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, reported
+from purgatorio_stress.protocol.gate_play import Plays
 from purgatorio_stress.protocol.gate_program import GateProgram, Inside
-from purgatorio_stress.protocol.gates import (
+from purgatorio_stress.protocol.gates import GatedRun
+from purgatorio_stress.protocol.message import Description
+from purgatorio_stress.protocol.played_order import (
     AGAIN,
-    GatedRun,
     PlayedOrder,
     comes_of_order,
     from_its_start,
     to_play_again,
     unfinished,
 )
-from purgatorio_stress.protocol.message import Description
 from purgatorio_stress.protocol.script import play as play_script
 from purgatorio_stress.protocol.session import Listener, Session, noted
 from purgatorio_stress.protocol.virtual_time import VirtualClock
@@ -184,25 +185,25 @@ def _played(
         params={},
     )
     peer = under.peer()
-    run: GatedRun | None = None
+    plays: Plays | None = None
     try:
         with StreamedRecording(recorder, path, header, every_s=None) as recording:
             session = Session(peer, conversation, limits or _LIMITS, listener, recording.flush)
-            run = GatedRun(session, description, under.part, clock)
+            plays = Plays(session, description, under.part, clock)
             wants_steps = program.name == "steps"
-            orders = run.drive(
+            orders = GatedRun(plays).drive(
                 only, orders=not wants_steps, steps=wants_steps, leaving_out=partial(_lacking, under.promise)
             )
     except SubjectFailed as failure:
-        order = None if run is None or failure.kind != "hang" else run.under_way
+        order = None if plays is None or failure.kind != "hang" else plays.under_way
         return _Played(
-            [] if run is None else run.plays,
+            [] if plays is None else plays.played,
             failure,
             stuck=None if order is None else (order, conversation.stuck()),
         )
     finally:
         peer.close()
-    return _Played(run.plays, left_out=unfinished(orders))
+    return _Played(plays.played, left_out=unfinished(orders))
 
 
 def _narrowed(

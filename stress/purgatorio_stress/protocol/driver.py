@@ -21,20 +21,21 @@ from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.conversation import Conversation
 from purgatorio_stress.protocol.describe import Part, header_of, parts_of, profile_of, reported
 from purgatorio_stress.protocol.free_play import drive_free, free_programs
+from purgatorio_stress.protocol.gate_play import Plays
 from purgatorio_stress.protocol.gate_program import CLASSES, delays_for, gate_programs
-from purgatorio_stress.protocol.gates import (
+from purgatorio_stress.protocol.gate_steps import STEPS_S
+from purgatorio_stress.protocol.gates import GatedRun
+from purgatorio_stress.protocol.jdwp import AGENT, Listening
+from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
+from purgatorio_stress.protocol.message import STEP, Add, Call, Cancel, Description, Force, Register
+from purgatorio_stress.protocol.played_order import (
     AGAIN,
     RACED,
-    STEPS_S,
-    GatedRun,
     Orders,
     PlayedOrder,
     comes_of_order,
     unfinished,
 )
-from purgatorio_stress.protocol.jdwp import AGENT, Listening
-from purgatorio_stress.protocol.lines import ANY_CLASS, Lines
-from purgatorio_stress.protocol.message import STEP, Add, Call, Cancel, Description, Force, Register
 from purgatorio_stress.protocol.real_time import drive_real
 from purgatorio_stress.protocol.script import Script, ScriptPlayer
 from purgatorio_stress.protocol.session import Listener, Session
@@ -477,15 +478,15 @@ class CommandSubject:
     ) -> None:
         if lines is not None and not lines.connect():
             raise child.failed("died", "its JVM is not heard by the debugger's protocol any more")
-        gated = GatedRun(session, self.description, self.part, clock, lines=lines, judge=judge, tell=tell)
-        self.account.plays = gated.plays
+        plays = Plays(session, self.description, self.part, clock, lines=lines, judge=judge)
+        self.account.plays = plays.played
         try:
-            self.account.orders = gated.drive(self.account.only)
+            self.account.orders = GatedRun(plays, tell).drive(self.account.only)
         except SubjectFailed:
-            self.account.under_way = gated.under_way
+            self.account.under_way = plays.under_way
             raise
         if self.virtual:
-            self.account.erring = gated.erred
+            self.account.erring = plays.erred
         if lines is not None and lines.unknown:
             self.account.lost = lines.unknown
 

@@ -24,7 +24,6 @@ from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.describe import Part
 from purgatorio_stress.protocol.driver import Account, CommandSubject
-from purgatorio_stress.protocol.gates import from_its_start, to_play_again
 from purgatorio_stress.protocol.message import (
     Add,
     Advance,
@@ -37,6 +36,7 @@ from purgatorio_stress.protocol.message import (
     Ready,
     Register,
 )
+from purgatorio_stress.protocol.played_order import from_its_start, to_play_again
 from purgatorio_stress.protocol.script import Played, Script, ScriptPlayer, ScriptStep
 from purgatorio_stress.protocol.session import noted
 from purgatorio_stress.recording import Recording, judge
