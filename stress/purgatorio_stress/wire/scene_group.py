@@ -558,7 +558,8 @@ async def long_heartbeats(play: Play) -> None:
                 break
         await one.beat()
 
-    await asyncio.gather(heard(), *(heard(topic) for topic in await _to_commit(play)))
+    topics = await _to_commit(play)
+    await asyncio.gather(heard(), *(heard(topic) for topic in topics))
 
 
 async def leave(play: Play) -> None:
