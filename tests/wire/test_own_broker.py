@@ -189,7 +189,11 @@ def slow_at_first(patch: pytest.MonkeyPatch) -> None:
     [
         (answers_before, ("topics", "partitions", "deleted-topic"), ("A1", "A2", "A3", "E1", "F8")),
         (loads_first, ("refusals", "sync-waits"), ("G0", "G5", "G9")),
-        (slow_at_first, ("wrong-fetch", "refusals", "static-members"), ("F6", "G0", "G5", "G9", "G11")),
+        (
+            slow_at_first,
+            ("wrong-fetch", "first-generation", "refusals", "static-members"),
+            ("F6", "G0", "G5", "G9", "G11"),
+        ),
     ],
 )
 def test_what_kafka_may_do_is_kept(

@@ -1133,7 +1133,7 @@ _MUTANTS: Final = (
     _one(
         "no-session-before-the-sync",
         "the session of a new member begins with its sync",
-        "G7",
+        "G5 G7",
         edited(
             GroupCoordinator,
             "_end_rebalance",
