@@ -41,12 +41,8 @@ class Generation:
         """Whose syncs were answered well by `t`."""
         return {member_id(sync) for sync in self.syncs if answered(sync) and (sync.answer_t or 0) <= t}
 
-    def other_protocol(self, sync: Exchange) -> bool:
-        """Whether a sync names another protocol than was chosen, or another kind (KIP-559)."""
-        return self.other_protocol_of(sync.body)
-
-    def other_protocol_of(self, body: Body | None) -> bool:
-        """The same of a sync's body, or of its answer's."""
+    def other_protocol(self, body: Body | None) -> bool:
+        """Whether a sync, or its answer, names another protocol than was chosen, or another kind (KIP-559)."""
         chosen, kind = text(self.joins[0].got, "protocol_name"), text(self.joins[0].body, "protocol_type")
         asked = text(body, "protocol_name"), text(body, "protocol_type")
         return any(one and one != right for one, right in zip(asked, (chosen, kind), strict=True))
@@ -325,7 +321,7 @@ def _generations(group: Group) -> list[Generation]:
         sent_t = max(one.t for one in made.joins)
         made.from_t = max(sent_t, first_t - group.bounds.allowed_ns(sent_t, first_t))
     for one in group.syncs:
-        if number_of(one) in found and not found[number_of(one)].other_protocol(one):
+        if number_of(one) in found and not found[number_of(one)].other_protocol(one.body):
             found[number_of(one)].syncs.append(one)
     return [found[number] for number in sorted(found)]
 

@@ -335,7 +335,7 @@ def _syncs(group: Group, one: Generation) -> Rows:
             row = broken("G5", "refused", sync, "its assignment", named(sync.error))
         elif row.held is Held.KEPT and text(sync.got, "assignment") != given.get(member_id(sync), ""):
             row = broken("G5", "other-assignment", sync, "the assignment that the leader gave", "another")
-        elif row.held is Held.KEPT and one.other_protocol_of(sync.got):
+        elif row.held is Held.KEPT and one.other_protocol(sync.got):
             seen = f"{text(sync.got, 'protocol_type')} {text(sync.got, 'protocol_name')}"
             row = broken("G5", "other-protocol", sync, "the protocol that was chosen", seen)
         yield row

@@ -101,7 +101,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
         return  # it rejoins, or has
     if not group.steady(member, current, one) or one.error == UNKNOWN_MEMBER:
         return  # the latter is G10's
-    if current.other_protocol(one):
+    if current.other_protocol(one.body):
         yield refused(group.bounds, one, OTHER_PROTOCOL)
     elif _rebalances(group, current, one):
         wanted = 0 if one.api == "offset_commit" else REBALANCING

@@ -184,10 +184,7 @@ def _fenced(one: Exchange, held: list[Exchange]) -> Rows:
         ids = [given_id(x) for x in joins]
         if one.answer_t is None or not ids or member == ids[-1] or member not in ids:
             continue
-        newest = [x for x in held if ids[-1] in (*_named(x), given_id(x)) and x.t <= one.answer_t]
-        shortest_ms = min(integer(joins[-1].body, "session_timeout_ms"), rebalance_ms(joins[-1]))
-        heard_t = max(x.t for x in newest if x.api != "leave_group")
-        if any(x.api == "leave_group" for x in newest) or one.answer_t - heard_t >= shortest_ms * MS // 2:
+        if not _lives(held, joins[-1], one.answer_t):
             continue
         right, allowed = one.error == FENCED, f"{named(FENCED)} for its former id"
         yield (
@@ -211,13 +208,16 @@ def _by_name(one: Exchange, held: list[Exchange]) -> Rows:
     newest = given_id(joins[-1]) if joins else ""
     if not newest or (joins[-1].answer_t or END_OF_TIME) > one.t or leavers(one) != [newest]:
         return
-    heard = [x for x in held if newest in (*_named(x), given_id(x)) and x is not one and x.t <= one.answer_t]
-    shortest_ms = min(integer(joins[-1].body, "session_timeout_ms"), rebalance_ms(joins[-1]))
-    if (
-        all(x.api != "leave_group" for x in heard)
-        and one.answer_t - max(x.t for x in heard) < shortest_ms * MS // 2
-    ):
+    if _lives([x for x in held if x is not one], joins[-1], one.answer_t):
         yield answered_with("G8", "leave-by-name", one, said[0], 0, f" for {instance}, a member")
+
+
+def _lives(held: list[Exchange], join: Exchange, t: int) -> bool:
+    """Whether who was given an id by this join was heard of not long before, and nobody asked for its leaving."""
+    heard = [x for x in held if given_id(join) in (*_named(x), given_id(x)) and x.t <= t]
+    shortest_ms = min(integer(join.body, "session_timeout_ms"), rebalance_ms(join))
+    lately = t - max(x.t for x in heard) < shortest_ms * MS // 2
+    return lately and all(x.api != "leave_group" for x in heard)
 
 
 def _named(one: Exchange) -> list[str]:

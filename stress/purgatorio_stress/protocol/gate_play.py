@@ -106,7 +106,6 @@ class Plays:
         self._waited: Counter[tuple[str, ...]] = Counter()
         self._said = 0
         self._begun_ns = 0
-        self._number = 0
 
     def start(self, gates: tuple[str, ...]) -> None:
         """The subject begins anew, with these gates."""
@@ -123,10 +122,9 @@ class Plays:
         """The next play; the first that comes to the gate `beside` stays there."""
         # What a program before it was told to end with an error excuses nobody here.
         self.session.conversation.fails = False
-        self._number += 1
         self._said = 0
         self._begun_ns = 0 if self.clock is None else self.clock.now_ns
-        return Play(self, program, self._number, beside=beside, keeps=bool(beside))
+        return Play(self, program, len(self.played) + 1, beside=beside, keeps=bool(beside))
 
     def end(self, play: Play, order: PlayedOrder) -> None:
         """What the program makes at its end, and a look at what is late, raised, or broken."""
