@@ -29,7 +29,7 @@ def committed(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """The occasions are the partitions of which is asked how far a group has read, and notes that are too long."""
     most = bounds.declared.note_most_bytes
     for one in scene.of("offset_commit") if most is not None else ():
-        told = {part: integer(said, "error_code") for part, said in parts(one.got, OTHERS[1])}
+        told = _told(one)
         for part, asked in parts(one.body, OTHERS[0]):
             if len(text(asked, "committed_metadata")) > (most or 0) and told.get(part) in (0, TOO_LONG):
                 yield answered_with("G12", "note", one, told[part], TOO_LONG, f": more than {most} bytes")
@@ -77,9 +77,14 @@ def _commits(scene: Scene, group: str, part: Part) -> Iterator[_Commit]:
             continue
         if text(one.body, "group_id") != group:
             continue
-        told = {other: integer(said, "error_code") for other, said in parts(one.got, OTHERS[1])}
+        told = _told(one)
         for other, asked in parts(one.body, OTHERS[0]):
             error = told.get(other, 0)
             if other == part and (not error or error in BUSY):
                 what = integer(asked, "committed_offset"), text(asked, "committed_metadata")
                 yield _Commit(one.t, done_t, what, surely=one.got is not None and not error)
+
+
+def _told(commit: Exchange) -> dict[Part, int]:
+    """The error that each partition of a commit was answered with."""
+    return {part: integer(said, "error_code") for part, said in parts(commit.got, OTHERS[1])}

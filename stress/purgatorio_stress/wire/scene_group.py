@@ -737,6 +737,7 @@ async def refusals(play: Play) -> None:
     await play.leave(one.conn, group, "nobody", one.id).within(8)
     await _ask_anything(play, stranger, group, one.id, one.generation, topics)
     if topics:
+        await play.ask_offsets(stranger, group, topics)
         await play.commit(stranger, group, "", -1, topics, numbers=(0, UNMADE)).within(8)
         most = play.broker.declared.note_most_bytes
         for more in (0, 1) if most is not None else ():
