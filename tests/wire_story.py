@@ -72,14 +72,14 @@ class Story:
 
     def fetch(
         self, t: float, answer: float | None, parts: Sequence[tuple[str, int, int, Sequence[int] | int]],
-        *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1,
-        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, **more: int,
+        *, wait: int = 500, least: int = 1, conn: str = "", epoch: int = -1, last_epoch: int = -1,
+        room: int = 1 << 20, most: int = 1 << 20, mark: int = -1, **more: object,
     ) -> int:  # fmt: skip
         """A fetch. Each part: topic, partition, offset, and the base offsets of the batches that came, or an error."""
         topics = [
             {"topic": name, "partitions": [
                 {"partition": number, "fetch_offset": offset, "current_leader_epoch": epoch,
-                 "partition_max_bytes": room}]}
+                 "last_fetched_epoch": last_epoch, "partition_max_bytes": room}]}
             for name, number, offset, _ in parts
         ]  # fmt: skip
         responses = [

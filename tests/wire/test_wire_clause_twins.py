@@ -400,6 +400,22 @@ def f6_epoch(s: Story, bad: bool) -> None:
     s.fetch(10, 12, [("t", 0, 0, 0 if bad else 75)], epoch=1000)
 
 
+def f6_diverges(s: Story, bad: bool) -> None:
+    s.topic()
+    s.metadata(5, epoch=4)
+    s.produce(10, 11, 0)
+    s.fetch(
+        20, 22, [("t", 0, 9, [])], last_epoch=4, diverging_epoch={"epoch": 4, "end_offset": 9 if bad else 1}
+    )
+
+
+def f6_diverges_start(s: Story, bad: bool) -> None:
+    d1(s, False)
+    s.metadata(30)
+    end, start = {"epoch": 0, "end_offset": 3}, 0 if bad else 2
+    s.fetch(40, 42, [("t", 0, 9, [])], last_epoch=0, diverging_epoch=end, log_start_offset=start)
+
+
 def f7(s: Story, bad: bool) -> None:
     s.topic(partitions=2)
     s.produce(4, 5, 0)

@@ -7,7 +7,7 @@ append's sending and its acknowledgement; whether it is ready for so many bytes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +44,10 @@ class _Asked:
     @property
     def epoch(self) -> int:
         return integer(self.what, "current_leader_epoch", -1)
+
+    @property
+    def last_epoch(self) -> int:
+        return integer(self.what, "last_fetched_epoch", -1)
 
     @property
     def error(self) -> int:
@@ -208,7 +212,10 @@ class Fetching:
     def _wrong(self) -> Row | None:
         """A row where a partition's offset or epoch is wrong for certain."""
         for a in self.asked:
-            if a.offset < 0 or a.offset > a.log.most_end(self.until):
+            beyond = a.offset > a.log.most_end(self.until)
+            if beyond and a.last_epoch >= 0:
+                return self._diverges(a) if self._known_epoch(a.part, a.last_epoch) else None
+            if a.offset < 0 or beyond:
                 return self._error("F6", "out-of-range", a, OUT_OF_RANGE)
             if a.offset < a.log.low_at(self.one.t):
                 return self._error("D1", "deleted-records", a, OUT_OF_RANGE)
@@ -227,7 +234,25 @@ class Fetching:
             return True
         starts = {append.base for append in a.log.surely(END_OF_TIME)}
         inside = a.offset not in starts and a.offset < a.log.least_end(self.one.t)
-        return inside or (a.epoch >= 0 and a.epoch != self.topics.epoch(a.part, self.one.t))
+        epochs = [one for one in (a.epoch, a.last_epoch) if one >= 0]
+        return inside or not all(self._known_epoch(a.part, one) for one in epochs)
+
+    def _known_epoch(self, part: Part, epoch: int) -> bool:
+        return epoch == self.topics.epoch(part, self.one.t)
+
+    def _diverges(self, a: _Asked) -> Row:
+        """At once and without an error, with where the epoch ends: its reader is beyond that (KIP-595)."""
+        one, promise = self.one, "the end of its epoch at once:"
+        row = in_time(self.bounds, "F6", "diverging-waits", one, one.t, self.gap, promise)
+        if row.held is not Held.KEPT:
+            return row
+        said = None if a.answer is None else a.answer.get("diverging_epoch")
+        end = integer(said, "end_offset", -1) if isinstance(said, Mapping) else -1
+        least, most = a.log.least_end(one.t), a.log.most_end(self.until)
+        if not a.error and least <= end <= most:
+            return self._mark("F6", a, one.t) or row
+        allowed = f"no error, and the end of its epoch at {least} to {most}"
+        return broken("F6", "diverging-otherwise", one, allowed, f"{named(a.error)}, {end}")
 
     def _error(self, clause: str, what: str, a: _Asked, error: int) -> Row:
         """At once, with that error."""
@@ -377,16 +402,9 @@ class Fetching:
         there = 0
         for a in self.asked:
             end = a.log.least_end(t)
-            most = a.log.most_end(self.until)
-            for name, (low, high) in {
-                "high_watermark": (end, most), "last_stable_offset": (end, most),
-                "log_start_offset": a.log.start(t, self.until),
-            }.items():  # fmt: skip
-                mark = integer(a.answer, name, -1)
-                if mark >= 0 and not low <= mark <= high:
-                    allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
-                    yield broken(clause, name.replace("_", "-"), one, allowed, f"{mark}", *self._appends(t))
-                    return
+            if wrong := self._mark(clause, a, t):
+                yield wrong
+                return
             there += max(end - a.offset, 0)
             if end > a.offset and a.end < end:
                 missing.append(f"{a.part.topic}-{a.part.number} up to {end}, not {a.end}")
@@ -397,6 +415,19 @@ class Fetching:
             yield broken(clause, cause, one, allowed, "not there", *self._appends(t))
         else:
             yield kept(clause)
+
+    def _mark(self, clause: str, a: _Asked, t: int) -> Row | None:
+        """A row where the answer tells of a start or an end that the log cannot have had since `t`."""
+        end, most = a.log.least_end(t), a.log.most_end(self.until)
+        for name, (low, high) in {
+            "high_watermark": (end, most), "last_stable_offset": (end, most),
+            "log_start_offset": a.log.start(t, self.until),
+        }.items():  # fmt: skip
+            mark = integer(a.answer, name, -1)
+            if mark >= 0 and not low <= mark <= high:
+                allowed = f"{name} {low} at least, where all is acknowledged, and {high} at most"
+                return broken(clause, name.replace("_", "-"), self.one, allowed, f"{mark}", *self._appends(t))
+        return None
 
     @property
     def _room(self) -> int:

@@ -24,7 +24,7 @@ F2 | a fetch is answered by max_wait
 F3 | an append that makes a waiting fetch ready answers it by its acknowledgement, with the record in it | as Kafka
 F4 | with enough data, or min_bytes 0, or max_wait 0, a fetch is answered at once
 F5 | at max_wait a fetch is answered with what is there
-F6 | an offset out of range, an unknown leader epoch, an unknown topic alone: at once, with that error | as Kafka
+F6 | an offset out of range (or beyond the epoch that was read), an unknown epoch or topic: at once, and told so | as Kafka
 F7 | min_bytes and max_bytes count over all partitions of the request; a first batch that is too large comes alone
 F8 | a deleted topic answers the fetches and appends that wait for it, with an error | as Kafka
 F9 | a consumer's fetch waits for the high watermark

@@ -235,14 +235,15 @@ class Play:
         max_wait_ms: int,
         min_bytes: int = 1,
         epoch: int = -1,
+        last_epoch: int = -1,
         room: int = 1 << 20,
         most: int | None = None,
     ) -> Sent:
-        """A fetch of partitions, given as topic, number and offset. `most`: its max_bytes. Where there are no
-        transactions, who reads what is committed sees as much as others."""
+        """A fetch of partitions, given as topic, number and offset. `last_epoch`: of what its reader has read.
+        `most`: its max_bytes. Where there are no transactions, who reads what is committed sees as much as others."""
         asked = (
             (topic, {"partition": number, "fetch_offset": offset, "partition_max_bytes": room,
-                     "current_leader_epoch": epoch})
+                     "current_leader_epoch": epoch, "last_fetched_epoch": last_epoch})
             for topic, number, offset in parts
         )  # fmt: skip
         limits = {
@@ -287,6 +288,13 @@ class Play:
         """What the broker says of a topic. Nothing is made by asking."""
         asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
         return await self.ask(await self.admin(), "metadata", asked)
+
+    async def epoch(self, topic: str) -> int:
+        """The leader epoch of a topic's first partition; -1 where metadata does not tell it."""
+        if self.broker.version("metadata") is None:
+            return -1
+        made = first_of((await self.metadata(topic)).body, "topics")
+        return integer(first_of(made, "partitions"), "leader_epoch", -1)
 
     # -- topics and groups
 

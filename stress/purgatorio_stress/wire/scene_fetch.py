@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from purgatorio_spec.wire.history import integer
 from purgatorio_stress.wire.connection import NoAnswer
-from purgatorio_stress.wire.play import UNMADE, Play, codes, first_of, settle
+from purgatorio_stress.wire.play import UNMADE, Play, codes, settle
 from purgatorio_stress.wire.records import batch_bytes
 
 WAKE_MS: Final = 3000
@@ -63,12 +62,14 @@ async def woken_fetch(play: Play) -> None:
 
     async def race(topic: str) -> None:
         reader, writer = await play.open("reader"), await play.open("writer")
+        epochs = (-1, await play.epoch(topic))
         lost = 0
         for offset in range(RACES):
             delay = play.rng.choice((0.0, 0.0, 0.3, 1.0, 3.0, 10.0))
             fetch = play.fetch(
-                reader, [(topic, 0, offset)], max_wait_ms=play.rng.choice((wait, wait, longest))
-            )
+                reader, [(topic, 0, offset)], max_wait_ms=play.rng.choice((wait, wait, longest)),
+                epoch=play.rng.choice(epochs), last_epoch=play.rng.choice(epochs),
+            )  # fmt: skip
             if delay:
                 await play.pause(delay)
             produce = play.produce(writer, topic, acks=play.rng.choice((1, 1, -1)))
@@ -216,10 +217,10 @@ async def wrong_fetch(play: Play) -> None:
     await play.ask_all(play.produce(writer, topic))
     wait = play.wait_ms(WAKE_MS)
     nobody = play.unique("unmade")
-    epoch = -1
-    if (play.broker.version("metadata") or 0) >= 7:
-        made = first_of((await play.metadata(topic)).body, "topics")
-        epoch = integer(first_of(made, "partitions"), "leader_epoch", -1)
+    epoch = await play.epoch(topic)
+    for offset in (0, 1000):
+        fetch = play.fetch(reader, [(topic, 0, offset)], max_wait_ms=wait, last_epoch=epoch)
+        await settle(fetch, seconds=wait / 1000 + 6)
     for beyond in (1000, -7):
         await settle(play.fetch(reader, [(topic, 0, beyond)], max_wait_ms=wait), seconds=wait / 1000 + 6)
         await settle(

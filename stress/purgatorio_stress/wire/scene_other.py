@@ -153,6 +153,8 @@ async def delete_records(play: Play) -> None:
         await settle(waits, seconds=10)
         for offset in (0, low - 1, low):
             await settle(play.fetch(reader, [(topic, 0, offset)], max_wait_ms=play.wait_ms(3000)), seconds=10)
+    beyond = play.fetch(reader, [(topic, 0, 1000)], max_wait_ms=3000, last_epoch=await play.epoch(topic))
+    await settle(beyond, seconds=10)
     for offset in (1, -2, 1000, -1):
         await delete(offset)
     await play.ask_all(play.produce(writer, topic))
