@@ -113,6 +113,24 @@ def a1_refused(s: Story, bad: bool) -> None:
     s.ask(10, "create_topics", {"topics": [{"name": "u", "num_partitions": 1}]}, 30, {"topics": [said]})
 
 
+def a1_id(s: Story, bad: bool) -> None:
+    for at, shown in ((10, "one"), (40, "another" if bad else "one")):
+        _named_by_id(s, at, at == 10, shown)
+
+
+def a1_id_again(s: Story, bad: bool) -> None:
+    _named_by_id(s, 10, True, "one")
+    s.ask(20, "delete_topics", {"topic_names": ["u"]}, 21, {"responses": [{"name": "u", "error_code": 0}]})
+    _named_by_id(s, 40, True, "one" if bad else "another")
+
+
+def _named_by_id(s: Story, at: float, creates: bool, shown: str) -> None:
+    """A topic is made, or asked for, and is told with its id."""
+    said = {"topics": [{"name": "u", "error_code": 0, "topic_id": shown}]}
+    asked = {"topics": [{"name": "u"}], "allow_auto_topic_creation": False}
+    s.ask(at, "create_topics" if creates else "metadata", asked, at + 1, said)
+
+
 def a1_never_leads(s: Story, bad: bool) -> None:
     asked = {"name": "u", "num_partitions": 1}
     s.ask(10, "create_topics", {"topics": [asked]}, 30, {"topics": [{"name": "u", "error_code": 0}]})

@@ -64,6 +64,7 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
         if topic.made_t is not None:
             told = list(_told(scene, topic.name, topic.made_t, topic.delete_t or END_OF_TIME))
             yield from _led(told)
+            yield from _identified(scene, topic.name, told)
             asked = [(one, integer(said, "error_code")) for one, said in told]
             yield from _seen(bounds, "A1", asked, topic.made_t, {0}, "the topic is there")
         if topic.deleted_t is not None:
@@ -88,6 +89,26 @@ def _led(told: list[tuple[Exchange, Body]]) -> Rows:
             if len(nodes) == 1 and not integer(part, "error_code"):
                 right, seen = leader in nodes, f"leader {leader}"
                 yield kept("A1", "led") if right else broken("A1", "led", one, f"leader {nodes[0]}", seen)
+
+
+def _identified(scene: Scene, name: str, told: list[tuple[Exchange, Body]]) -> Rows:
+    """A1: metadata tells the id that the creation told, and a topic of that name that is made later has another."""
+    made = [
+        (one, text(said, "topic_id"))
+        for one in scene.of("create_topics")
+        for said in items(one.got, "topics")
+        if text(said, "name") == name and text(said, "topic_id") and not integer(said, "error_code")
+    ]
+    if not made:
+        return
+    own = made[0][1]
+    for one, said in told:
+        if shown := text(said, "topic_id"):
+            cause, right = "other-id", shown == own
+            yield kept("A1", cause) if right else broken("A1", cause, one, f"the id {own} of {name}", shown)
+    for one, later in made[1:]:
+        cause, right = "id-again", later != own
+        yield kept("A1", cause) if right else broken("A1", cause, one, "another id than before", own)
 
 
 def _second(bounds: Bounds, one: Exchange, topic: Topic, error: int) -> Rows:
