@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 from purgatorio_pipeline.report.grouped import ExampleOf, worst_first
 from purgatorio_spec.judge.result import CheckResult, ClauseResult, RunResult
 from purgatorio_spec.show.selection import CauseKey, noun, promise_of
-from purgatorio_spec.show.text import render
+from purgatorio_spec.show.text import render, rendered_without
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
 from purgatorio_spec.verdict import Verdict
 
@@ -62,11 +62,7 @@ class _Texts:
                 self._left -= 1
                 yield f"{visible(name)}: {counted}\n\n{render(example)}"
             elif cause.examples:
-                first = cause.examples[0]
-                yield (
-                    f"{visible(name)}: {counted}, first {visible(first.subject)}\n"
-                    f"allowed  {visible(first.allowed, TEXT_LIMIT)}\nseen     {visible(first.seen, TEXT_LIMIT)}\n"
-                )
+                yield f"{visible(name)}: {counted}, first {rendered_without(cause.examples[0])}"
 
 
 def _suite(run: RunResult, texts: _Texts) -> Element:

@@ -17,8 +17,7 @@ from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, worst_
 from purgatorio_pipeline.report.markdown_text import fenced, lateness_cells, left_out, plain, table, text
 from purgatorio_spec.judge.result import CheckResult, ClauseResult
 from purgatorio_spec.show.selection import promise_of, promises
-from purgatorio_spec.show.text import render
-from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.show.text import render, rendered_without
 from purgatorio_spec.verdict import Verdict, worst
 from purgatorio_stress.lateness import Lateness
 
@@ -124,12 +123,7 @@ def _examples(groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _shown(group: Group) -> str:
-    if group.example is not None:
-        return render(group.example)
-    return (
-        f"{visible(group.violation.subject)}\nallowed  {visible(group.violation.allowed, TEXT_LIMIT)}\n"
-        f"seen     {visible(group.violation.seen, TEXT_LIMIT)}\n"
-    )
+    return rendered_without(group.violation) if group.example is None else render(group.example)
 
 
 def _lateness(lateness: Sequence[Lateness]) -> str:

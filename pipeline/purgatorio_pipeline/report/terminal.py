@@ -18,7 +18,7 @@ from rich.text import Text
 from purgatorio_pipeline.report.grouped import ExampleOf, Group, grouped, run_titles
 from purgatorio_spec.judge.result import CheckResult, RunResult
 from purgatorio_spec.show.selection import promise_of
-from purgatorio_spec.show.text import lines
+from purgatorio_spec.show.text import allowed_and_seen, lines
 from purgatorio_spec.show.visible import TEXT_LIMIT, counted, visible
 from purgatorio_spec.trace.reader import CUT
 from purgatorio_spec.verdict import Verdict
@@ -179,8 +179,8 @@ def _print_group(console: Console, group: Group) -> None:
     violation = group.violation
     print_line(console, f"{group.clause}  {promise_of(group.clause, group.profile)}", "bold")
     print_line(console, f"    {visible(group.cause)}: first {visible(violation.subject)}", "dim")
-    print_line(console, f"allowed  {visible(violation.allowed, TEXT_LIMIT)}", "green")
-    print_line(console, f"seen     {visible(violation.seen, TEXT_LIMIT)}", "red")
+    for line in allowed_and_seen(violation, min(console.width, 120)):
+        print_line(console, line.text, _ROLE_STYLE[line.role])
 
 
 def _headline(group: Group) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from purgatorio_spec.show.counterexample import Counterexample, ShownEvent
 from purgatorio_spec.show.event_words import broken_here, line_of, milliseconds
 from purgatorio_spec.show.selection import kind_of, noun
 from purgatorio_spec.show.visible import TEXT_LIMIT, visible
+from purgatorio_spec.verdict import Violation
 
 WIDTH: Final = 80
 LANE_GAP: Final = 2
@@ -37,7 +38,16 @@ class Line:
 
 def render(example: Counterexample, width: int = WIDTH) -> str:
     """The whole text, lines ended by a line feed."""
-    return "".join(f"{line.text}\n" for line in lines(example, width))
+    return _ended(lines(example, width))
+
+
+def rendered_without(violation: Violation) -> str:
+    """The text of a violation whose events are not at hand, lines ended by a line feed."""
+    return f"{visible(violation.subject)}\n{_ended(allowed_and_seen(violation))}"
+
+
+def _ended(shown: Iterable[Line]) -> str:
+    return "".join(f"{line.text}\n" for line in shown)
 
 
 def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
@@ -49,15 +59,20 @@ def lines(example: Counterexample, width: int = WIDTH) -> Iterator[Line]:
     yield Line("", "note")
     yield from _table(example, width)
     yield Line("", "note")
+    yield from allowed_and_seen(example.violation, width, example.pending)
+    yield from _replay(example, width)
+
+
+def allowed_and_seen(violation: Violation, width: int = WIDTH, pending: str = "") -> Iterator[Line]:
+    """What was allowed, and what was seen instead. `pending`: as in `Counterexample`."""
     said: Sequence[tuple[Role, str, str]] = (
-        ("allowed", "allowed", example.violation.allowed),
-        ("note", "pending", example.pending),
-        ("seen", "seen", example.violation.seen),
+        ("allowed", "allowed", violation.allowed),
+        ("note", "pending", pending),
+        ("seen", "seen", violation.seen),
     )
     for role, name, text in said:
         for part in _wrapped(f"{name:<9}", visible(text, TEXT_LIMIT), width) if text else ():
             yield Line(part, role)
-    yield from _replay(example, width)
 
 
 def _title(example: Counterexample, width: int) -> Iterator[Line]:
