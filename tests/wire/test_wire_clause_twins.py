@@ -462,6 +462,12 @@ def f7_room(s: Story, bad: bool) -> None:
     s.fetch(30, 31, [("t", 0, 0, [0]), ("t", 1, 0, [0] if bad else [])], wait=0, room=SIZE // 2)
 
 
+def f7_behind_empty(s: Story, bad: bool) -> None:
+    s.topic(partitions=2)
+    s.produce(4, 5, 0, number=1)
+    s.fetch(10, 11, [("t", 0, 0, []), ("t", 1, 0, [] if bad else [0])], room=SIZE // 2)
+
+
 def f7_part(s: Story, bad: bool) -> None:
     two_and_two(s)
     s.fetch(20, 21, [("t", 0, 0, [0]), ("t", 1, 0, [-1] if bad else [])], wait=0, room=SIZE // 2)

@@ -330,7 +330,7 @@ class Fetching:
 
     def _bounded(self) -> Rows:
         """F7, of what has no room for all that is there: no partition brings more than it has room for, nor do they all
-        together, but for one batch that is too large (KIP-74)."""
+        together, but for one batch that is too large (KIP-74): that comes, whatever is empty before it."""
         most = integer(self.one.body, "max_bytes", 1 << 31)
         there = [a.log.least(self.one.t, a.offset) for a in self.asked]
         if sum(there) <= most and all(here <= a.room for here, a in zip(there, self.asked, strict=True)):
@@ -339,7 +339,10 @@ class Fetching:
         large = [held for held, a in zip(came, self.asked, strict=True) if sum(held) > a.room]
         batches = sum(map(len, came))
         total = sum(map(sum, came))
-        if len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
+        if not batches:
+            if self.one.answer is not None and self.one.version > 2:
+                yield broken("F7", "no-batch", self.one, "one batch of what is there, however large", "none")
+        elif len(large) <= 1 and all(len(held) == 1 for held in large) and (total <= most or batches == 1):
             yield kept("F7", "too-much")
         else:
             seen = f"{batches} batches of {total} bytes"

@@ -190,6 +190,8 @@ async def ready_fetch(play: Play) -> None:
             room=room,
         )
         await play.ask_all(fetch)
+    behind = [(topic, 0, end), (topic, 1, 0)]
+    await play.ask_all(play.fetch(reader, behind, max_wait_ms=wait, room=one_batch // 2))
 
 
 async def short_fetch(play: Play) -> None:
