@@ -88,14 +88,19 @@ class Group:
     static: bool
     """Whether one of them was of a member with an instance id."""
     generations: list[Generation] = field(default_factory=list)
+    _contacts: dict[str, list[Exchange]] = field(default_factory=dict)
 
     def contacts(self, member: str) -> list[Exchange]:
         """What the coordinator heard of a member, in order of sending."""
-        heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
-        mine = (
-            one for one in heard if member_id(one) == member or (answered(one) and given_id(one) == member)
-        )
-        return sorted(mine, key=lambda one: one.t)
+        if member not in self._contacts:  # it is asked for with every row
+            heard = [*self.joins, *self.syncs, *self.heartbeats, *self.commits]
+            mine = (
+                one
+                for one in heard
+                if member_id(one) == member or (answered(one) and given_id(one) == member)
+            )
+            self._contacts[member] = sorted(mine, key=lambda one: one.t)
+        return self._contacts[member]
 
     def issued(self) -> dict[str, Exchange]:
         """The member ids that were given out, each with the first join that was answered with it."""
@@ -205,10 +210,9 @@ class Group:
         until = one.answer_t or one.watched_t
         if any(x is not one and x.t <= until and member in leavers(x) for x in self.leaves):
             return False
-        session_ns = self.session_ms(member) * MS
+        session_ns, joined_t = self.session_ms(member) * MS, current.members[member].t
         heard = [
-            x for x in self.contacts(member)
-            if x is not one and current.members[member].t <= x.t <= one.t and renews(x)
+            x for x in self.contacts(member) if x is not one and joined_t <= x.t <= one.t and renews(x)
         ]  # fmt: skip
         # A coordinator may take one up when it comes and the next not before it answers it.
         for a, b in pairwise([*heard, one]):

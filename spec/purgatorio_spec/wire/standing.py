@@ -122,9 +122,7 @@ def _of_who_is_there(group: Group, one: Exchange) -> Rows:
 def _rebalances(group: Group, current: Generation, one: Exchange) -> bool:
     """Whether a rebalance surely goes on: somebody was told of it, and it cannot have ended without this member before
     its time-out."""
-    beats = [
-        x for x in group.heartbeats if number_of(x) == current.number and member_id(x) in current.members
-    ]
+    beats = group.beats(current, current.members, current.from_t)
     told_t = min((x.answer_t or END_OF_TIME for x in beats if x.error == REBALANCING), default=END_OF_TIME)
     if told_t > one.t:
         return False
