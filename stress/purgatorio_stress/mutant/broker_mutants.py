@@ -7,29 +7,22 @@ from typing import Final
 from purgatorio_broker.delayed_group import DelayedJoin
 from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.delayed_share_fetch import DelayedShareFetch
-from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
+from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.partition import Isolation, LogEnds, Partition
+from purgatorio_broker.partition import Isolation, Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_stress.mutant.patch import Patch, edited, known
 
 Partitions = Mapping[TopicPartition, FetchPartition]
-Results = Mapping[TopicPartition, FetchResult]
 
 _ANSWER_FETCH: Final = ReplicaManager._answer_fetch
-_ENDS: Final = Partition.ends
 
 
 def _answer_without_isolation(
     self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
 ) -> None:
     _ANSWER_FETCH(self, replace(params, isolation=Isolation.HIGH_WATERMARK), partitions, callback)
-
-
-def _ends_at_log_end(self: Partition, current_epoch: int | None, *, leader_only: bool) -> LogEnds:
-    found = _ENDS(self, current_epoch, leader_only=leader_only)
-    return replace(found, high_watermark=found.log_end)
 
 
 BROKER_MUTANTS: Final = (
@@ -49,7 +42,8 @@ BROKER_MUTANTS: Final = (
           ReplicaManager, "_note_follower", "self._check_later(partition)", "pass", ", request.log_start", "",
           "    try:\n", "    self.check_key(partition)\n        try:\n")),
     known(96, "broker-committed-reader", Patch(ReplicaManager, "_answer_fetch", _answer_without_isolation)),
-    known(97, "broker-unreplicated", Patch(Partition, "ends", _ends_at_log_end)),
+    known(97, "broker-unreplicated", edited(
+          Partition, "ends", "self._ends()", "replace(self._ends(), high_watermark=self._ends().log_end)")),
     # `alias = locked; alias.clear()`, and then what is left is unlocked.
     known(98, "share-read-fails", edited(DelayedShareFetch, "_unlock", "in locked", "in list(locked)[:0]")),
 )  # fmt: skip

@@ -1,13 +1,10 @@
 """Bugs of the timers: buckets, levels, the delay queue, the single wheel, the reaper."""
 
 import heapq
-from collections.abc import Callable
 from typing import Any, Final
 
 from purgatorio import HashedWheel, SystemTimer, TimerTask
-from purgatorio.clock import Clock
 from purgatorio.reaper import Reaper
-from purgatorio.sync import Sync
 from purgatorio.timer import delay_queue, hand_over, hashed_wheel, system_timer, wheel
 from purgatorio.timer.bucket import TimerTaskEntry, TimerTaskList
 from purgatorio.timer.delay_queue import DelayQueue
@@ -52,23 +49,6 @@ def _only_the_first_time(self: TimerTaskList, expiration_ms: int) -> bool:
         return False
     _OFFERED.append(self)
     return True
-
-
-class _SteppedBack:
-    """The wall clock, set back by an hour."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-
-    def now_ms(self) -> int:
-        return self._clock.now_ms() - 3_600_000
-
-
-_QUEUE_INIT: Final[Callable[..., None]] = DelayQueue.__init__
-
-
-def _queue_by_wall_clock(self: DelayQueue[Any], clock: Clock, sync: Sync) -> None:
-    _QUEUE_INIT(self, _SteppedBack(clock), sync)
 
 
 def _one(number: int, scenario: str, *patches: Patch, interleaving: bool = False) -> Mutant:
@@ -125,7 +105,10 @@ TIMER_MUTANTS: Final = (
          HashedWheel, "_visit", "return ", "for entry in list(self._slots[tick % self.wheel_size].get()):\n"
          "        if entry.rounds.get():\n            self._take(entry)\n    return ")),
     _one(76, "hashed-walk", Patch(hashed_wheel, "rounds_left", lambda deadline_tick, cursor_tick, size: 0)),
-    _one(78, "wheel-walk", Patch(DelayQueue, "__init__", _queue_by_wall_clock)),
+    # The wall clock, set back by an hour.
+    _one(78, "wheel-walk", edited(
+         DelayQueue, "__init__", "= clock",
+         '= type("SteppedBack", (), {"now_ms": lambda _: clock.now_ms() - 3_600_000})()')),
     _one(79, "earlier-against-sleep",
          Patch(delay_queue, "wait_time", lambda expiration, now: max(expiration - now, 0) * 1000)),
     _one(80, "earlier-against-sleep",

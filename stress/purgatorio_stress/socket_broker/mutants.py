@@ -5,27 +5,23 @@ function of the reference, or of the front; where the kill matrix has the bug al
 """
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from socket import socket
 from typing import Final, cast
 
-from kio.schema.errors import ErrorCode
-
-from purgatorio.delayed.operation import DelayedOperation
 from purgatorio.delayed.purgatory import Purgatory
 from purgatorio.delayed.watchers import Watchers
 from purgatorio_broker import delayed_delete_records, delayed_produce, group_coordinator
-from purgatorio_broker.delayed_delete_records import DeleteResult
 from purgatorio_broker.delayed_fetch import DelayedFetch
 from purgatorio_broker.delayed_group import DelayedJoin, InitialDelayedJoin
-from purgatorio_broker.delayed_produce import DelayedProduce, ProduceResult
+from purgatorio_broker.delayed_produce import DelayedProduce
 from purgatorio_broker.error import Error
 from purgatorio_broker.fetch_request import FetchCallback, FetchParams, FetchPartition, FetchResult
 from purgatorio_broker.group import Group, Member
 from purgatorio_broker.group_coordinator import GroupCoordinator
 from purgatorio_broker.key import TopicPartition
-from purgatorio_broker.log import Log, OffsetMetadata
+from purgatorio_broker.log import Log
 from purgatorio_broker.partition import Partition
 from purgatorio_broker.replica_manager import ReplicaManager
 from purgatorio_broker.request import Gatekeeper
@@ -33,17 +29,16 @@ from purgatorio_broker.topics import DelayedTopics, Metadata
 from purgatorio_stress.mutant.catalogue import MUTANTS as KILL_MATRIX
 from purgatorio_stress.mutant.patch import Patch, edited
 from purgatorio_stress.socket_broker import api, data_requests, group_requests, server, topic_requests
-from purgatorio_stress.socket_broker.cluster import Cluster, Topic
+from purgatorio_stress.socket_broker.cluster import Cluster
 from purgatorio_stress.socket_broker.data_requests import _Produced
-from purgatorio_stress.socket_broker.fields import Fields, Values
+from purgatorio_stress.socket_broker.fields import Fields
 from purgatorio_stress.socket_broker.node import Node
-from purgatorio_stress.socket_broker.reply import Request
 from purgatorio_stress.socket_broker.server import Server
 from purgatorio_stress.wire.frame import Frames
 from purgatorio_stress.wire.message import read_request
 
-_LATE_MS: Final = 1000
 _FETCH, _JOIN, _HEARTBEAT = 1, 11, 12
+_EMPTY: Final = 'self._reply.send(lambda: {"responses": []})'
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,89 +60,10 @@ def _never(*given: object) -> bool:
     return False
 
 
-# X: answers.
-
-_ENCODED: Final = server._encoded
-
-
-def _encoded_twice(key: int, version: int, correlation: int, values: Values) -> bytes:
-    return _ENCODED(key, version, correlation, values) * (2 if key == _FETCH else 1)
-
-
-def _encoded_older(key: int, version: int, correlation: int, values: Values) -> bytes:
-    return _ENCODED(key, 11 if key == _FETCH and version == 12 else version, correlation, values)
-
-
-def _heartbeat_unanswered(node: Node, request: Request) -> None:
-    request.reply.nothing()
-
-
-class _LastFirst(Frames):
-    def feed(self, piece: bytes) -> list[bytes]:
-        return super().feed(piece)[::-1]
-
-
-# P: produce.
-
-
-def _acks_0_answered(self: _Produced) -> None:
-    self._reply.send(lambda: {"responses": []})
-
-
-def _acks_0_closes(self: _Produced) -> None:
-    self._reply.close()
-
-
-# Time-outs.
-
-
-_ARM: Final = Purgatory._arm
-
-
-def _arm_with(
-    change_ms: Callable[[int], int],
-) -> Callable[[Purgatory[DelayedOperation], DelayedOperation], None]:
-    def arm(self: Purgatory[DelayedOperation], operation: DelayedOperation) -> None:
-        operation.delay_ms = change_ms(operation.delay_ms)
-        _ARM(self, operation)
-
-    return arm
-
-
-# F: fetch.
-
 _ANSWER_FETCH: Final = ReplicaManager._answer_fetch
-_FETCH_RECORDS: Final = ReplicaManager.fetch_records
 _TRY_FETCH: Final = DelayedFetch.try_complete
-_WATCH: Final = Purgatory.try_complete_else_watch
 
 Partitions = Mapping[TopicPartition, FetchPartition]
-Results = Mapping[TopicPartition, FetchResult]
-
-
-def _fetch_wants_a_byte(
-    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
-) -> None:
-    _FETCH_RECORDS(self, replace(params, min_bytes=max(params.min_bytes, 1)), partitions, callback)
-
-
-def _emptied(results: Results) -> Results:
-    return {p: replace(r, data=replace(r.data, records=())) for p, r in results.items()}
-
-
-def _fetch_at_once_is_empty(
-    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
-) -> None:
-    at_once = params.max_wait_ms <= 0
-    _FETCH_RECORDS(
-        self, params, partitions, (lambda found: callback(_emptied(found))) if at_once else callback
-    )
-
-
-def _answered_empty(
-    self: ReplicaManager, params: FetchParams, partitions: Partitions, callback: FetchCallback
-) -> None:
-    _ANSWER_FETCH(self, params, partitions, lambda found: callback(_emptied(found)))
 
 
 def _answered_with_old_mark(
@@ -176,65 +92,11 @@ def _tried_once(self: DelayedFetch) -> bool:
     return _TRY_FETCH(self)
 
 
-def _under_first(kind: type[object]) -> Callable[..., bool]:
-    def watch(
-        self: Purgatory[DelayedOperation], operation: DelayedOperation, keys: Sequence[Hashable]
-    ) -> bool:
-        return _WATCH(self, operation, keys[:1] if isinstance(operation, kind) else keys)
-
-    return watch
-
-
-def _server_error(error: Error) -> int:
-    wrong = Error.UNKNOWN_SERVER_ERROR if error is Error.OFFSET_OUT_OF_RANGE else error
-    return ErrorCode[wrong.value.lower()].value
-
-
-# A, D: topics, deletion of records.
-
-_CREATED: Final = topic_requests._created
-
-
-def _create_nothing(
-    self: Node, timeout_ms: int, topics: Sequence[Topic], callback: Callable[[Mapping[str, Error]], None]
-) -> None:
-    callback({topic.name: Error.NONE for topic in topics})
-
-
-def _created_again(name: str, code: int, topic: Topic | None) -> Values:
-    return _CREATED(name, 0 if code == ErrorCode.topic_already_exists.value else code, topic)
-
-
-def _delete_nothing(
-    self: Node, timeout_ms: int, names: Sequence[str], callback: Callable[[Mapping[str, Error]], None]
-) -> None:
-    callback(dict.fromkeys(names, Error.NONE))
-
-
-_PLACE: Final = Log.place
-
-
-def _below_start(self: Log, offset: int) -> OffsetMetadata:
-    return _PLACE(self, max(offset, min(self.start(), self.end())) if offset >= 0 else offset)
-
-
-# C: connections.
-
-
-_KEPT: Final[list[socket]] = []
-
-
-def _kept_open(self: Server, connection: socket) -> None:
-    _KEPT.append(connection)
-
-
 # Bugs of one case among many: one append in fifty, one of several waiters, one state of a group.
 
 _REPLICA_APPEND: Final = ReplicaManager._append
 _APPENDS: Final = itertools.count(1)
 _LOST_OF: Final = 50
-_ROUND_MS, _MOST_MS = 500, 8000
-_PRODUCED_ANSWER: Final = _Produced._answer
 
 
 _WAKES_NOBODY: Final = edited(
@@ -246,15 +108,6 @@ _WAKES_NOBODY: Final = edited(
 def _one_in_fifty_wakes_nobody(*given: object) -> object:
     append = _REPLICA_APPEND if next(_APPENDS) % _LOST_OF else _WAKES_NOBODY.replacement
     return cast("Callable[..., object]", append)(*given)
-
-
-def _as_the_first(self: _Produced, results: Mapping[TopicPartition, ProduceResult]) -> Values:
-    first = next(iter(results.values()), None)
-    return _PRODUCED_ANSWER(self, results if first is None else dict.fromkeys(results, first))
-
-
-def _times_out_well(deleted: DeleteResult) -> DeleteResult:
-    return replace(deleted, low_watermark=deleted.requested_offset)
 
 
 # What waits for several things, and connections that come and go.
@@ -319,6 +172,17 @@ def _known(number: int, clauses: str, *, brokers: int = 1) -> FeltMutant:
     return FeltMutant(mutant.name, mutant.what, tuple(clauses.split()), mutant.patches, brokers)
 
 
+def _armed(delay_ms: str) -> Patch:
+    return edited(Purgatory, "_arm", "self._timer.add(", f"operation.delay_ms = {delay_ms}; self._timer.add(")
+
+
+def _under_first_key(kind: str) -> Patch:
+    keys = f"keys[:1] if type(operation).__name__ == {kind!r} else keys"
+    return edited(
+        Purgatory, "try_complete_else_watch", "register(operation, keys,", f"register(operation, {keys},"
+    )
+
+
 def _apis(key: int, **changes: object) -> Patch:
     changed = {**api.APIS, key: replace(api.APIS[key], **changes)}  # type: ignore[arg-type]  # field names
     return Patch(server, "APIS", changed)
@@ -329,24 +193,36 @@ _FETCH_UNCAPPED: Final = edited(
 )
 
 _MUTANTS: Final = (
-    _one("answered-twice", "a fetch is answered twice", "X1", Patch(server, "_encoded", _encoded_twice)),
+    _one(
+        "answered-twice",
+        "a fetch is answered twice",
+        "X1",
+        edited(server, "_encoded", "correlation))", f"correlation)) * (1 + (api == {_FETCH}))"),
+    ),
     _one(
         "heartbeat-unanswered",
         "heartbeats are not answered",
         "X1 X3",
-        _apis(_HEARTBEAT, handle=_heartbeat_unanswered),
+        edited(
+            Server, "_answer", "api.handle(", f"reply.nothing() if head.api == {_HEARTBEAT} else api.handle("
+        ),
     ),
     _one(
         "last-first",
         "of requests that come together the last is answered first",
         "X2",
-        Patch(server, "Frames", _LastFirst),
+        edited(Server, "_talk", "frames.feed(piece)", "frames.feed(piece)[::-1]"),
     ),
     _one(
         "older-version",
         "a fetch of version 12 is answered in version 11",
         "X3",
-        Patch(server, "_encoded", _encoded_older),
+        edited(
+            server,
+            "_encoded",
+            "(api, version,",
+            f"(api, 11 if (api, version) == ({_FETCH}, 12) else version,",
+        ),
     ),
     _one(
         "offered-not-answered",
@@ -354,8 +230,18 @@ _MUTANTS: Final = (
         "X3",
         _apis(_JOIN, newest=5),
     ),
-    _one("acks-0-answered", "acks 0 is answered", "P2", Patch(_Produced, "none", _acks_0_answered)),
-    _one("acks-0-closes", "acks 0 closes the connection", "P2", Patch(_Produced, "none", _acks_0_closes)),
+    _one(
+        "acks-0-answered",
+        "acks 0 is answered",
+        "P2",
+        edited(_Produced, "none", "self._reply.nothing()", _EMPTY),
+    ),
+    _one(
+        "acks-0-closes",
+        "acks 0 closes the connection",
+        "P2",
+        edited(_Produced, "none", "self._closes", "True"),
+    ),
     _one(
         "offset-0",
         "every produce is told the offset 0",
@@ -408,13 +294,13 @@ _MUTANTS: Final = (
         "late-timer",
         "every time-out is a second late",
         "F2 P5 G1 G6 G7",
-        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: delay_ms + _LATE_MS)),
+        _armed("operation.delay_ms + 1000"),
     ),
     _one(
         "early-timer",
         "every time-out comes after half its time",
         "F1 P5 G1 G6 G7",
-        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: delay_ms // 2)),
+        _armed("operation.delay_ms // 2"),
     ),
     _one("never-armed", "no operation has a time-out", "F2 X1", Patch(Purgatory, "_arm", _nothing)),
     _one(
@@ -445,7 +331,9 @@ _MUTANTS: Final = (
         "first-key-only",
         "an operation is watched under its first key only",
         "F3 F7",
-        Patch(Purgatory, "try_complete_else_watch", _under_first(object)),
+        edited(
+            Purgatory, "try_complete_else_watch", "register(operation, keys,", "register(operation, keys[:1],"
+        ),
     ),
     _one(
         "not-re-armed",
@@ -457,19 +345,32 @@ _MUTANTS: Final = (
         "min-bytes-0-waits",
         "min_bytes 0 is taken for 1",
         "F4",
-        Patch(ReplicaManager, "fetch_records", _fetch_wants_a_byte),
+        edited(ReplicaManager, "_has_to_wait", "params.min_bytes", "max(params.min_bytes, 1)"),
+        edited(DelayedFetch, "try_complete", "self._params.min_bytes", "max(self._params.min_bytes, 1)"),
     ),
     _one(
         "max-wait-0-empty",
         "max_wait 0 brings no data",
         "F4",
-        Patch(ReplicaManager, "fetch_records", _fetch_at_once_is_empty),
+        edited(
+            ReplicaManager,
+            "_read",
+            "= params.max_bytes",
+            "= params.max_bytes if params.max_wait_ms > 0 else 0",
+            "empty = True",
+            "empty = params.max_wait_ms > 0",
+        ),
     ),
     _one(
         "waited-for-nothing",
         "a fetch that waited is answered without data",
         "F5 F3",
-        Patch(ReplicaManager, "_answer_fetch", _answered_empty),
+        edited(
+            ReplicaManager,
+            "_answer_fetch",
+            "self._read(params, partitions)",
+            "{p: self._read_one(params, p, r, 0, at_least_one=False) for p, r in partitions.items()}",
+        ),
     ),
     _one(
         "error-waits",
@@ -489,7 +390,12 @@ _MUTANTS: Final = (
         "wrong-error",
         "an offset out of range is UNKNOWN_SERVER_ERROR",
         "F6 D1",
-        Patch(data_requests, "code_of", _server_error),
+        edited(
+            data_requests,
+            "code_of",
+            "error.value",
+            "(Error.UNKNOWN_SERVER_ERROR if error is Error.OFFSET_OUT_OF_RANGE else error).value",
+        ),
     ),
     _one(
         "deleted-topic-silent",
@@ -509,19 +415,34 @@ _MUTANTS: Final = (
         "created-not-there",
         "a creation is answered and not made",
         "A1",
-        Patch(Node, "create", _create_nothing),
+        edited(
+            Node,
+            "create",
+            "accepted =",
+            "return callback({topic.name: Error.NONE for topic in topics}); accepted =",
+        ),
     ),
     _one(
         "created-again",
         "a second creation is answered without an error",
         "A1",
-        Patch(topic_requests, "_created", _created_again),
+        edited(
+            topic_requests,
+            "_created",
+            "values: dict",
+            "code = 0 if code == ErrorCode.topic_already_exists.value else code; values: dict",
+        ),
     ),
     _one(
         "deleted-still-there",
         "a deletion is answered and not made",
         "A2",
-        Patch(Node, "delete", _delete_nothing),
+        edited(
+            Node,
+            "delete",
+            "self.topics.delete(timeout_ms, names, callback)",
+            "return callback(dict.fromkeys(names, Error.NONE))",
+        ),
     ),
     _one("records-stay", "deleted records can be read", "D1", Patch(Log, "raise_start", _nothing)),
     _one(
@@ -539,7 +460,12 @@ _MUTANTS: Final = (
         "below-start-served",
         "an offset below the low watermark is served from there",
         "D1",
-        Patch(Log, "place", _below_start),
+        edited(
+            Log,
+            "place",
+            "if not",
+            "offset = max(offset, min(self.start(), self.end())) if offset >= 0 else offset\n    if not",
+        ),
     ),
     _one(
         "no-member-id",
@@ -630,7 +556,7 @@ _MUTANTS: Final = (
             GroupCoordinator,
             "_wait_for_joins",
             "DelayedJoin(timeout_ms,",
-            f"DelayedJoin(timeout_ms + {_LATE_MS},",
+            "DelayedJoin(timeout_ms + 1000,",
         ),
     ),
     _one(
@@ -716,13 +642,13 @@ _MUTANTS: Final = (
         "time-outs-rounded-up",
         "a time-out comes at the next half second",
         "F2 G1",
-        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: -(-delay_ms // _ROUND_MS) * _ROUND_MS)),
+        _armed("-(-operation.delay_ms // 500) * 500"),
     ),
     _one(
         "eight-seconds-at-most",
         "no time-out is longer than 8 s",
         "F1",
-        Patch(Purgatory, "_arm", _arm_with(lambda delay_ms: min(delay_ms, _MOST_MS))),
+        _armed("min(operation.delay_ms, 8000)"),
     ),
     _one(
         "more-than-min-bytes",
@@ -751,7 +677,12 @@ _MUTANTS: Final = (
         "first-partition-answers",
         "every partition of a produce is told the first one's offset",
         "P1",
-        Patch(_Produced, "_answer", _as_the_first),
+        edited(
+            _Produced,
+            "send",
+            "self._answer(results)",
+            "self._answer(dict.fromkeys(results, next(iter(results.values()), None)))",
+        ),
     ),
     _one(
         "leave-unseen-in-rebalance",
@@ -854,14 +785,19 @@ _MUTANTS: Final = (
         "deletion-times-out-well",
         "a deletion of records that timed out is answered without an error",
         "D1",
-        Patch(delayed_delete_records, "_at_time_out", _times_out_well),
+        edited(
+            delayed_delete_records,
+            "_at_time_out",
+            "Error.REQUEST_TIMED_OUT, -1,",
+            "Error.NONE, deleted.requested_offset,",
+        ),
         brokers=2,
     ),
     _one(
         "first-topic-only",
         "an append with acks -1 waits for the first of its partitions",
         "P6",
-        Patch(Purgatory, "try_complete_else_watch", _under_first(DelayedProduce)),
+        _under_first_key("DelayedProduce"),
         brokers=2,
     ),
     _one(
@@ -902,7 +838,7 @@ _MUTANTS: Final = (
         "acks-0-error-told",
         "an acks 0 append that fails is answered",
         "P2",
-        Patch(_Produced, "close", _acks_0_answered),
+        edited(_Produced, "close", "self._reply.close()", _EMPTY),
     ),
     _one(
         "partition-room-ignored",
@@ -920,7 +856,7 @@ _MUTANTS: Final = (
         "first-topic-watched",
         "a request about two topics waits for news of the first",
         "A1 A2",
-        Patch(Purgatory, "try_complete_else_watch", _under_first(DelayedTopics)),
+        _under_first_key("DelayedTopics"),
     ),
     _one(
         "static-return-unassigned",
@@ -1326,7 +1262,12 @@ _MUTANTS: Final = (
         "G5",
         edited(Member, "has_satisfied_heartbeat", " or self.awaiting_sync is not None", ""),
     ),
-    _one("cut-stays-open", "a cut connection is never closed", "C1", Patch(Server, "_end", _kept_open)),
+    _one(
+        "cut-stays-open",
+        "a cut connection is never closed",
+        "C1",
+        edited(Server, "_end", "self._open.pop(connection, None)", "pass", "connection.close()", "pass"),
+    ),
 )
 
 FELT: Final[Mapping[str, FeltMutant]] = {mutant.name: mutant for mutant in _MUTANTS}
