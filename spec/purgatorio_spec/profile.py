@@ -82,8 +82,6 @@ _PROFILES: Final = (
     Profile("threading-timer", _TIMER,
             'Python\'s threading.Timer: "an action that should be run only after a certain amount of time has passed"; '
             'cancel "will only work if the timer is still in its waiting stage", and does not say whether it did'),
-    Profile("timewheel", frozenset({"T1", "T2", "T3"}),
-            "PyPI's TimeWheel: no documentation of its times, no cancel and no count"),
     Profile("npm-timer-wheel", _TIMER,
             "npm's timer-wheel: "
             '"schedule items to be expired after a certain delay and then control when to advance"; '

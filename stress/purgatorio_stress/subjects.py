@@ -23,7 +23,6 @@ from purgatorio_stress.subject.jvm_timers import (
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
-from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer
 from purgatorio_stress.subject.reference import reference_subjects
 
@@ -60,7 +59,6 @@ SUBJECTS: Final[Mapping[str, SubjectFactory]] = {
     "caffeine": lambda: [caffeine_expiry()],
     "sched": lambda: [sched_scheduler()],
     "threading-timer": lambda: [threading_timer()],
-    "timewheel": lambda: [IsolatedSubject("timewheel")],
     "npm-timer-wheel": lambda: [NpmTimerWheel("virtual-steps"), NpmTimerWheel("virtual-jumps")],
 }
 """Every built-in subject: the name, and what makes its configurations."""

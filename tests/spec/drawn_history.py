@@ -438,7 +438,7 @@ class Player:
         plain = [name for name in self.tasks if name.startswith("task")]
         if plain and self.random.random() < 0.5:
             name = self.random.choice(plain)
-            again = self.profile not in ("netty-hashed-wheel", "timewheel")
+            again = self.profile != "netty-hashed-wheel"
             if again and self.random.random() < 0.4:
                 yield from self.add(th, name, self.delay())
             else:

@@ -28,11 +28,10 @@ from purgatorio_stress.subject.jvm_timers import (
 )
 from purgatorio_stress.subject.netty import debian_netty_wheel, netty_wheel
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, PlanShape, Step, make_plan
-from purgatorio_stress.subject.python_child import IsolatedSubject
 from purgatorio_stress.subject.python_timer import PythonSubject
 from purgatorio_stress.subject.python_timers import sched_scheduler, threading_timer
 from purgatorio_stress.subjects import FOREIGN, record_runs, subjects_named
-from stress.trace_structure import ReadRun, check_intervals, read_run
+from stress.trace_structure import check_intervals, read_run
 
 JVM = [
     jdk_executor(2),
@@ -213,55 +212,6 @@ def test_a_broken_run_of_a_wall_clock_says_nothing_of_earliness(tmp_path: Path) 
     assert read_run(caught.value.trace).header.timer == TimerConstants()
 
 
-WHEEL = """
-import threading, time
-class TimeWheel(threading.Thread):
-    def run(self):
-        while True: time.sleep(60)
-    def insertTask(self, task, ttl):
-        TASK
-"""
-
-
-def installed_wheel(folder: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package of TimeWheel's name and interface, for this process and its children."""
-    (folder / "timeWheel").mkdir()
-    (folder / "timeWheel" / "__init__.py").write_text(WHEEL.replace("TASK", body))
-    (folder / "TimeWheel-0.0.5.dist-info").mkdir()
-    (folder / "TimeWheel-0.0.5.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: TimeWheel\nVersion: 0.0.5\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    monkeypatch.syspath_prepend(str(folder))
-
-
-def run_wheel(folder: Path) -> ReadRun:
-    """Five tasks that are due at once, in a process of its own."""
-    steps = tuple(Step(0, 0, slot, 0) for slot in range(5))
-    return read_run(IsolatedSubject("timewheel").run(Plan(0, 1, 5, steps, 0), folder / "run.jsonl", silent))
-
-
-def test_timer_that_never_ends_is_left_behind_in_its_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """TimeWheel's thread cannot be stopped: the child ends all the same, with a whole trace."""
-    installed_wheel(tmp_path, "task()", monkeypatch)
-    run = run_wheel(tmp_path)
-    assert run.end is not None
-    assert run.count("timer_fire") == 5
-    assert run.header.implementation.version == "0.0.5"
-    assert judged(tmp_path / "run.jsonl")["T3"].verdict is Verdict.PASS
-    assert judged(tmp_path / "run.jsonl")["T1"].reason == "the header does not give early_ns"
-
-
-def test_timer_that_ends_its_process_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And its parent lives."""
-    installed_wheel(tmp_path, "import os; os._exit(9)", monkeypatch)
-    with pytest.raises(SubjectFailed, match="exit status 9") as caught:
-        run_wheel(tmp_path)
-    assert caught.value.kind == "died"
-
-
 NPM = """
 exports.TimerWheel = class {
   constructor() { this.items = []; }
@@ -308,7 +258,6 @@ def absent(name: str) -> None:
     [
         (debian_netty_wheel(MS, 8), "apt-get install libnetty-java"),
         (caffeine_expiry(), "apt-get install libcaffeine-java"),
-        (IsolatedSubject("timewheel"), "pip install TimeWheel"),
         (NpmTimerWheel("virtual-steps"), "install Node.js"),
     ],
     ids=lambda value: getattr(value, "name", ""),
@@ -318,9 +267,6 @@ def test_what_is_not_installed_says_how_to_install_it(
 ) -> None:
     """The reason is a sentence that leads on, and no traceback."""
     monkeypatch.setattr("purgatorio_stress.subject.java_build.debian_jar", absent)
-    monkeypatch.setattr(
-        sys, "path", [entry for entry in sys.path if "site" not in entry or "-packages" in entry]
-    )
     monkeypatch.setenv("PATH", str(tmp_path))
     (record,) = record_runs([subject], tmp_path, ops=5)
     assert record.path is None

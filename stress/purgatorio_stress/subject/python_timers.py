@@ -1,21 +1,18 @@
-"""Python timers that any thread may call: `sched` and `threading.Timer` of the standard library, PyPI's `TimeWheel`.
+"""Python timers that any thread may call: `sched` and `threading.Timer` of the standard library.
 
 What each documents, and so what it is held to, stands in docs/subjects.md.
 """
 
 import contextlib
-import importlib
 import platform
 import sched
 import threading
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_stress.subject.asyncio_loop import early_bound_ns
-from purgatorio_stress.subject.contract import SubjectFailed
 from purgatorio_stress.subject.plan import MS, Plan, PlanShape
 from purgatorio_stress.subject.python_timer import PythonSubject
 
@@ -45,29 +42,6 @@ def threading_timer() -> PythonSubject:
         constants=_float_seconds,
         # A longer delay raises OverflowError in the timer's own thread, as the documentation of TIMEOUT_MAX says.
         shape=PlanShape(most_ns=int(threading.TIMEOUT_MAX) * SECOND_NS, most_timers=1_000),
-    )
-
-
-def time_wheel() -> PythonSubject:
-    """PyPI's `TimeWheel` 0.0.5: whole seconds, no cancel, and a thread that spins until its process ends.
-
-    For `python_child.isolated`.
-    """
-    return PythonSubject(
-        name="timewheel",
-        implementation="timeWheel.TimeWheel",
-        profile="timewheel",
-        version_of=_time_wheel_version,
-        make=_TimeWheel,
-        constants=lambda plan: TimerConstants(),
-        shape=PlanShape(
-            unit_ns=SECOND_NS, least_ns=0, cancels=False, longest_ns=3 * SECOND_NS, most_timers=1_000
-        ),
-        tick_ns=SECOND_NS,
-        # Nothing says that several threads may call it.
-        threads=1,
-        # A task that it overlooks comes a revolution later: eleven seconds.
-        patience_s=15.0,
     )
 
 
@@ -136,44 +110,3 @@ class _Threads:
 
     def stop(self) -> None:
         """Every thread ends by itself."""
-
-
-class _SecondsWheel(Protocol):
-    """What is used of TimeWheel."""
-
-    daemon: bool
-
-    def start(self) -> None:
-        """Start its thread and its pool of three."""
-
-    def insertTask(self, task: Callable[[], None], ttl: int) -> None:  # noqa: N802 - its makers' name
-        """Run the task after `ttl` seconds."""
-
-
-class _TimeWheel:
-    def __init__(self) -> None:
-        module = importlib.import_module("timeWheel")
-        self._wheel = cast(Callable[[], _SecondsWheel], module.TimeWheel)()
-        self._wheel.daemon = True
-        self._wheel.start()
-
-    def add(self, delay_ns: int, task: Callable[[], None]) -> object:
-        """The plan holds whole seconds only."""
-        self._wheel.insertTask(task, delay_ns // SECOND_NS)
-        return task
-
-    def cancel(self, handle: object) -> None:
-        """It has no cancel, and the plan holds none."""
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        """It cannot be stopped; its process ends."""
-
-
-def _time_wheel_version() -> str:
-    try:
-        return version("TimeWheel")
-    except PackageNotFoundError:
-        raise SubjectFailed(
-            "timewheel", "unavailable", "TimeWheel is not installed; pip install TimeWheel==0.0.5"
-        ) from None
