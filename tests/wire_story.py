@@ -116,6 +116,7 @@ class Story:
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
         told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
         protocol: str = "range", subscriptions: Mapping[str, str] | None = None, subscribed: str = "",
+        skips: bool = False,
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
         own = subscribed or given or member
@@ -130,7 +131,7 @@ class Story:
         says = {one: f"of {one}" for one in told} | dict(subscriptions or {})
         got = {
             "error_code": error, "generation_id": generation, "leader": leader, "member_id": given or member,
-            "protocol_name": protocol,
+            "protocol_name": protocol, "skip_assignment": skips,
             "members": [
                 {"member_id": one, "metadata": says[one], "group_instance_id": f"i{one}" if instance else None}
                 for one in told

@@ -29,7 +29,8 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The answer to a join; `members` is told to the leader alone. `metadata`: of each of them, for the protocol."""
+    """The answer to a join; `members` is told to the leader alone. `metadata`: of each of them, for the protocol.
+    `skips`: a leader that is back need not assign, as what it assigned stands (KIP-814)."""
 
     error: Error
     member: str = ""
@@ -38,6 +39,7 @@ class JoinResult:
     protocol: str = ""
     members: tuple[str, ...] = ()
     metadata: tuple[bytes, ...] = ()
+    skips: bool = False
 
 
 @dataclass(frozen=True, slots=True)

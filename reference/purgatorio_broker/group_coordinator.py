@@ -90,11 +90,13 @@ class GroupCoordinator:
         id_required: bool = False,
         metadata: tuple[bytes, ...] = (),
         protocol_type: str = "",
+        may_skip: bool = False,
     ) -> None:
         """Join with an id, or "" for a new one; `id_required`: a new one has to come back with the id it gets.
 
         `instance`: of a static member, which comes back without an id and gets a new one, in the place that it had
-        (KIP-345). `metadata`: of each of the protocols.
+        (KIP-345). `metadata`: of each of the protocols. `may_skip`: a leader that is back can be told that it leads and
+        need not assign (KIP-814).
 
         INVALID_SESSION_TIMEOUT outside of the bounds; INCONSISTENT_GROUP_PROTOCOL without a protocol that all the
         other members have too, or for another type; neither changes anything [B410]. FENCED_INSTANCE_ID for the id
@@ -115,7 +117,7 @@ class GroupCoordinator:
                     rebalance_timeout_ms=rebalance_timeout_ms, metadata=metadata, awaiting_join=None,
                     awaiting_sync=None,
                 )  # fmt: skip
-                self._replace(group, static, come_back, callback)
+                self._replace(group, static, come_back, callback, may_skip)
             elif not member_id and id_required and not instance:
                 self._expect(group, session_timeout_ms, callback)
             elif not member_id or group.is_pending(member_id):
@@ -333,9 +335,11 @@ class GroupCoordinator:
         group.update(member.id, protocols=protocols, metadata=metadata, awaiting_join=callback)
         self._maybe_rebalance(group)
 
-    def _replace(self, group: Group, old: Member, new: Member, callback: JoinCallback) -> None:
+    def _replace(
+        self, group: Group, old: Member, new: Member, callback: JoinCallback, may_skip: bool
+    ) -> None:
         """A static member has come back. Where nothing changes by it, it goes on with the generation that there is;
-        one that led does as if it did not, for its assignments stand."""
+        one that led and cannot be told to skip the assignment, which stands, does as if it did not."""
         before = group.protocol()
         led = group.leader()
         self._answer_waiting(group, old, Error.FENCED_INSTANCE_ID)
@@ -343,7 +347,9 @@ class GroupCoordinator:
         self._heartbeats.check_and_complete(MemberKey(group.id, old.id))
         self._heard_of(group, new, new.session_timeout_ms)
         if group.state() is GroupState.STABLE and group.protocol() == before:
-            callback(replace(_joined(group, new), leader=led, members=(), metadata=()))
+            back = _joined(group, new)
+            unled = replace(back, leader=led, members=(), metadata=())
+            callback(replace(back, skips=led == old.id) if may_skip else unled)
             return
         group.update(new.id, awaiting_join=callback)
         self._maybe_rebalance(group)

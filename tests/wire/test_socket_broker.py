@@ -411,7 +411,8 @@ def test_a_static_member_comes_back_in_its_place(broker: Running, peer: Peer, to
     back = after.ask(JOIN, join(group, instance="i"))
     assert back.number("generation_id") == before.number("generation_id")
     assert back.text("member_id") != before.text("member_id")
-    assert not back.entries("members"), "it is not asked to assign: its assignments stand"
+    assert back.text("leader") == back.entries("members")[0].text("member_id") == back.text("member_id")
+    assert back.number("skip_assignment"), "it is not asked to assign: its assignments stand"
     assert after.ask(SYNC, in_generation(group, back, group_instance_id="i")).data("assignment") == b"mine"
     fenced = peer.ask(HEARTBEAT, in_generation(group, before, group_instance_id="i"))
     assert error_of(fenced) is ErrorCode.fenced_instance_id

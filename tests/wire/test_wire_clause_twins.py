@@ -1175,6 +1175,11 @@ def g11_share(s: Story, bad: bool) -> None:
     s.sync(3010, 3011, "b2", 1, "" if bad else "sb", instance="ib")
 
 
+def g11_leads_on(s: Story, bad: bool) -> None:
+    static_pair(s)
+    s.join(3000, 3001, "", 1, leader="a2", told=["a2", "b"], given="a2", instance="ia", skips=not bad)
+
+
 def g11_newest(s: Story, bad: bool) -> None:
     static_pair(s)
     s.beat(2500, "b", 1, 82 if bad else 0, instance="ib")

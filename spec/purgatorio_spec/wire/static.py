@@ -22,7 +22,7 @@ from purgatorio_spec.wire.group import (
     rebalance_ms,
 )
 from purgatorio_spec.wire.history import END_OF_TIME, Exchange, integer, items, text
-from purgatorio_spec.wire.row import Rows, answered_with, broken, in_time, kept, named
+from purgatorio_spec.wire.row import Row, Rows, answered_with, broken, in_time, kept, named
 
 FENCED: Final = 82
 
@@ -82,8 +82,25 @@ def _return(bounds: Bounds, one: Exchange, instance: str, held: list[Exchange]) 
         row = broken("G11", "same-id", one, "a new member id", "the one that it had")
     yield row
     if row.held is Held.KEPT and one.answer_t is not None:
+        yield _leads_on(one, members, before, given)
         yield from _afterwards(held, members, number, before, one.answer_t)
         yield from _assigned(held, number, before, given)
+
+
+def _leads_on(one: Exchange, members: dict[str, Exchange], before: str, given: str) -> Row:
+    """A leader that is back is told the members, and to skip the assignment, which stands (KIP-814); where it cannot be
+    told so, before version 9, it does not lead, as others do not."""
+    leads = one.version >= 9 and before == text(members[before].got, "leader")
+    told = {text(member, "member_id") for member in items(one.got, "members")}
+    instances = {text(x.body, "group_instance_id") or member for member, x in members.items()}
+    skips = (one.got or {}).get("skip_assignment", False)
+    wanted = len(instances) if leads else 0
+    right = {given in told, bool(told), skips, text(one.got, "leader") == given} == {leads}
+    if right and len(told - {before}) >= wanted:
+        return kept("G11", "leads-on")
+    allowed = f"{wanted} members, and {'to skip the assignment' if leads else 'another leader'}"
+    seen = f"{len(told)} members, leader {text(one.got, 'leader')}, {'to skip' if skips else 'not to skip'}"
+    return broken("G11", "leads-on", one, allowed, seen)
 
 
 def _assigned(held: list[Exchange], number: int, before: str, given: str) -> Rows:

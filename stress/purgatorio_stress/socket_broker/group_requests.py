@@ -54,6 +54,7 @@ def join_group(node: Node, request: Request) -> None:
                 "protocol_type": None if failed else kind,
                 "protocol_name": _named(result.protocol, request.version),
                 "leader": result.leader,
+                "skip_assignment": result.skips,
                 "member_id": result.member,
                 "members": members,
             }
@@ -76,6 +77,7 @@ def join_group(node: Node, request: Request) -> None:
         id_required=request.version >= 4,
         metadata=tuple(metadata for _, metadata in protocols),
         protocol_type=kind,
+        may_skip=request.version >= 9,
     )
     node.manager.run_actions()
 
