@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -121,7 +122,8 @@ def _section(profile: str, rows: Sequence[Surveyed]) -> Iterator[str]:
             yield f"The shortest counterexample of {row.name}:"
             yield ""
             yield "```text"
-            yield render(example).rstrip()
+            # The page must not name the folder that the traces were kept in.
+            yield render(replace(example, file=Path(example.file).name)).rstrip()
             yield "```"
             yield ""
 

@@ -121,14 +121,13 @@ def _judged(subject: Subject, path: Path) -> Surveyed:
         counts=counts_of(table),
         result=judged.result.runs[0],
         lateness=next(iter(judged.lateness), None),
-        # The page must not name the folder that the traces were kept in.
-        examples=tuple(replace(example, file=path.name) for example in judged.examples.values()),
+        examples=tuple(judged.examples.values()),
     )
 
 
 def counts_of(events: pa.Table) -> Counts:
     """Count a run's timers by what became of them; `events` as in `EVENT_SCHEMA`."""
-    returned = events.filter(pc.equal(events.column("ph"), pa.scalar("ret")))
+    returned = events.filter(pc.is_in(events.column("ph"), pa.array(["ret", "at"])))
     adds = _of(returned, "timer_add")
     fired = set(_of(returned, "timer_fire").column("id").to_pylist())
     cancels = _of(returned, "timer_cancel").select(["id", "out", "err"]).to_pylist()

@@ -152,6 +152,22 @@ def test_the_command_drives_what_is_named(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sched-seed1.jsonl.gz"]
 
 
+def test_the_command_shows_what_breaks_a_promise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The counterexample, with a replay line that works where the trace was kept; and why a run broke off."""
+    monkeypatch.setattr(
+        "purgatorio_pipeline.command.subjects.survey",
+        lambda _chosen, folder, *_: survey([Broken(4)], folder, 1, 10),
+    )
+    kept = CliRunner().invoke(purgatorio, ["subjects", "sched", "--traces", str(tmp_path)])
+    assert kept.exit_code == 1, kept.output
+    assert "VIOLATED 1 of 1 fired, 1 before the deadline;" in kept.output
+    assert "; died: exit status 9\n" in kept.output
+    assert f"replay   purgatorio check {tmp_path}" in kept.output.replace("\\\n", "")
+    assert "The traces are gone" not in kept.output
+    gone = CliRunner().invoke(purgatorio, ["subjects", "sched"])
+    assert "The traces are gone: --traces DIR keeps them" in gone.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [

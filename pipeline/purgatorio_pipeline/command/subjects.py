@@ -16,6 +16,8 @@ from purgatorio_pipeline.command.progress import progress
 from purgatorio_pipeline.documents import encoded
 from purgatorio_pipeline.report.provenance import machine
 from purgatorio_pipeline.survey import Surveyed, survey
+from purgatorio_spec.show.text import render
+from purgatorio_spec.show.visible import counted
 from purgatorio_spec.verdict import EXIT_STATUS, worst
 from purgatorio_stress.java_home import JavaNotFound, find_java
 from purgatorio_stress.subjects import FOREIGN, subjects_named
@@ -59,7 +61,9 @@ def command(
     chosen = [subject for subjects in families.values() for subject in subjects]
     folder = traces or Path(tempfile.mkdtemp(prefix="purgatorio-traces-"))
     try:
-        with progress(f"driving {len(chosen)} subjects", len(chosen), "runs", quiet=as_json) as going:
+        with progress(
+            f"driving {counted(len(chosen), 'subject')}", len(chosen), "runs", quiet=as_json
+        ) as going:
             measured_on = machine() | runtimes()
             rows = survey(chosen, folder, seed, operations, going.share)
     finally:
@@ -75,7 +79,7 @@ def command(
         }
         click.echo(encoded(shape))
     else:
-        _tell(rows)
+        _tell(rows, kept=traces is not None)
     sys.exit(EXIT_STATUS[verdict])
 
 
@@ -93,13 +97,22 @@ def runtimes() -> dict[str, object]:
     return found
 
 
-def _tell(rows: Sequence[Surveyed]) -> None:
+def _tell(rows: Sequence[Surveyed], *, kept: bool) -> None:
+    """A line each, then what breaks a promise. `kept`: the traces are where the replay lines look for them."""
+    width = max(len(row.name) for row in rows)
     for row in rows:
-        said = row.why
+        said = []
         if row.lateness is not None and row.counts is not None:
             late = row.lateness
-            said = (
-                f"{row.counts.fired:,} of {row.counts.timers:,} fired, {late.early:,} before the deadline; "
-                f"late p50 {late.p50_ns / 1e6:.2f} ms, p99 {late.p99_ns / 1e6:.2f} ms"
+            said.append(
+                f"{row.counts.fired:,} of {row.counts.timers:,} fired, {late.early:,} before the deadline"
             )
-        click.echo(f"{row.name:28} {row.verdict!s:9} {said}")
+            said.append(f"late p50 {late.p50_ns / 1e6:.2f} ms, p99 {late.p99_ns / 1e6:.2f} ms")
+        if row.why:
+            said.append(row.why)
+        click.echo(f"{row.name:{width}} {row.verdict!s:8} {'; '.join(said)}")
+    examples = [example for row in rows for example in row.examples]
+    for example in examples:
+        click.echo(f"\n{render(example)}", nl=False)
+    if examples and not kept:
+        click.echo("\nThe traces are gone: --traces DIR keeps them for the replay lines.")
