@@ -196,11 +196,11 @@ def test_a_held_thread_makes_calls_where_it_stands() -> None:
 
 
 def test_who_came_to_a_gate_as_the_run_was_left_stands_nowhere() -> None:
-    """A thread of the subject's own, when nobody looked any more: to the next run it is unknown, and nothing waits for
-    it."""
+    """A thread of the subject's own, when nobody looked any more: to the next run, which has no gates, it is unknown,
+    and nothing waits for it."""
     scene = Scene(Start("purgatory", "real", gates=("timer_fire",)), *PURGATORY, virtual=False)
     start = scene.conversation.calls
-    scene.conversation.ask(Start("purgatory", "real", gates=("timer_fire",)))
+    scene.conversation.ask(Start("purgatory", "real"))
     for hold, thread in ((7, "reaper"), (8, "executor")):
         scene.hear("enter", f'"f":"timer_fire","id":"op","th":"{thread}"')
         scene.hear("held", f'"hold":{hold},"f":"timer_fire","id":"op","th":"{thread}"')
@@ -208,6 +208,8 @@ def test_who_came_to_a_gate_as_the_run_was_left_stands_nowhere() -> None:
     assert len(scene.conversation.standing()) == 2
     scene.hear("answer", f'"n":{start}')
     assert (scene.conversation.standing(), scene.conversation.loose()) == ([], frozenset())
+    with pytest.raises(Misbehaved, match="no gate was asked for"):
+        scene.hear("held", '"hold":9,"f":"timer_fire","id":"op","th":"reaper"')
 
 
 def test_a_call_stops_at_a_step_once_and_only_if_it_was_asked_to() -> None:

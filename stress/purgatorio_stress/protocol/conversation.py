@@ -309,7 +309,8 @@ class Conversation:
                 self._busy[lane] = number
                 of_lane = lane
         if isinstance(call, Start):
-            self._gates = frozenset(call.gates)
+            # Until it is answered, threads may come to gates of the run before.
+            self._gates |= {*call.gates}
         asked_t = self._earliest_t() if self._open else self._recorder.clock_ns()
         ticket = self._begin(log, call, asked_t)
         early = not self.makes_sense(call)
@@ -460,6 +461,7 @@ class Conversation:
             log.at("quiesce", state=State(said.watched, said.delayed))
         elif isinstance(call, Start):
             # One of the subject's own threads may have come to a gate, or into a callback, when nobody looked any more.
+            self._gates = frozenset(call.gates)
             self._holds.clear()
             self._stacks.clear()
         elif isinstance(call, Describe):
