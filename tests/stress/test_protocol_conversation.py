@@ -173,6 +173,7 @@ def test_a_held_thread_makes_calls_where_it_stands() -> None:
     assert (list(scene.conversation.holds), scene.conversation.loose()) == ([7], frozenset())
     assert scene.conversation.stuck() == []
     scene.conversation.ask(Check("k"), hold=7)
+    assert scene.conversation.under_way() == "call 1 (register) and call 2 (check, from within try_complete)"
     assert scene.conversation.loose() == {"caller-0"}
     # Nobody is held now: it must answer, or it is the subject that hangs.
     assert scene.conversation.stuck() == ["check", "register"]

@@ -188,10 +188,15 @@ class Conversation:
         return next(((number, one.call) for number, one in self._open.items()), None)
 
     def under_way(self) -> str | None:
-        """The oldest call without an answer, in words, and a `go` that has none; or None."""
-        open_calls = [(number, one.call) for number, one in self._open.items()]
-        told = open_calls[:1] + [one for one in open_calls[1:] if isinstance(one[1], Go)]
-        return " and ".join(f"call {number} ({call_name(call)})" for number, call in told) or None
+        """The oldest call without an answer, in words, and a `go`, or a call from within a callback, that has none; or
+        None."""
+        made_at = {hold.making: f", from within {hold.f}" for hold in self._holds.values()}
+        told = [
+            f"call {number} ({call_name(one.call)}{made_at.get(number, '')})"
+            for place, (number, one) in enumerate(self._open.items())
+            if not place or number in made_at or isinstance(one.call, Go)
+        ]
+        return " and ".join(told) or None
 
     def where(self) -> str:
         """In which function its thread is, and whether it owes a `held` there."""

@@ -146,7 +146,7 @@ class Steps:
             ):
                 self._stopped_at(program, stop)
                 plays += 1
-        return Orders(program, plays)
+        return Orders(program, plays, skipped="" if plays else "no steps")
 
     def _counted(self, program: GateProgram, beside: str = "") -> Iterator[Stop]:
         """Where calls of a subject that counts its steps can be stopped: of each call until it does not stop."""

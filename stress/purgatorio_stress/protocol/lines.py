@@ -355,7 +355,9 @@ class Lines:
         if name not in self._lanes:
             self._find_threads()
         if name not in self._lanes:
-            self.unknown = f"no thread of a JVM is called {name}"
+            self.unknown = (
+                f"no thread of a JVM is called {name}, as the one that makes that lane's calls should be"
+            )
         return self._lanes.get(name)
 
     def _find_threads(self) -> None:

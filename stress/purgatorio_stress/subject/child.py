@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 from weakref import WeakSet
@@ -437,10 +438,12 @@ class LineChild(AbstractContextManager["LineChild"]):
 
 def _places(stacks: bytes) -> tuple[bool, str]:
     """Whether a JVM's stacks tell of a deadlock, and where its threads stand, those of the deadlock if there is one; at
-    most four."""
+    most four places."""
     said, found, told = stacks.decode(errors="replace").partition("Java-level deadlock")
-    standing = _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said)[:4]
-    places = ", ".join(f"{visible(thread)} at {visible(at)}" for thread, at in standing)
+    standing: dict[str, list[str]] = {}
+    for thread, at in _STANDS_AT.findall(told.partition("Java stack information")[2] if found else said):
+        standing.setdefault(visible(at), []).append(visible(thread))
+    places = ", ".join(f"{' and '.join(threads)} at {at}" for at, threads in islice(standing.items(), 4))
     return bool(found), f"{'; its JVM finds a deadlock:' if found else ';'} {places}" * bool(found or places)
 
 
