@@ -116,7 +116,7 @@ class Story:
         self, t: float, answer: float | None, member: str, generation: int = -1, *, error: int = 0, leader: str = "",
         told: Sequence[str] = (), given: str = "", rebalance: int = 3000, session: int = 6000, instance: str = "",
         protocol: str = "range", subscriptions: Mapping[str, str] | None = None, subscribed: str = "",
-        skips: bool = False,
+        skips: bool = False, kind: str = "consumer",
     ) -> int:  # fmt: skip
         """A join, and the generation that it is answered with."""
         own = subscribed or given or member
@@ -126,6 +126,7 @@ class Story:
             "session_timeout_ms": session,
             "rebalance_timeout_ms": rebalance,
             "group_instance_id": instance or None,
+            "protocol_type": kind,
             "protocols": [{"name": name, "metadata": f"of {own}"} for name in ("range", f"own {own}")],
         }
         says = {one: f"of {one}" for one in told} | dict(subscriptions or {})

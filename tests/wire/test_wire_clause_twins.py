@@ -144,6 +144,12 @@ def g0_not_known(s: Story, bad: bool) -> None:
     s.join(12, 14 if bad else 1015, "a", -1 if bad else 1, error=25 if bad else 0, leader="a", told="a")
 
 
+def g0_beside_a_refusal(s: Story, bad: bool) -> None:
+    s.pair()
+    s.join(2100, 2101, "", error=23, kind="another")
+    s.join(2110, 2111, "", error=23 if bad else 79, given="" if bad else "c")
+
+
 def g2_protocol(s: Story, bad: bool) -> None:
     s.gathered(protocol="own a" if bad else "range")
 

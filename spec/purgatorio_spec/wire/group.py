@@ -335,6 +335,18 @@ def protocols(join: Exchange) -> dict[str, str]:
     return {text(one, "name"): text(one, "metadata") for one in items(join.body, "protocols")}
 
 
+def names_no_protocol(join: Exchange) -> bool:
+    """Whether a join names no protocol, or not of which kind."""
+    none = "protocols" in join.body and not any(items(join.body, "protocols"))
+    return none or join.body.get("protocol_type") == ""
+
+
+def apart(join: Exchange, other: Exchange) -> bool:
+    """Whether two have no protocol in common, or theirs are of two kinds: they cannot be members of one group."""
+    kinds = {text(one.body, "protocol_type") for one in (join, other)}
+    return len(kinds) > 1 or not {*protocols(join)} & {*protocols(other)}
+
+
 def answered(one: Exchange) -> bool:
     """Answered without an error."""
     return one.got is not None and one.error == 0

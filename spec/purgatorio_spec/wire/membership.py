@@ -12,12 +12,13 @@ from purgatorio_spec.wire.group import (
     UNKNOWN_MEMBER,
     Generation,
     Group,
+    apart,
     given_id,
     id_over,
     leavers,
     member_id,
+    names_no_protocol,
     number_of,
-    protocols,
     refused,
     renews,
 )
@@ -43,9 +44,11 @@ def _member_ids(group: Group) -> Rows:
     for one in group.joins:
         member = member_id(one)
         until = one.answer_t or one.watched_t
-        earlier = [x for x in group.joins if x is not one and x.t <= until]
-        other = [x for x in earlier if not {*protocols(x)} & {*protocols(one)}]
-        if other:
+        # Who was refused for its protocols is no member.
+        earlier = [x for x in group.joins if x is not one and x.t <= until and x.error != OTHER_PROTOCOL]
+        if names_no_protocol(one):
+            continue
+        if other := [x for x in earlier if apart(x, one)]:
             current = group.current(one)
             members = {} if current is None else current.members
             if any(x in other and group.alive_at(name, until) for name, x in members.items()):

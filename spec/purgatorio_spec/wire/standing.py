@@ -27,11 +27,12 @@ from purgatorio_spec.wire.group import (
     id_over,
     left_with,
     member_id,
+    names_no_protocol,
     number_of,
     refused,
     session_asked,
 )
-from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene, items
+from purgatorio_spec.wire.history import END_OF_TIME, LOADING, Exchange, Scene
 from purgatorio_spec.wire.row import Rows, answered_with, broken, kept, named
 
 INVALID_GROUP, INVALID_SESSION, NO_SUCH_GROUP = 24, 26, 69
@@ -161,8 +162,7 @@ def _other_leave(group: Group, one: Exchange, member: str) -> bool:
 def _protocols(group: Group) -> Rows:
     """G9: who joins without a protocol, or without saying what it is."""
     for one in group.joins:
-        none = "protocols" in one.body and not any(items(one.body, "protocols"))
-        if not member_id(one) and (none or one.body.get("protocol_type") == ""):
+        if not member_id(one) and names_no_protocol(one):
             yield refused(group.bounds, one, OTHER_PROTOCOL)
 
 

@@ -726,6 +726,9 @@ async def refusals(play: Play) -> None:
         await _refused(one, stranger, topics)
         await play.join(stranger, group, "", protocols=(one.own,)).within(JOIN_SECONDS)
         await one.beat()
+    (new,) = await members(play, group, 1)
+    if new.id:
+        await play.leave(new.conn, group, new.id).within(8)
     await play.ask_offsets(stranger, group, topics or None)
     await play.leave(other.conn, group, other.id).within(8)
     await _ask_anything(play, stranger, group, other.id, other.generation, topics)
