@@ -41,6 +41,13 @@ def x1_never(s: Story, bad: bool) -> None:
     s.ask(10, "api_versions", {}, None if bad else 2000, {})
 
 
+def x1_sync(s: Story, bad: bool) -> None:
+    """A sync waits for the leader's when the trace ends."""
+    s.gathered(rebalance=3000 if bad else 70_000)
+    s.sync(2100, 2101, "a", 1, "", gives={"b": "s"})
+    s.sync(2200, None, "b", 1)
+
+
 def x2(s: Story, bad: bool) -> None:
     s.ask(10, "api_versions", {}, 30 if bad else 20, {}, conn="c")
     s.ask(11, "metadata", {}, 25, {}, conn="c")

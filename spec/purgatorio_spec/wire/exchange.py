@@ -3,7 +3,7 @@
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer
+from purgatorio_spec.wire.history import Exchange, Lane, Scene, integer, text
 from purgatorio_spec.wire.log import NAMED, Part, Topics, parts
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, kept, undecided
@@ -31,13 +31,13 @@ def answered_once(bounds: Bounds, scene: Scene, answered: frozenset[tuple[str, i
     for lane in scene.lanes.values():
         for one in lane.requests:
             if one.owed and (one.api, one.version) in answered:
-                row = _once(bounds, lane, one)
+                row = _once(bounds, scene, lane, one)
                 if row is not None:
                     yield row
         yield from _unasked(lane)
 
 
-def _once(bounds: Bounds, lane: Lane, one: Exchange) -> Row | None:
+def _once(bounds: Bounds, scene: Scene, lane: Lane, one: Exchange) -> Row | None:
     if one.again:
         more = one.again[0]
         seen = f"{1 + len(one.again)} answers, the second after {after(more.t, one.t)}"
@@ -53,13 +53,23 @@ def _once(bounds: Bounds, lane: Lane, one: Exchange) -> Row | None:
         return broken("X1", "closed", one, "one answer, and the connection stays", seen, closed.i)
     if closed is not None and closed.err:
         return undecided("X1", "the connection could not be read any further")
-    limit = one.t + (one.wait_ms + PATIENCE_MS) * MS
+    limit = _patience_ends(scene, one)
     if one.watched_t < limit:
         return None  # cut or given up by the scene before anything can be said
     if one.watched_t < limit + bounds.added_ns(one.t, one.watched_t):
         seen = f"no answer in {after(one.watched_t, one.t)}, on a machine that is late"
         return undecided("X1", seen, "never-answered")
     return broken("X1", "never-answered", one, "one answer", f"none in {after(one.watched_t, one.t)}")
+
+
+def _patience_ends(scene: Scene, one: Exchange) -> int:
+    """When it should have been answered, whatever it waits for: a join or a sync for as long as any member asked."""
+    waits_ms = one.wait_ms
+    if one.api in ("join_group", "sync_group"):
+        group = text(one.body, "group_id")
+        joins = (x.wait_ms for x in scene.of("join_group") if text(x.body, "group_id") == group)
+        waits_ms = max(joins, default=waits_ms)
+    return one.t + (waits_ms + PATIENCE_MS) * MS
 
 
 def _unasked(lane: Lane) -> Rows:
@@ -117,7 +127,7 @@ def decodes(scene: Scene, answered: frozenset[tuple[str, int]], offered: dict[st
             continue
         if one.closed is not None and one.closed.by == "peer":
             seen = f"the broker closed the connection after {after(one.closed.t, one.t)}"
-        elif one.watched_t >= one.t + (one.wait_ms + PATIENCE_MS) * MS:
+        elif one.watched_t >= _patience_ends(scene, one):
             seen = f"never answered, here or elsewhere, in {after(one.watched_t, one.t)}"
         else:
             continue
