@@ -12,7 +12,9 @@ RUN_COLUMNS: Final[dict[str, str]] = {
     "run_key": "INT",
     **dict.fromkeys(("whole", "dropped"), "BOOLEAN"),
     **dict.fromkeys(("end_t", "early_ns", "late_ns"), "BIGINT"),
-    **dict.fromkeys(("claimed_on_return", "barrier", "records_ready", "records_fire"), "BOOLEAN"),
+    **dict.fromkeys(
+        ("claimed_on_return", "completes_beside", "barrier", "records_ready", "records_fire"), "BOOLEAN"
+    ),
     **{f"judges_{name}": "BOOLEAN" for name in CLAUSES_OF_OPERATIONS},
 }
 """Column to SQL type, in order, the same in Spark and DuckDB."""
@@ -28,6 +30,7 @@ def run_row(key: int, run: Run) -> tuple[int | bool | None, ...]:
         _limited(run.early_ns or 0),
         _limited(run.late_ns or 0),
         run.profile.claimed_on_return,
+        run.profile.completes_beside,
         run.profile.cancel_is_barrier,
         run.records("ready"),
         run.records("timer_fire"),

@@ -92,6 +92,7 @@ _AGGREGATES: Final[dict[str, tuple[str, str]]] = {
     "lost_call": ("min(c)", _LOST),
     "lost_ret": ("max(i)", _LOST),
     "try_n": ("count(*)", _of(_TRIED, _CALL)),
+    "try_order": ("string_agg(ph, ' ' ORDER BY i)", f"f = '{_TRIED}'"),
     "try_answers": ("count(out)", _of(_TRIED, _RET)),
     "true_n": ("count(*)", _TRUE),
     "true_call": ("max(c)", _TRUE),
@@ -205,8 +206,10 @@ RULES: Final[Rules] = {
         "(NOT whole OR coalesce(least(deadline_t, reg_t + reg_delay) <= end_t, TRUE))",
     ),
     "O6": (
-        "try_n > 0 AND done_n > 0",
-        "done_n > 0 AND (coalesce(false_ret > done_call, FALSE) OR true_n > 1 OR (true_n = 1 AND true_th <> done_th))",
+        "try_n > 1 OR (try_n > 0 AND done_n > 0 AND NOT completes_beside)",
+        "coalesce(contains(try_order, 'call call'), FALSE) OR "
+        "(done_n > 0 AND NOT completes_beside AND "
+        "(coalesce(false_ret > done_call, FALSE) OR true_n > 1 OR (true_n = 1 AND true_th <> done_th)))",
     ),
     "O7": (
         "reg_out IS NOT NULL OR try_answers > 0",

@@ -189,6 +189,19 @@ def overlap(made: Trace, broken: bool) -> None:
     made.end(force, 1)
 
 
+@twin("O6", "overlap", "locked", "pending-flag")
+def two_tries(made: Trace, broken: bool) -> None:
+    registration = made.start("try_complete_else_watch", "a", keys=["k"], th="one")
+    made.attempt("a", out=0, th="one")
+    last = made.start("try_complete", "a", th="one")
+    if broken:
+        made.attempt("a", out=0, th="two")
+    made.end(last, 0)
+    if not broken:
+        made.attempt("a", out=0, th="two")
+    made.end(registration, 0)
+
+
 @twin("O7", "try_complete_else_watch-answered-true")
 def registration_answered_true(made: Trace, broken: bool) -> None:
     _registration(made, completes=not broken, answer=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _TIMER: Final = frozenset({"T1", "T2", "T3", "T4", "T5"})
-_OPERATION: Final = frozenset({"O1", "O2", "O3", "O4", "O5", "O7"})
+_OPERATION: Final = frozenset({"O1", "O2", "O3", "O4", "O5", "O6", "O7"})
 _PURGATORY: Final = frozenset({"P1", "P2"})
 
 REAPER_PERIOD_NS: Final = 200_000_000
@@ -18,7 +18,7 @@ to rest when nothing at all happened for a whole period."""
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A dialect: its name, the clauses it promises, and how its cancel and its check are to be read.
+    """A dialect: its name, the clauses it promises, and how its cancel, its check and its lock are to be read.
 
     `claimed_on_return`: completion is claimed when the check that saw it ready returns (O4 in the `locked` form); else
     it is never left to the time-out. `cancel_is_barrier`: a cancel that succeeded means that the task will not start,
@@ -29,6 +29,8 @@ class Profile:
     clauses: frozenset[str]
     source: str
     claimed_on_return: bool = False
+    completes_beside: bool = False
+    """Its lock is held over try_complete alone: on_complete may run beside one (O6)."""
     cancel_is_barrier: bool = False
     counts_cancelled: bool = False
     """Its size counts cancelled tasks until the next tick, so it is exact only when it has come to rest (T5)."""
@@ -37,13 +39,13 @@ class Profile:
 
 
 _PROFILES: Final = (
-    Profile("locked", _OPERATION | {"O6"} | _TIMER | _PURGATORY,
+    Profile("locked", _OPERATION | _TIMER | _PURGATORY,
             "a check that has returned has completed what was ready, and no two evaluations overlap: Kafka 4.1 and "
             "later, where the operation's lock is held over try_complete and on_complete (KAFKA-19312)",
             claimed_on_return=True, counts_raced=True),
     Profile("pending-flag", _OPERATION | _TIMER | _PURGATORY,
-            "a check may leave that to an evaluation under way: Kafka 1.1 to 2.6, with try_lock and the flag "
-            "try_complete_pending (KAFKA-6653)", counts_raced=True),
+            "a check may leave that to an evaluation under way, and no two evaluations overlap: Kafka 1.1 to 2.6, with "
+            "try_lock and the flag try_complete_pending (KAFKA-6653)", completes_beside=True, counts_raced=True),
     Profile("wire-waits", frozenset({"O1", "O4", "O5", "T1", "T2"}),
             "requests that wait in a Kafka-compatible broker, as a client sees them (`purgatorio wire`)"),
     Profile("netty-hashed-wheel", _TIMER,

@@ -302,6 +302,28 @@ def test_nested_try_complete_on_one_thread_is_no_overlap() -> None:
     kept(made, "O6")
 
 
+def test_completion_by_force_beside_an_evaluation_is_older_kafkas() -> None:
+    """Up to 4.0 `force_complete` takes no lock (KAFKA-19312), so `pending-flag` does not keep the two apart."""
+    made = Trace("pending-flag")
+    made.register("a")
+    attempt = made.start("try_complete", "a", th="one")
+    made.complete("a", th="two")
+    made.end(attempt, 0)
+    kept(made, "O6")
+
+
+def test_the_first_look_of_a_second_registration_takes_no_lock_in_older_kafka() -> None:
+    """Whoever registers one twice has made it known to others before that look: nothing is said of it."""
+    made = Trace("pending-flag")
+    made.register("a")
+    again = made.start("try_complete_else_watch", "a", keys=["k"], th="one")
+    look = made.start("try_complete", "a", th="one")
+    made.attempt("a", out=0, th="two")
+    made.end(look, 0)
+    made.end(again, 0)
+    assert made.judge()["O6"].occasions == made.judge()["O6"].violations == 0
+
+
 @pytest.mark.parametrize(("dropped", "verdict"), [(1, Verdict.UNKNOWN), (0, Verdict.VIOLATED)])
 def test_a_lost_return_makes_no_overlap(dropped: int, verdict: Verdict) -> None:
     """A `try_complete` whose return was dropped seems to run for ever; where nothing was dropped, it does."""

@@ -111,6 +111,6 @@ def test_what_happened_is_a_violation_even_if_records_were_dropped() -> None:
     present = [
         row for row in TWINS if row[1] in {"completed-twice", "two-winners", "overlap", "expired-twice"}
     ]
-    assert len(present) == 4
+    assert len(present) == 6
     for clause, _, make in present:
         assert make(True).judge(dropped=1)[clause].verdict == Verdict.VIOLATED

@@ -8,6 +8,7 @@ Promises.
   one on the thread that had the lock, perhaps after this call has returned. So a condition that became true
   before the event is seen by an event, and never left to the time-out (KAFKA-6653).
 * Completion is one compare-and-set, and `on_complete` runs outside every lock.
+* Two evaluations of one operation never overlap: a registration's first look comes before anybody else knows it.
 
 Not promised: that the operation is completed when `check_and_complete` returns; that `try_complete` and
 `on_complete` of one operation do not overlap (an expiry completes it while an event evaluates it).
@@ -45,7 +46,10 @@ class PendingFlag:
         return True
 
     def safe_try_complete(self, operation: Completable) -> bool:
-        """Evaluate, or make the one who evaluates do so again. Kafka 1.1 to 2.6: `maybe_try_complete`."""
+        """Evaluate, or make the one who evaluates do so again. Kafka 1.1 to 2.6: `maybe_try_complete`.
+
+        [O6] Under the lock, so no two evaluations overlap.
+        """
         while True:
             operation.sync.loop_head(operation)
             if operation.lock.acquire(blocking=False):

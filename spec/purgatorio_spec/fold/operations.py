@@ -11,7 +11,7 @@ import numpy as np
 from purgatorio_spec.fold.nullable import Numbers
 from purgatorio_spec.fold.numbered import Numbered
 from purgatorio_spec.fold.paged import Pages
-from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, given, values_of
+from purgatorio_spec.trace.coded import AT, CALL, RET, Codes, Flags, Ints, code_of, given, values_of
 
 LIMIT: Final = 1 << 60
 """Times beyond it are not added up: whatever has one is left to the clauses, which count without bound."""
@@ -38,8 +38,9 @@ _TIMES: Final = (
 )  # fmt: skip
 _LEAST_TIMES: Final = ("true_t", "deadline_least_t", "fire_least_t")
 _THREADS: Final = ("reg_th", "win_th", "true_th", "done_th", "exp_th", "fire_th", "cancel_th")
-FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced")
-"""Why an operation is odd whatever its numbers are; and whether another event was recorded during a cancel of it."""
+FLAGS: Final = ("unpaired", "errors", "wild", "points", "raced", "trying", "tried_within")
+"""Why an operation is odd whatever its numbers are; whether another event was recorded during a cancel of it; whether
+its last try is open; whether one began within another."""
 
 _BESIDE: Final = dict.fromkeys((*_ROWS[:-1], *_LEAST_ROWS), "last") | dict.fromkeys(
     {*_TIMES, *_LEAST_TIMES} - {"reg_t", "reg_delay", "reg_out", "add_delay"}, "reg_t"
@@ -196,6 +197,13 @@ class Operations(Pages):
         self.last("true_th", of[w], some.thread[w])
         no = np.setdiff1d(returns, w, assume_unique=True)
         self.last("false_ret", of[no], row[no])
+        r = some.rows.of(_TRY, CALL, RET)
+        r = r[np.argsort(of[r], kind="stable")]
+        begins = some.batch.code[r] == code_of(_TRY, CALL)
+        follows = np.diff(of[r], prepend=-1) == 0
+        within = np.where(follows, np.roll(begins, 1), self.flags("trying", of[r]))
+        self.set_flag("tried_within", of[r][begins & within])
+        self.last("trying", of[r], begins)
 
     def _add_callbacks(self, some: Numbered, of: Ints, row: Ints) -> None:
         for name, function in (("done", "on_complete"), ("exp", "on_expiration"), ("fire", "timer_fire")):

@@ -71,6 +71,11 @@ class Block:
         """Before this a fire is early."""
         return self.deadline_t - _limited(self.run.early_ns or 0)
 
+    @cached_property
+    def under_lock(self) -> Truth:
+        """Nothing that O6 speaks of may run beside its on_complete."""
+        return self.always(not self.run.profile.completes_beside)
+
     def due(self, deadline_t: Numbers) -> Truth:
         """Whether a task with this deadline was due before the run ended; so of all in a run that is not whole, since
         only the clause may say that it does not know."""
@@ -200,13 +205,17 @@ RULES: Final[Mapping[str, Rule]] = {
         lambda b: _may_time_out(b) & b.win_n.equals(0) & b.due(b.deadline_t.or_else(b.reg_t + b.reg_delay)),
     ),
     "O6": Rule(
-        lambda b: _some(b.try_n) & _some(b.done_n),
+        lambda b: (b.try_n > 1) | (_some(b.try_n) & _some(b.done_n) & b.under_lock),
         lambda b: (
-            _some(b.done_n)
-            & (
-                (b.false_ret > b.done_call).surely()
-                | (b.true_n > 1)
-                | (b.true_n.equals(1) & ~b.true_th.equals(b.done_th))
+            b.flag("tried_within")
+            | (
+                _some(b.done_n)
+                & b.under_lock
+                & (
+                    (b.false_ret > b.done_call).surely()
+                    | (b.true_n > 1)
+                    | (b.true_n.equals(1) & ~b.true_th.equals(b.done_th))
+                )
             )
         ),
     ),

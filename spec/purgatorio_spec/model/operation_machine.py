@@ -92,7 +92,7 @@ def _call(state: Operation, event: Event) -> Outcome:
 
 
 def _complete_starts(state: Operation, thread: str) -> Outcome:
-    """O1: never before. O2: inside a force_complete of this thread. O6: no other thread is in try_complete."""
+    """O1: never before. O2: inside a force_complete of this thread. O6: no other thread is in try_complete (locked)."""
     broken = []
     if state.starts:
         broken.append("O1")
@@ -115,8 +115,9 @@ def _expiration_starts(state: Operation, thread: str) -> Outcome:
 
 
 def _try_starts(state: Operation, thread: str) -> Outcome:
-    """O6: no other thread is in on_complete."""
-    return Outcome(state, ("O6",) if _elsewhere(state, thread, COMPLETE) else ())
+    """O6: no other thread is in try_complete or on_complete."""
+    beside = any(_elsewhere(state, thread, function) for function in (TRY, COMPLETE))
+    return Outcome(state, ("O6",) if beside else ())
 
 
 def _elsewhere(state: Operation, thread: str, function: str) -> bool:
