@@ -70,6 +70,15 @@ CHANGES = [
         "        self.now_ns = now_ns\n        last": "        self.now_ns, self.again = now_ns, 0\n        last",
         "        self.fire = fire": "        self.fire, self.again = fire, 0",
     }),
+    ("toy_purgatory", "O4", {
+        "return sum(self.try_complete(op) for op in self.watchers.get(key, [])[first:])":
+        "done = vain = 0\n"
+        "        for op in self.watchers.get(key, [])[first:]:\n"
+        "            if op not in self.completed and vain < 300:\n"
+        "                tried = self.try_complete(op)\n"
+        "                done, vain = done + tried, 0 if tried else vain + 1\n"
+        "        return done",
+    }),
     ("toy_purgatory", "P1", {
         PURGE: LOST.format("len(self.completed) % 1000 > 10") + PURGE,
         '"purge_interval": 0': PURGED_AT,

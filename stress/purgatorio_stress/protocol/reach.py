@@ -6,9 +6,10 @@ just before, at and just after one, while all finer levels are filled too; then 
 which they may cascade. Before a level lies an idle gap, and after the last one task waits for weeks. A subject whose
 `advance` goes through time tick by tick is slow over days: it is asked no further than it can.
 
-Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which one check completes
-while the others expire together; and operations under keys of the same hash. Then steady traffic: short delays only,
-none of which ends where a bucket of the second level does, so that nothing but the clock moves that level on.
+Before that comes a crowd: many tasks in one bucket, or many operations under one key, half of which, in stretches, one
+check completes while the others expire together; and operations under keys of the same hash. Then steady traffic: short
+delays only, none of which ends where a bucket of the second level does, so that nothing but the clock moves that level
+on.
 
 A purgatory is besides given more completed operations under keys that nobody checks than its purge interval allows,
 several times over, and read at rest in between; once in their midst the keys that they share are checked. Before that
@@ -210,7 +211,8 @@ class Reach:
                 self._run.call(Add(name, delay_ns))
                 continue
             self._run.call(Register(name, ("crowd", f"{name}-1"), delay_ns))
-            if number % 2:
+            if number * 4 // many % 2:
+                # In stretches: a check may end after so many that it tries in vain, or that it completes.
                 self._run.call(Ready(name))
         if self._part == "purgatory":
             self._run.call(Check("crowd"))
