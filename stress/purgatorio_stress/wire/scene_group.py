@@ -419,13 +419,14 @@ async def long_sync(play: Play) -> None:
 
 
 async def never_synced(play: Play) -> None:
-    """The leader syncs and another never does: it is out at the rebalance time-out, and the leader is told so."""
+    """The leader syncs, then another, a third never: it is out at the rebalance time-out, and the leader is told so."""
     group = await play.group()
     rebalance_ms = play.wait_ms(2500)
-    pair = await members(play, group, 2, rebalance_ms=rebalance_ms, sessions=LONGER)
-    await gathered(pair)
-    leader, absent = sorted(pair, key=lambda one: not one.leads)
-    await leader.sync().within(JOIN_SECONDS)
+    three = await members(play, group, 3, rebalance_ms=rebalance_ms, sessions=LONGER)
+    await gathered(three)
+    leader, behind, absent = sorted(three, key=lambda one: not one.leads)
+    for one in (leader, behind):
+        await one.sync().within(JOIN_SECONDS)
     ends_t = play.recorder.now() + rebalance_ms * 2_000_000
     while play.recorder.now() < ends_t:
         await absent.beat()
