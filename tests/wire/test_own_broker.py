@@ -23,8 +23,8 @@ from purgatorio_stress.socket_broker.node import Node
 from purgatorio_stress.socket_broker.running import Running
 from purgatorio_stress.socket_broker.settings import Settings
 from purgatorio_stress.wire.connection import Address
-from purgatorio_stress.wire.plan import chosen, look_at
-from purgatorio_stress.wire.play import Broker
+from purgatorio_stress.wire.plan import SceneSpec, chosen, look_at
+from purgatorio_stress.wire.play import Broker, Play
 from purgatorio_stress.wire.recorder import Recorder
 from purgatorio_stress.wire.session import Asked, record
 
@@ -45,10 +45,15 @@ QUICK = (
 
 def driven(port: int, path: Path, *only: str) -> RunResult:
     """Drive the broker at this port, and judge the trace."""
+    return played(port, path, *chosen(only))
+
+
+def played(port: int, path: Path, *scenes: SceneSpec) -> RunResult:
+    """The same of these scenes."""
     asked = Asked(
         Address("127.0.0.1", port),
         f"127.0.0.1:{port}",
-        tuple(chosen(only)),
+        scenes,
         Declared(initial_delay_ms=DELAY_MS),
         120,
     )
@@ -106,6 +111,19 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
     while data := await source.read(1 << 16):
         sink.write(data)
     sink.close()
+
+
+@pytest.mark.parametrize(("when", "verdict"), [("#2", Verdict.PASS), ("never", Verdict.UNKNOWN)])
+def test_what_a_scene_did_not_decide_is_asked_again(when: str, verdict: Verdict, tmp_path: Path) -> None:
+    async def late(play: Play) -> None:
+        """It comes to its question at a repetition, or never."""
+        conn, topic = await play.open(), await play.topic()
+        play.asks("D1 below-zero")
+        await play.delete_records(conn, [(topic, 0, -2 if play.name.endswith(when) else 0)]).within(8)
+
+    with Running(Settings(port=0, initial_delay_ms=DELAY_MS)) as broker:
+        result = played(broker.port, tmp_path / "wire.jsonl", SceneSpec("late", "topics", ("D1",), late))
+    assert result.clauses["D1"].verdict is verdict
 
 
 @pytest.mark.slow

@@ -1658,6 +1658,28 @@ def test_one_late_row_alone_is_unknown(answer: int, others: int, doubt: bool) ->
     assert ("did not come again" in result.reason) is doubt
 
 
+@pytest.mark.parametrize(
+    ("scene", "answer", "verdict"),
+    [
+        pytest.param("asks#1", 1001, Verdict.PASS, id="decided"),
+        pytest.param("asks#2", 1001, Verdict.PASS, id="decided in a repetition"),
+        pytest.param("asks#1", 1600, Verdict.UNKNOWN, id="late"),
+        pytest.param("another#1", 1001, Verdict.UNKNOWN, id="not asked"),
+    ],
+)
+def test_what_a_scene_asks_is_decided_in_that_scene(scene: str, answer: float, verdict: Verdict) -> None:
+    """On a slow machine, whatever another scene decides."""
+    story = Story(late_ms=200)
+    for story.scene, answered in (("beside#1", 1001), (scene, answer)):
+        story.topic()
+        story.fetch(10, 10 + answered, [("t", 0, 0, [])], wait=1000)
+    story.scene = "asks#1"
+    story.event(5, "stimulus", body={"what": "asks", "text": "F2 late"})
+    result = story.judged("F2")
+    assert result.verdict is verdict, result.reason
+    assert ("asks (late)" in result.reason) is (verdict is Verdict.UNKNOWN)
+
+
 def test_late_rows_that_met_one_pause_are_one() -> None:
     story = Story()
     story.topic()

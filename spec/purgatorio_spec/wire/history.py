@@ -166,6 +166,12 @@ class Scene:
         """Its name without the repetition: rows of repetitions are the same question again."""
         return self.name.partition("#")[0]
 
+    @property
+    def asked(self) -> set[tuple[str, str]]:
+        """What it says that it asks: clauses, each with the way in which it may break."""
+        said = (text(one.body, "text") for one in self.stimuli if text(one.body, "what") == "asks")
+        return {(clause, cause) for clause, _, cause in (kind.partition(" ") for kind in said)}
+
     def of(self, *apis: str) -> list[Exchange]:
         """The exchanges of these APIs, in order of sending."""
         return [one for one in self.exchanges if one.api in apis]

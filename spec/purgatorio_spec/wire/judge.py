@@ -5,8 +5,10 @@ A scene is one question, asked in many rows and, where a row was late or could n
 times overlap may all have met the same pause and count as one, and rows that are late by little, as a thread is that
 was not given the processor, count where they are one in ten at least; where they are fewer they are undecided. Two that
 count are VIOLATED, one is UNKNOWN. What is asked in rows of which none could be judged in any scene makes the clause
-UNKNOWN; undecided rows beside decided ones that ask the same are counted and told, no more, unless they are late by all
-of the gap, as what was forgotten is, and not outnumbered in their scene.
+UNKNOWN. So does what a scene says that it asks (`Scene.asked`) where no row of that scene decided it: its rows were
+late, or a slow machine left it no occasion, or it broke off. Other undecided rows beside decided ones that ask the same
+are counted and told, no more, unless they are late by all of the gap, as what was forgotten is, and not outnumbered in
+their scene.
 """
 
 from __future__ import annotations
@@ -137,6 +139,8 @@ class Tallied:
     open: dict[tuple[str, str], str] = field(default_factory=dict)
     doubts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Undecided rows that are late as what was forgotten is."""
+    asked: set[tuple[str, str]] = field(default_factory=set)
+    """What scenes say that they ask."""
 
     def add(self, scene: str, row: Row) -> None:
         """Count one row of a scene, given by its name without the repetition. Drawn scenes ask nothing of their own, so
@@ -202,6 +206,12 @@ class Tallied:
                 f"{self.undecided} of {self.occasions} rows undecided, of one kind most, as in {scene}: {why}"
             )
             return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
+        unanswered = sorted(self.asked - self.decided.keys())
+        if unanswered:
+            scene, cause = unanswered[0]
+            why = self.open.get((scene, cause)) or end.lost.get(clause, "it came to no row")
+            reason = f"what {scene} asks ({cause}) was decided in no row of it: {why}"
+            return ClauseResult(clause, Verdict.UNKNOWN, self.occasions, reason=reason)
         if not self.occasions and clause in end.lost:
             return ClauseResult(clause, Verdict.UNKNOWN, reason=end.lost[clause])
         if not self.occasions:
@@ -218,6 +228,9 @@ def tally(wire: Wire, played: Iterable[Scene]) -> dict[str, Tallied]:
     for scene in played:
         for row in judge_scene(wire, scene):
             tallies[row.clause].add(scene.base, row)
+        for clause, cause in scene.asked:
+            if clause in tallies:
+                tallies[clause].asked.add((scene.base, cause))
     return tallies
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from purgatorio_spec.wire.bound import MS, Bounds, Held
-from purgatorio_spec.wire.history import integer, items, scene_of, text
+from purgatorio_spec.wire.history import Scene, integer, items, scene_of, text
 from purgatorio_spec.wire.judge import LOST_GAPS, Wire, judge_scene, repeats
 from purgatorio_spec.wire.record import DRAWN, MAX_EVENTS, Declared, WireHeader
 from purgatorio_spec.wire.row import Row
@@ -373,7 +373,7 @@ class Run:
 
     def _learnt(self, name: str) -> bool:
         """Whether the scene ended at versions that are offered and end the connection; they are not used again."""
-        scene = scene_of(name, self.recorder.by_scene[name], self.recorder.now())
+        scene = self._scene(self.recorder, name)
         broken = {
             (one.api, one.version)
             for one in scene.exchanges
@@ -403,8 +403,8 @@ class Run:
     def _again(
         self, name: str, late: dict[tuple[str, str], list[Row]], decided: Counter[tuple[str, str]]
     ) -> bool:
-        """Whether a late row is alone so far, or no row of a clause could be judged: then the scene is asked again."""
-        open_: set[tuple[str, str]] = set()
+        """Whether a late row is alone so far, or no row decided what it asks: then the scene is asked again."""
+        open_ = self._scene(self.recorder, name).asked
         doubts: Counter[tuple[str, str]] = Counter()
         for row in self._rows(self.recorder, name):
             if row.held is Held.LATE:
@@ -422,7 +422,11 @@ class Run:
         """What one scene of a record gave; the bounds are the run's."""
         bounds = Bounds.of(self.broker.declared, self.recorder.by_scene[CONTROL])
         wire = Wire(bounds, self.broker.offered, frozenset(self.recorder.answered))
-        return judge_scene(wire, scene_of(name, recorder.by_scene[name], recorder.now()))
+        return judge_scene(wire, self._scene(recorder, name))
+
+    @staticmethod
+    def _scene(recorder: Recorder, name: str) -> Scene:
+        return scene_of(name, recorder.by_scene[name], recorder.now())
 
     async def _draw(self, seconds: float) -> None:
         """Play drawn programs, several at a time; the first that breaks each clause is made small and played again."""

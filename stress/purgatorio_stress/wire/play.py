@@ -502,6 +502,12 @@ class Play:
         named: list[Mapping[str, object]] = [{"member_id": member} for member in members]
         return self.send(conn, "leave_group", {"group_id": group, **named[0], "members": named})
 
+    def asks(self, *kinds: str) -> None:
+        """Say what the scene asks, each a clause and the way in which it may break: what no row of it decides is asked
+        again, and UNKNOWN in the end. Said before it is asked, and where this broker can be asked."""
+        for kind in kinds:
+            self.stimulus("asks", text=kind)
+
     def stimulus(self, what: str, **more: object) -> None:
         """Record what is done beside the connections."""
         self.recorder.add("stimulus", scene=self.name, body={"what": what, **more})

@@ -239,6 +239,8 @@ async def wrong_fetch(play: Play) -> None:
 
 async def sum_fetch(play: Play) -> None:
     """min_bytes is reached by two partitions together, and by neither alone."""
+    play.need("fetch", "produce")
+    play.asks("F7 not-woken")
     wait = play.wait_ms(WAKE_MS)
     writer, reader = await play.open("writer"), await play.open("reader")
     for when in ("before", "after", "between"):
@@ -261,6 +263,7 @@ async def deleted_topic(play: Play) -> None:
     wait = play.wait_ms(10_000)
     readers = await play.open_many(4, "reader")
     topic, stays = await play.topic(partitions=2), await play.topic()
+    play.asks("F8 waits-for-deleted")
     sent = [
         play.fetch(
             conn,

@@ -227,6 +227,8 @@ async def first_generation(play: Play) -> None:
 
     async def together(rebalance_ms: int, *pauses_ms: int) -> None:
         group, joined, sent = await play.group(), list[Member](), list[Sent]()
+        if delay_ms:
+            play.asks("G1 beyond-the-time-out")
         for pause_ms in (0, *pauses_ms):
             await play.pause(pause_ms)
             joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
@@ -270,6 +272,7 @@ async def sync_waits(play: Play) -> None:
 async def rebalance(play: Play) -> None:
     """A third member comes: its join waits for the others, heartbeats say so, and the last answers all."""
     group = await play.group()
+    play.asks("G4 waits-though-complete")
     pair = await members(play, group, 2)
     await stable(pair)
     for _ in range(3):
@@ -296,6 +299,7 @@ async def rebalance_timeout(play: Play) -> None:
     """A member goes on with heartbeats and does not rejoin: at the rebalance time-out, the longest that one of them
     asked for, the others go on without it."""
     group = await play.group()
+    play.asks("G6 late")
     rebalance_ms = play.wait_ms(2500)
     pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     stays, lags = pair
@@ -348,6 +352,7 @@ async def slow_rejoin(play: Play) -> None:
 async def silent_rebalance(play: Play) -> None:
     """A member falls silent and a rebalance waits for it: until its session is over, not until the time-out."""
     group = await play.group()
+    play.asks("G7 waits-for-the-silent")
     rebalance_ms = play.session_ms * 5 // 2
     stays, silent = pair = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await stable(pair)
@@ -387,6 +392,7 @@ async def expected_member(play: Play) -> None:
 async def leaderless_sync(play: Play) -> None:
     """A sync waits for a leader's that does not come: a newcomer's rebalance ends the wait, then the time-out does."""
     group = await play.group()
+    play.asks("G5 waits-in-rebalance", "G5 waits-for-no-leader")
     rebalance_ms = play.wait_ms(2500)
     joined = await members(play, group, 2, rebalance_ms=rebalance_ms)
     await gathered(joined)
@@ -439,6 +445,7 @@ async def never_synced(play: Play) -> None:
 async def left_waiting(play: Play) -> None:
     """A member leaves while its own join waits; those of whom the rebalance has not heard commit, and sync."""
     group = await play.group()
+    play.asks("G3 told-otherwise")
     topics = await _to_commit(play)
     pair = await members(play, group, 2)
     await stable(pair)
@@ -525,6 +532,7 @@ async def session(play: Play) -> None:
 
 async def _silent(play: Play, heard: int) -> None:
     group = await play.group()
+    play.asks("G7 not-put-out")
     # Each has a session of its own. Who has not synced is out at the rebalance time-out too: that comes later.
     pair = await members(play, group, 2, rebalance_ms=int(play.session_ms * 3 + 4500 * play.pace))
     pair[0].session_ms = play.session_ms * 3 // 2
