@@ -270,13 +270,16 @@ async def sync_waits(play: Play) -> None:
 
 
 async def rebalance(play: Play) -> None:
-    """A third member comes: its join waits for the others, heartbeats say so, and the last answers all."""
+    """A third member comes: its join waits for the others, heartbeats say so, and the last answers all. Most prefer
+    another protocol than the leader does."""
     group = await play.group()
-    play.asks("G4 waits-though-complete")
+    play.asks("G2 votes", "G4 waits-though-complete")
     pair = await members(play, group, 2)
+    pair[1].common = pair[0].common[::-1]
     await stable(pair)
     for _ in range(3):
         (new,) = await members(play, group, 1)
+        new.common = max(pair, key=lambda one: one.leads).common[::-1]
         joining = new.ask_join()
         # Heartbeats learn of it, first soon and then for certain.
         for pause in (20, 300 * play.pace, 100):
