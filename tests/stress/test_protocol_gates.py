@@ -729,3 +729,44 @@ def test_who_waits_for_one_that_is_held_is_waited_for_again_where_something_came
         run.settle(play_of_it)
     assert peer.waits == 2
     assert not scene.conversation.loose()
+
+
+class _OneByOne(_HoldsItsOutput):
+    """A peer whose tasks are all due: its one thread comes to its gate with one of them in every advance, which is
+    answered then."""
+
+    def __init__(self, tasks: list[str]) -> None:
+        super().__init__()
+        self._tasks = iter(tasks)
+        self._task = ""
+
+    def say(self, line: bytes) -> None:
+        """See `Peer`."""
+        call = orjson.loads(line)
+        of_task: list[bytes] = []
+        if call["m"] == "go":
+            of_task = [b'{"m":"leave","f":"timer_fire","id":"%s","th":"executor"}' % self._task.encode()]
+        elif call["m"] == "advance" and (task := next(self._tasks, None)) is not None:
+            self._task = task
+            self.said += [
+                b'{"m":"enter","f":"timer_fire","id":"%s","th":"executor"}' % task.encode(),
+                b'{"m":"held","hold":%d,"f":"timer_fire","id":"%s","th":"executor"}'
+                % (call["n"], task.encode()),
+            ]
+        self.said += [b'{"m":"answer","n":%d}' % call["n"], *of_task]
+
+
+@pytest.mark.parametrize("lost", [[], ["t-9"]])
+def test_a_run_is_at_rest_when_a_thread_has_gone_from_gate_to_gate(lost: list[str]) -> None:
+    """It stands at none of them in between, and what it had to do yet would be lost with the next start; what the
+    subject has lost is not waited for."""
+    tasks = [f"t-{number}" for number in range(10)]
+    scene = Scene(
+        Start("timer", "virtual", now_ns=0, gates=("timer_fire",)), *(Add(one, 50) for one in tasks)
+    )
+    scene.now += 50
+    peer = _OneByOne([one for one in tasks if one not in lost])
+    session = Session(cast(Peer, peer), scene.conversation, ChildLimits())
+    described = Description(0, "", "x", ("timer", "virtual-time"), ())
+    Plays(session, described, "timer", VirtualClock()).come_to_rest()
+    assert scene.conversation.settled.pending == {*lost}
