@@ -10,9 +10,7 @@ import pytest
 from purgatorio_pipeline.incremental.on_spark import judge_on_spark
 from purgatorio_pipeline.judging import judge_in_process
 from purgatorio_spec.show.counterexample import TAIL_ROWS, counterexample
-from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
-from purgatorio_spec.trace.writer import TraceWriter
-from spec.shown_trace import MS, HandMade, complete, expire, fired_early, garbage_kept, miscounted
+from spec.shown_trace import HandMade, complete, expire, fired_early, garbage_kept, miscounted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,18 +44,6 @@ def checked_among_others() -> HandMade:
     return made
 
 
-def write(made: HandMade, path: Path) -> Path:
-    """As a trace file."""
-    header = Header(
-        made.run, Implementation("Hand", "1", "none"), made.profile, TimerConstants(MS, 20, 0),
-        purge_interval=2, recorded=tuple(FUNCTIONS),
-    )  # fmt: skip
-    writer = TraceWriter(path, header)
-    writer.write_all(made.events)
-    writer.close()
-    return path
-
-
 def test_a_check_is_shown_by_its_own_thread_whatever_others_did() -> None:
     """Its first rows and all of its own calls, although thousands of others lie between."""
     made = checked_among_others()
@@ -84,7 +70,7 @@ def test_what_is_left_in_the_lake_is_counted() -> None:
 def test_spark_shows_what_the_process_engine_shows(spark: SparkSession, tmp_path: Path) -> None:
     """Of operations, checks and readings; short and long."""
     made = [tried_often(), checked_among_others(), fired_early(), miscounted(), garbage_kept()]
-    paths = [write(one, tmp_path / f"{one.run}.jsonl") for one in made]
+    paths = [one.write(tmp_path / f"{one.run}.jsonl") for one in made]
     wanted = judge_in_process(paths)
     found = judge_on_spark(paths, out=tmp_path / "lake")
     assert len(wanted.examples) >= len(made)

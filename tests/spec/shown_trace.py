@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ from purgatorio_spec.trace.record import (
     State,
     TimerConstants,
 )
+from purgatorio_spec.trace.writer import TraceWriter
 
 MS = 1_000_000
 
@@ -109,9 +111,9 @@ class HandMade:
         """The events as a reader yields them."""
         return pa.Table.from_batches([event_batch((event.i + 2, event) for event in self.events)])
 
-    def judge(self) -> RunResult:
-        """The verdicts on the whole of it."""
-        header = Header(
+    def header(self) -> Header:
+        """What its trace begins with."""
+        return Header(
             self.run,
             Implementation("Hand", "1", "none"),
             self.profile,
@@ -119,6 +121,16 @@ class HandMade:
             purge_interval=2,
             recorded=tuple(FUNCTIONS),
         )
+
+    def write(self, path: Path) -> Path:
+        """As a trace file."""
+        with TraceWriter(path, self.header()) as writer:
+            writer.write_all(self.events)
+        return path
+
+    def judge(self) -> RunResult:
+        """The verdicts on the whole of it."""
+        header = self.header()
         run = run_of(header, run_facts(self.table(), header.recorded), whole=True)
         facts = TraceFacts(self.file, header, len(self.events))
         return conclude(facts, run, judge_run(run, self.table()))

@@ -14,8 +14,6 @@ from purgatorio_spec.show.selection import noun, select, selection, tasks_of
 from purgatorio_spec.show.text import render
 from purgatorio_spec.show.visible import shell_word, visible
 from purgatorio_spec.trace.reader import TraceReader
-from purgatorio_spec.trace.record import FUNCTIONS, Header, Implementation, TimerConstants
-from purgatorio_spec.trace.writer import TraceWriter
 from spec.shown_trace import (
     MS,
     HandMade,
@@ -34,17 +32,6 @@ ALL: list[Make] = [
     completed_twice, fired_after_completion, fired_early, garbage_kept, lost_when_locked, lost_with_a_flag,
     miscounted, size_wrong,
 ]  # fmt: skip
-
-
-def write(made: HandMade, path: Path) -> None:
-    """The hand-made events as a trace file."""
-    timer = TimerConstants(MS, 20, 0)
-    implementation = Implementation("Hand", "1", "none")
-    header = Header(
-        made.run, implementation, made.profile, timer, purge_interval=2, recorded=tuple(FUNCTIONS)
-    )
-    with TraceWriter(path, header) as writer:
-        writer.write_all(made.events)
 
 
 @pytest.mark.parametrize("make", ALL)
@@ -119,7 +106,7 @@ def test_a_task_counts_from_its_last_add_until_it_fired_as_often_as_added() -> N
 def test_the_file_names_the_same_tasks(tmp_path: Path, held_bytes: int | None) -> None:
     """Whether its events were held or are read again."""
     made = size_wrong(100)
-    write(made, tmp_path / "run.jsonl")
+    made.write(tmp_path / "run.jsonl")
     reader = TraceReader(tmp_path / "run.jsonl")
     fold: Fold | None = None
     for batch in reader.coded():
