@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from pipeline.generated_run import KEYS, Cell, Plan, play
-from purgatorio_spec.trace.record import FUNCTIONS, OF_AN_OPERATION, POINTS, WITH_KEYS, WITH_STATE, Event
+from purgatorio_spec.trace.record import (
+    FUNCTIONS,
+    OF_AN_OPERATION,
+    POINTS,
+    WITH_KEYS,
+    WITH_STATE,
+    Event,
+    Phase,
+    State,
+)
+from spec.drawn_history import LATE_NS
 
+KEYS: Final = ("k", "l", "m")
 INTERVALS: Final = tuple(f for f in FUNCTIONS if f in OF_AN_OPERATION and f not in POINTS)
 RARE: Final = ("timer_add", "timer_cancel", "timer_fire", "on_expiration")
 HUGE: Final = (1 << 63) - 1
-TIMES: Final = (-4_000_000_000, -700, -1, 0, 1, 700, 4_000_000_000, HUGE)
+TIMES: Final = (-2 * LATE_NS, -700, -1, 0, 1, 700, 2 * LATE_NS, HUGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """`kind` picks what is done, `at` where (modulo the length), `value` how."""
+@dataclass(slots=True, eq=False)
+class Cell:
+    """An event without its `i`: a return points at its call itself."""
 
-    kind: int
-    at: int
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Spoilt:
-    """A plan, and what is done to its history."""
-
-    plan: Plan
-    mutations: tuple[Mutation, ...] = ()
+    th: str
+    t: int
+    ph: Phase
+    f: str
+    id: str | None = None
+    call: Cell | None = None
+    keys: tuple[str, ...] | None = None
+    delay_ns: int | None = None
+    deadline_t: int | None = None
+    t_call: int | None = None
+    out: int | None = None
+    err: str | None = None
+    state: State | None = None
 
 
 Change = Callable[[list[Cell], int, Random], None]
@@ -130,14 +142,14 @@ def _point(cells: list[Cell], at: int, random: Random) -> None:
 
 def _cut(cells: list[Cell], at: int, random: Random) -> None:
     cell = replace(cells[at], ph="at", f="cancelled", call=None, out=None, t_call=None)
-    cell.id = cell.id or "op-0"
+    cell.id = cell.id or "op-1"
     cell.keys = random.choice((None, (random.choice(KEYS),), KEYS))
     cells.insert(at, cell)
 
 
 def _ready(cells: list[Cell], at: int, random: Random) -> None:
     cell = replace(cells[at], ph="at", f="ready", call=None, out=None, keys=None)
-    cell.id = cell.id or "op-0"
+    cell.id = cell.id or "op-1"
     cell.t_call = random.choice((None, cell.t, cell.t - 500))
     cells.insert(at, cell)
 
@@ -149,7 +161,7 @@ def _pair(cells: list[Cell], at: int, random: Random) -> None:
         cells[at], ph="call", f=f, call=None, out=None, keys=None, err=None, state=None, t_call=None
     )
     start.th = random.choice((start.th, start.th, "other"))
-    start.id = None if f == "check_and_complete" else start.id or "op-0"
+    start.id = None if f == "check_and_complete" else start.id or "op-1"
     if f in WITH_KEYS:
         start.keys = random.choice((KEYS[:1], KEYS))
     start.delay_ns = random.choice((None, 500))
@@ -165,7 +177,7 @@ def _pair(cells: list[Cell], at: int, random: Random) -> None:
 def _keys(cells: list[Cell], at: int, random: Random) -> None:
     keyed = [cell for cell in cells if cell.ph == "call" and cell.f in WITH_KEYS]
     if keyed:
-        keyed[at % len(keyed)].keys = random.choice((KEYS[:1], KEYS[1:], KEYS, ("k1", "k1")))
+        keyed[at % len(keyed)].keys = random.choice((KEYS[:1], KEYS[1:], KEYS, ("l", "l")))
 
 
 def _forget(cells: list[Cell], at: int, random: Random) -> None:
@@ -220,13 +232,19 @@ CHANGES: Final[tuple[Change, ...]] = (
 )  # fmt: skip
 
 
-def spoil(spoilt: Spoilt) -> list[Event]:
-    """The events of the spoilt history."""
-    cells = play(spoilt.plan)
-    for mutation in spoilt.mutations:
+def spoil(events: Sequence[Event], random: Random, changes: int) -> list[Event]:
+    """The events after so many changes."""
+    by_place: dict[int, Cell] = {}
+    for event in events:
+        call = None if event.c is None else by_place.get(event.c)
+        by_place[event.i] = Cell(
+            event.th, event.t, event.ph, event.f, event.id, call, event.keys, event.delay_ns, event.deadline_t,
+            event.t_call, event.out, event.err, event.state,
+        )  # fmt: skip
+    cells = list(by_place.values())
+    for _ in range(changes):
         if cells:
-            change = CHANGES[mutation.kind % len(CHANGES)]
-            change(cells, mutation.at % len(cells), Random(mutation.value))
+            random.choice(CHANGES)(cells, random.randrange(len(cells)), random)
     return number(cells)
 
 

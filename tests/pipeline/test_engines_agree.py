@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.trace_set import write_traces
-from pipeline.broken_run import spoil
-from pipeline.drawn_run import CUT, DROPPED, Generated, sampled
+from pipeline.drawn_run import DROPPED, sampled
 from purgatorio_pipeline.incremental.batch import judge_batch
 from purgatorio_pipeline.incremental.cached import result_of
 from purgatorio_pipeline.lake import Lake
@@ -21,6 +20,7 @@ from purgatorio_spec.clause.registry import CLAUSES
 from purgatorio_spec.judge.result import CheckResult
 from purgatorio_spec.trace.writer import TraceWriter
 from purgatorio_spec.verdict import Verdict
+from spec.drawn_history import Drawn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 TRACES: Final = 40
 
 
-def write(generated: Generated, path: Path) -> None:
-    """A generated run as JSON lines, with the end that it is to have."""
-    events = spoil(generated.spoilt)
-    writer = TraceWriter(path, generated.header())
-    writer.write_all(events)
-    if generated.ending == CUT:
+def write(drawn: Drawn, path: Path) -> None:
+    """A drawn run as JSON lines, with the end that it is to have."""
+    writer = TraceWriter(path, drawn.header)
+    writer.write_all(drawn.events)
+    if not drawn.whole:
         writer.abandon()
         return
-    writer.dropped = 1 if generated.ending == DROPPED else 0
+    writer.dropped = drawn.dropped
     writer.close()
 
 

@@ -22,7 +22,7 @@ from purgatorio_spec.history.run import run_of
 from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.judge.result import RunResult, TraceFacts, conclude
 from purgatorio_spec.judge.rowwise import judge_run
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
+from purgatorio_spec.trace.columns import EVENT_SCHEMA
 from purgatorio_spec.trace.reader import TraceReader
 from purgatorio_spec.trace.record import Header
 from purgatorio_spec.verdict import Violation
@@ -84,15 +84,8 @@ def drawn(seed: int) -> tuple[TraceFacts, pa.Table, RunResult]:
     random = Random(seed)
     fault = random.choice(("", *FAULTS))
     played = draw(seed, fault, FAULTS[fault][1] if fault else None)
-    batches = [event_batch((event.i + 2, event) for event in played.events)] if played.events else []
-    events = pa.Table.from_batches(batches, EVENT_SCHEMA)
+    run, events = played.run(), played.table()
     facts = TraceFacts("drawn", played.header, events.num_rows, dropped=played.dropped, has_end=played.whole)
-    run = run_of(
-        played.header,
-        run_facts(events, played.header.recorded),
-        whole=played.whole and not played.dropped,
-        dropped=played.dropped > 0,
-    )
     return facts, events, conclude(facts, run, judge_run(run, events))
 
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
+import pyarrow as pa
+
+from purgatorio_spec.history.run import Run, run_of
+from purgatorio_spec.judge.context import run_facts
 from purgatorio_spec.profile import PROFILES
+from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import FUNCTIONS, Event, Header, Implementation, State, TimerConstants
 
 US: Final = 1_000
@@ -73,6 +78,17 @@ class Drawn:
     events: list[Event]
     whole: bool = True
     dropped: int = 0
+
+    def table(self) -> pa.Table:
+        """The events as the readers give them."""
+        return pa.Table.from_batches(
+            [event_batch((event.i + 2, event) for event in self.events)], EVENT_SCHEMA
+        )
+
+    def run(self) -> Run:
+        """The run, with the outer facts that reading its events would give."""
+        facts = run_facts(self.table(), self.header.recorded)
+        return run_of(self.header, facts, whole=self.whole and not self.dropped, dropped=self.dropped > 0)
 
 
 @dataclass

@@ -9,13 +9,11 @@ import pyarrow as pa
 import pytest
 
 from purgatorio_spec.fold.fold import Fold, Outer
-from purgatorio_spec.history.run import Run, run_of
-from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.history.run import Run
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
-from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from spec.drawn_history import FAULTS, Drawn, draw
 
 SEEDS_OF_A_FAULT = 80
@@ -24,10 +22,7 @@ SEEDS_OF_A_FAULT = 80
 
 def judged(drawn: Drawn) -> tuple[Run, pa.Table, RunTally]:
     """By the clauses, operation by operation."""
-    batches = [event_batch((event.i + 2, event) for event in drawn.events)] if drawn.events else []
-    table = pa.Table.from_batches(batches, EVENT_SCHEMA)
-    facts = run_facts(table, drawn.header.recorded)
-    run = run_of(drawn.header, facts, whole=drawn.whole and not drawn.dropped, dropped=drawn.dropped > 0)
+    run, table = drawn.run(), drawn.table()
     return run, table, judge_run(run, table)
 
 
