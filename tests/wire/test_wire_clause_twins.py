@@ -138,6 +138,17 @@ def _named_by_id(s: Story, at: float, creates: bool, shown: str) -> None:
     s.ask(at, "create_topics" if creates else "metadata", asked, at + 1, said)
 
 
+def a1_wrong(s: Story, bad: bool) -> None:
+    said = {"topics": [{"name": "u", "error_code": 0 if bad else 37}]}
+    s.ask(10, "create_topics", {"topics": [{"name": "u", "num_partitions": 0}]}, 11, said)
+
+
+def a1_validated(s: Story, bad: bool) -> None:
+    said = {"topics": [{"name": "u", "error_code": 0}]}
+    s.ask(10, "create_topics", {"topics": [{"name": "u"}], "validate_only": True}, 11, said)
+    s.metadata(100, 0 if bad else 3, name="u")
+
+
 def a1_never_leads(s: Story, bad: bool) -> None:
     asked = {"name": "u", "num_partitions": 1}
     s.ask(10, "create_topics", {"topics": [asked]}, 30, {"topics": [{"name": "u", "error_code": 0}]})

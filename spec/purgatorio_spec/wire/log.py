@@ -175,6 +175,8 @@ class Topics:
         return before[-1] if before and behind and before[-1] == behind[0] else None
 
     def _create(self, one: Exchange) -> None:
+        if one.body.get("validate_only"):
+            return
         errors = _errors(one, "topics")
         for asked in items(one.body, "topics"):
             name = text(asked, "name")

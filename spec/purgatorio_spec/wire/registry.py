@@ -34,7 +34,7 @@ P3 | acks other than -1, 0, 1 are refused: INVALID_REQUIRED_ACKS (21)
 P4 | acks -1 below min.insync.replicas is refused at once, acks 1 is not
 P5 | with a replica stopped, acks -1 is answered REQUEST_TIMED_OUT (7) at its time-out, not before
 P6 | acks -1 is answered promptly after the replica goes on | as Kafka
-A1 | a created topic is there, by its own id, and leads; a second creation says so (36); none is left to its time-out
+A1 | a created topic is there, with an id, and leads; a second or wrong creation is told so; none waits for its time-out
 A2 | a deleted topic is gone, and its deletion not left to its time-out
 A3 | a topic grows to as many partitions as are asked for, and to no fewer than it has (37)
 D1 | DeleteRecords says the low watermark, or 7 at its time-out; OFFSET_OUT_OF_RANGE (1) below it, and beyond the end

@@ -1,5 +1,6 @@
 """A1 to A3, D1, E1, L1: topics that come, grow and go, deleted records, elections that nobody needs, offsets."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,7 +11,9 @@ from purgatorio_spec.wire.log import Log, Part, Topic, Topics, fetched, settled_
 from purgatorio_spec.wire.record import Body
 from purgatorio_spec.wire.row import Row, Rows, after, answered_with, broken, in_time, kept, named, undecided
 
-OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, INVALID_PARTITIONS, NOT_NEEDED = 1, 3, 7, 36, 37, 84
+OUT_OF_RANGE, UNKNOWN, TIMED_OUT, EXISTS, NOT_NEEDED = 1, 3, 7, 36, 84
+INVALID_TOPIC, INVALID_PARTITIONS, INVALID_REPLICATION = 17, 37, 38
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 REFUSED: Final = frozenset({37, 38, 39, 40, 44})
 """Of a creation: so many partitions, replicas, this place, such settings; by a policy."""
 MOVES: Final = frozenset({5, 6})
@@ -53,10 +56,15 @@ def done_in_time(bounds: Bounds, scene: Scene, _: Topics) -> Rows:
 def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
     """A1 and A2. Topics are made and deleted a while after the answer, so metadata is looked at over time."""
     for one in scene.of("create_topics"):
+        wrong = {text(asked, "name"): _wrong(asked) for asked in items(one.body, "topics")}
         for made in items(one.got, "topics"):
-            topic = topics.topics.get(text(made, "name"))
-            if topic is not None:
-                yield from _second(bounds, one, topic, integer(made, "error_code"))
+            topic, error = topics.topics.get(text(made, "name")), integer(made, "error_code")
+            if wanted := wrong.get(text(made, "name")):
+                yield answered_with("A1", "taken-though-wrong", one, error, wanted)
+            elif one.body.get("validate_only") and topic is None:
+                yield from _only_validated(scene, one, text(made, "name"))
+            elif topic is not None:
+                yield from _second(bounds, one, topic, error)
     for part, log in topics.logs.items():
         if log.settled_t == END_OF_TIME and part.topic in topics.topics:
             yield from _never_leads(bounds, scene, topics.topics[part.topic], part)
@@ -71,6 +79,23 @@ def topics_come_and_go(bounds: Bounds, scene: Scene, topics: Topics) -> Rows:
             told = list(_told(scene, topic.name, topic.deleted_t))
             asked = [(one, integer(said, "error_code")) for one, said in told]
             yield from _seen(bounds, "A2", asked, topic.deleted_t, {UNKNOWN}, "the topic is gone")
+
+
+def _wrong(asked: Body) -> int:
+    """What a creation is answered with that asks for what cannot be; 0 of others."""
+    if _NAME.fullmatch(text(asked, "name")) is None:
+        return INVALID_TOPIC
+    if any(items(asked, "assignments")):
+        return 0
+    if integer(asked, "num_partitions", -1) == 0:
+        return INVALID_PARTITIONS
+    return 0 if integer(asked, "replication_factor", -1) else INVALID_REPLICATION
+
+
+def _only_validated(scene: Scene, one: Exchange, name: str) -> Rows:
+    """A1: what was to be validated, and was never to be made, is not there."""
+    for asked, said in _told(scene, name, one.answer_t or END_OF_TIME):
+        yield answered_with("A1", "made-though-validated", asked, integer(said, "error_code"), UNKNOWN)
 
 
 def _told(scene: Scene, name: str, since_t: int, until: int = END_OF_TIME) -> Iterator[tuple[Exchange, Body]]:

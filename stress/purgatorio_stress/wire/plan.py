@@ -133,6 +133,7 @@ SCENES: Final[Mapping[str, SceneSpec]] = {
         SceneSpec("deleted-topic", "fetch", ("F8",), _FETCH.deleted_topic),
         SceneSpec("acks", "produce", ("P1", "P2", "P3", "X4"), _FETCH.acks),
         SceneSpec("topics", "topics", ("A1", "A2", "X4"), _OTHER.topics),
+        SceneSpec("wrong-topics", "topics", ("A1",), _OTHER.wrong_topics),
         SceneSpec("partitions", "topics", ("A3", "E1", "L1"), _OTHER.partitions),
         SceneSpec("delete-records", "topics", ("D1", "F1", "X4"), _OTHER.delete_records),
         SceneSpec("order", "connections", ("X2", "X1"), _OTHER.order),

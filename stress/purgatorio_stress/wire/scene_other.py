@@ -94,6 +94,24 @@ async def topics(play: Play) -> None:
             await play.delete(names[0])
 
 
+async def wrong_topics(play: Play) -> None:
+    """Topics are asked for that cannot be, by their name, their partitions and their replicas; and one is only to be
+    validated."""
+    play.need("create_topics", "metadata")
+    validated, *wrong = (play.unique("t") for _ in range(4))
+    wrong[0] += "/"
+    play.broker.made.topics.update((validated, *wrong))
+    right = {"num_partitions": 1, "replication_factor": 1}
+    odd: list[dict[str, int]] = [{}, {"num_partitions": 0}, {"replication_factor": 0}]
+    made = [{"name": name, **right, **more} for name, more in zip(wrong, odd, strict=True)]
+    only = {"topics": [{"name": validated, **right}], "timeout_ms": 5000, "validate_only": True}
+    for asked in ({"topics": made, "timeout_ms": 5000}, only):
+        await play.ask(await play.admin(), "create_topics", asked)
+    for _ in range(3):
+        await play.metadata(validated)
+        await play.pause(100)
+
+
 async def partitions(play: Play) -> None:
     """A topic grows, is asked to have as many again and fewer; elections that nobody needs; where partitions end."""
     topic = await play.topic(partitions=1)
