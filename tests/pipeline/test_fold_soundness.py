@@ -35,7 +35,7 @@ from purgatorio_spec.history.summary import Summary
 from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.trace.coded import Coded, coded
-from spec.drawn_history import Drawn
+from spec.drawn_history import Drawn, said
 
 pytestmark = pytest.mark.xdist_group("fold-soundness")  # `many` is made once
 
@@ -79,20 +79,6 @@ class Played:
         return self.fold.conclude(Outer(self.run.whole, self.run.dropped), lambda: self.parts)
 
 
-def comparable(tally: RunTally) -> dict[str, object]:
-    """All that a tally says, without clauses that were not judged."""
-    found: dict[str, object] = {
-        name: (
-            one.occasions,
-            one.undecided,
-            {cause: (c.count, c.examples) for cause, c in one.causes.items()},
-        )
-        for name, one in tally.clauses.items()
-        if one.occasions or one.undecided or one.causes
-    }
-    return found | {"orphans": (tally.orphans, tally.first_orphan_i)}
-
-
 def assert_equal(seeds: Iterable[int]) -> int:
     """The property; the violations that were met."""
     met = 0
@@ -104,7 +90,7 @@ def assert_equal(seeds: Iterable[int]) -> int:
 
 def _same_violations(played: Played, told: RunTally) -> int:
     expected = judge_run(played.run, played.table)
-    assert comparable(told) == comparable(expected), played.run.run
+    assert said(told) == said(expected), played.run.run
     return sum(one.violations for one in expected.clauses.values())
 
 
@@ -208,7 +194,7 @@ def test_a_fold_that_forgets_who_waits_is_caught(monkeypatch: pytest.MonkeyPatch
 
     def differs(seed: int) -> bool:
         played = Played.of(sampled(seed), seed)
-        return comparable(played.concluded()) != comparable(judge_run(played.run, played.table))
+        return said(played.concluded()) != said(judge_run(played.run, played.table))
 
     assert any(differs(seed) for seed in range(1_200))
 

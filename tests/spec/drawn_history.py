@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from purgatorio_spec.history.run import Run, run_of
 from purgatorio_spec.judge.context import run_facts
+from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.columns import EVENT_SCHEMA, event_batch
 from purgatorio_spec.trace.record import FUNCTIONS, Event, Header, Implementation, State, TimerConstants
@@ -593,3 +594,17 @@ FAULTS: Final[Mapping[str, tuple[str, str]]] = {
     "cancel-is-not-counted": ("T5", "timer"), "size-negative": ("T5", "timer"), "size-too-small": ("T5", "asyncio"),
 }  # fmt: skip
 """Fault to the clause that convicts it, and the profile in which it is played."""
+
+
+def said(tally: RunTally) -> dict[str, object]:
+    """All that a tally says, without clauses that were not judged."""
+    found: dict[str, object] = {
+        name: (
+            one.occasions,
+            one.undecided,
+            {cause: (c.count, c.examples) for cause, c in one.causes.items()},
+        )
+        for name, one in tally.clauses.items()
+        if one.occasions or one.undecided or one.causes
+    }
+    return found | {"orphans": (tally.orphans, tally.first_orphan_i)}

@@ -14,7 +14,7 @@ from purgatorio_spec.judge.rowwise import judge_run
 from purgatorio_spec.judge.tally import RunTally
 from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.coded import coded
-from spec.drawn_history import FAULTS, Drawn, draw
+from spec.drawn_history import FAULTS, Drawn, draw, said
 
 SEEDS_OF_A_FAULT = 80
 """A fault that needs a race shows in every tenth run or so."""
@@ -78,19 +78,6 @@ def test_there_are_over_forty_faults() -> None:
     assert len(FAULTS) > 40
     assert all(clause in PROFILES[profile].clauses for clause, profile in FAULTS.values())
     assert {clause for clause, _ in FAULTS.values()} == PROFILES["locked"].clauses
-
-
-def said(tally: RunTally) -> dict[str, object]:
-    """All that a tally says."""
-    return {
-        name: (
-            one.occasions,
-            one.undecided,
-            {cause: (c.count, c.examples) for cause, c in one.causes.items()},
-        )
-        for name, one in tally.clauses.items()
-        if one.occasions or one.undecided or one.causes
-    }
 
 
 def agree(seeds: Iterable[int]) -> None:

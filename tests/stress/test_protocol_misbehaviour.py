@@ -21,7 +21,7 @@ from purgatorio_stress.protocol.driver import CommandSubject, command_subjects, 
 from purgatorio_stress.protocol.message import Add, Advance
 from purgatorio_stress.protocol.shortest import shortest_hang
 from purgatorio_stress.subject.child import STDERR_KEPT_BYTES, ChildLimits
-from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_stress.subject.plan import MS, make_plan
 from purgatorio_stress.subjects import RunRecord, record_runs
 from stress.trace_structure import ReadRun, check_intervals, read_run
@@ -41,10 +41,6 @@ def command(how: str = "") -> list[str]:
 def subject(how: str, limits: ChildLimits) -> CommandSubject:
     """It, driven step by step."""
     return command_subjects(command(how), limits=limits)[0]
-
-
-def silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
 
 
 def record(how: str, folder: Path, limits: ChildLimits = PATIENT) -> tuple[SubjectFailed, ReadRun]:

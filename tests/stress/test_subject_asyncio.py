@@ -8,15 +8,11 @@ from pathlib import Path
 import pytest
 
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop, early_bound_ns
-from purgatorio_stress.subject.contract import SubjectFailed
+from purgatorio_stress.subject.contract import SubjectFailed, silent
 from purgatorio_stress.subject.plan import MAX_DELAY_NS, MS, Plan, Step, make_plan
 from purgatorio_stress.subject.python_timer import PythonSubject
 from purgatorio_stress.subjects import SUBJECTS, subjects_named
 from stress.trace_structure import check_whole_run, read_run
-
-
-def silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
 
 
 @pytest.mark.parametrize(

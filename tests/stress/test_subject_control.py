@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from purgatorio_stress.subject.asyncio_loop import asyncio_loop
-from purgatorio_stress.subject.contract import Subject, SubjectFailed
+from purgatorio_stress.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.netty import netty_wheel
 from purgatorio_stress.subject.oversleep import MAX_NAPS, control_params
@@ -28,10 +28,6 @@ DONE = {
     "oversleep_ns": 9,
     "wall_shift_ns": 0,
 }
-
-
-def silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
 
 
 def params_of(subject: Subject, plan: Plan, folder: Path) -> dict[str, object]:

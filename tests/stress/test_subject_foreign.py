@@ -16,7 +16,7 @@ from purgatorio_spec.profile import PROFILES
 from purgatorio_spec.trace.record import TimerConstants
 from purgatorio_spec.verdict import Verdict
 from purgatorio_stress.protocol.npm_timer_wheel import NpmTimerWheel
-from purgatorio_stress.subject.contract import Subject, SubjectFailed
+from purgatorio_stress.subject.contract import Subject, SubjectFailed, silent
 from purgatorio_stress.subject.java_build import debian_jar
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.jvm_timers import (
@@ -41,10 +41,6 @@ JVM = [
     jetty_scheduler(on_jdk_timer=True),
 ]
 PYTHON = [sched_scheduler(), threading_timer()]
-
-
-def silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
 
 
 def small_plan(subject: Subject, timers: int = 150) -> Plan:

@@ -9,7 +9,7 @@ import pytest
 from purgatorio_stress.cache_dir import user_cache_dir
 from purgatorio_stress.java_home import find_java
 from purgatorio_stress.subject.child import ChildLimits
-from purgatorio_stress.subject.contract import FailureKind, SubjectFailed
+from purgatorio_stress.subject.contract import FailureKind, SubjectFailed, silent
 from purgatorio_stress.subject.java_build import compiled_classes, java_sources, pyspark_jars
 from purgatorio_stress.subject.jvm import JvmSubject
 from purgatorio_stress.subject.netty import netty_wheel
@@ -19,10 +19,6 @@ from stress.trace_structure import ReadRun, check_intervals, check_whole_run, re
 
 EVENT = '{"kind":"event","i":0,"th":"main","t":5,"ph":"call","f":"timer_add","id":"t-0","delay_ns":1}'
 DONE = '{"kind":"done","events":1,"dropped":0,"skipped":0,"open":0,"oversleep_ns":0,"wall_shift_ns":0}'
-
-
-def silent(run: str, settled: int, planned: int) -> None:
-    """No progress is wanted."""
 
 
 def small_plan(seed: int = 1, timers: int = 300, threads: int = 4, tick_ns: int = MS) -> Plan:
