@@ -33,7 +33,7 @@ RECORDERS = 8
 DEFAULT_REPORT = Path("report/index.html")
 
 
-@click.command()
+@click.command(epilog="Exit status: 0 pass, 1 violated, 2 wrong usage or an invalid trace, 3 unknown.")
 @click.argument("subjects", nargs=-1)
 @click.option(
     "--seed", default=1, show_default=True, help="Seed of the plans; the same seed drives the same calls."
@@ -87,7 +87,7 @@ def command(
     \b
     purgatorio verify --command 'node my.js'   # a program of yours
 
-    Writes report/index.html, one page that needs no network. Exit status: 0 pass, 1 violated, 2 invalid, 3 unknown.
+    Writes report/index.html, one page that needs no network, or another where --report names it.
     """
     if listing:
         for name in SUBJECTS:
