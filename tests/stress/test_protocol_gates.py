@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -30,7 +30,7 @@ from purgatorio_stress.protocol.gate_play import Play, Plays
 from purgatorio_stress.protocol.gate_program import Expiry, GateProgram, delays_for, gate_programs
 from purgatorio_stress.protocol.gates import GatedRun
 from purgatorio_stress.protocol.lines import Lines
-from purgatorio_stress.protocol.message import Add, Check, Description, Register, Start
+from purgatorio_stress.protocol.message import STEP, Add, Check, Description, Register, Start
 from purgatorio_stress.protocol.played_order import PlayedOrder, Stop, comes_of_order
 from purgatorio_stress.protocol.session import Peer, Session
 from purgatorio_stress.protocol.virtual_time import VirtualClock
@@ -214,6 +214,14 @@ def test_a_slip_of_the_reference_is_found_by_its_program(
 
 
 _MILLISECONDS = Description(0, "", "", (), (), tick_ns=MS, wheel_size=20, unit_ns=MS)
+
+
+def test_a_purge_is_stopped_step_by_step_beside_a_registration() -> None:
+    """It is all that is stopped in that program, of those with as much garbage before them: each play is long."""
+    description = replace(_MILLISECONDS, purge_interval=100, gates=(STEP,), lanes=2)
+    programs = gate_programs("purgatory", delays_for(description, MS * 3_600_000))
+    (purged,) = [one for one in programs if one.long and one.steps(description, virtual=True) is None]
+    assert [type(call) for _, _, call in purged.stepped()] == [Expiry]
 
 
 class TwoLists:

@@ -86,6 +86,12 @@ class GateProgram:
         """The ids of what is let expire."""
         return frozenset(call.id for call in self.calls() if isinstance(call, Expiry))
 
+    @property
+    def long(self) -> bool:
+        """Whether so many calls come before it that it is played seldom: at lines, which are fewer than steps, once at
+        each of the first lane's call."""
+        return len(self.before) > _BEFORE_MOST
+
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:
         """Why this subject cannot be put through it, or None. `free`: in real time, with nobody stopped anywhere."""
         if free and (self.fails or any(isinstance(call, Inside) for call in self.calls())):
@@ -104,7 +110,8 @@ class GateProgram:
     def stepped(self) -> Iterator[tuple[int, int, LaneCall]]:
         """The calls that can be stopped at their steps, each with its lane and its place there; of lanes that make the
         same calls only the first's."""
-        for lane, calls in enumerate(self.lanes[:1] if self.twice or self.ahead else self.lanes):
+        first_alone = self.twice or self.ahead or self.long
+        for lane, calls in enumerate(self.lanes[:1] if first_alone else self.lanes):
             if calls not in self.lanes[:lane]:
                 for place, call in enumerate(calls):
                     if not isinstance(call, Ready | Gauge):
@@ -120,7 +127,7 @@ class GateProgram:
             return "its timer is played to by itself"
         if self.volley or self.fails or any(isinstance(call, Inside) for call in self.calls()):
             return "no calls of lanes alone"
-        if len(self.before) > _BEFORE_MOST:
+        if self.long and self.stops:
             return "too many calls before it"
         if description.lanes < len(self.lanes):
             return f"{description.lanes} of {len(self.lanes)} lanes"
@@ -198,7 +205,7 @@ CLASSES: Final[dict[Part, tuple[str, ...]]] = {
 
 _VOLLEYS: Final = 100
 _BEFORE_MOST: Final = 8
-"""A program that is played once for each step has no more calls before."""
+"""A program that is played once for each step of each call has no more calls before."""
 _GARBAGE_MOST: Final = 120
 _LOOKS_MORE: Final = 50
 """More than what a purge may have missed: one operation a thread."""
@@ -281,6 +288,8 @@ def _of_purgatory(delays: Delays) -> tuple[GateProgram, ...]:
         GateProgram("purge-event", _LISTS, ((Expiry("other"),), event), (_TRY, _DONE), (*purge, waits("a"))),
         GateProgram("purge-registration", _LISTS, ((Expiry("other"),), (waits("a"),)), (_TRY, _ARM), purge,
                     (Ready("op"), Check("a"))),
+        GateProgram("registration-beside-purge", _LISTS, ((Expiry("other"),), (waits("a"),)), (),
+                    (*garbage, waits("a", "other", soon_ns)), (Ready("op"), Check("a"))),
     )  # fmt: skip
     both = (waits("a"), waits("a", "other"))
     # First: what has expired before widens the bound on garbage.

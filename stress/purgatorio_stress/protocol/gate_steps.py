@@ -39,10 +39,10 @@ _WATCHED_MOST: Final = 3
 """A call of which no line is seen is watched so often."""
 
 
-def _told_apart(point: Point) -> bool:
+def _told_apart(point: Point, times: int = _TIMES_MOST) -> bool:
     """Whether it is worth a stop: nobody knows yet what is being made, nor what the compiler put in."""
     made = point.line.method.endswith(("<init>", "<clinit>"))
-    return bool(point.line.written) and not made and point.nth <= _TIMES_MOST
+    return bool(point.line.written) and not made and point.nth <= times
 
 
 class Steps:
@@ -131,6 +131,7 @@ class Steps:
             (frozenset(one.lanes), one.before, one.after, one.twice, one.fresh): one
             for one in reversed(programs)
             if one.steps(self._plays.description, virtual=self._plays.clock is not None) is None
+            and (self._plays.lines is not None or not one.long)
         }
         return list(reversed(found.values()))
 
@@ -197,7 +198,8 @@ class Steps:
         for (program, _), seen_of in zip(programs, known, strict=True):
             stops: list[Stop] = []
             for stop, seen in seen_of:
-                steps = [step for step in seen if _told_apart(lines.points[step])]
+                times = 1 if program.long else _TIMES_MOST
+                steps = [step for step in seen if _told_apart(lines.points[step], times)]
                 steps = [step for step in steps if lines.points[step].line not in lines.adapters]
                 first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
                 for way in itertools.combinations(first, count):
