@@ -311,12 +311,12 @@ class Plays:
         if self.clock is not None:
             for _ in range(3):
                 self.leap(self.delays.far_ns + self.late_ns)
-            # A thread of the subject's own that goes from gate to gate is at none of them in between.
-            late = self.session.conversation.overdue()
-            while late:
+            # A thread of the subject's own that goes from gate to gate is at none of them in between: it has come to
+            # its end when time that stands still brings nothing but the answer.
+            for _ in range(len(self.session.conversation.settled.known)):
+                heard = self.session.heard
                 self.leap(0)
-                before, late = late, self.session.conversation.overdue()
-                if late == before:
+                if self.session.heard == heard + 1:
                     break
         else:
             until_s = time.monotonic() + (self.delays.far_ns + self.late_ns) / 1e9 + _EXPIRY_LATE_S

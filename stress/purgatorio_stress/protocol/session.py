@@ -68,7 +68,8 @@ class Session:
         self._limits = limits
         self._listener = listener
         self._flush = flush
-        self._heard = 0
+        self.heard = 0
+        """Lines from the subject so far."""
         self._slowest_s = 0.0
         self._quiet_since_s = time.monotonic()
 
@@ -190,8 +191,8 @@ class Session:
     def _take(self, line: bytes) -> Said:
         self._quiet_since_s = time.monotonic()
         self._note("<", line)
-        self._heard += 1
-        if self._flush is not None and self._heard % _FLUSH_EVERY == 0:
+        self.heard += 1
+        if self._flush is not None and self.heard % _FLUSH_EVERY == 0:
             self._flush()
         try:
             return self.conversation.hear(line)
