@@ -438,7 +438,7 @@ async def never_synced(play: Play) -> None:
         await one.sync().within(JOIN_SECONDS)
     ends_t = play.recorder.now() + rebalance_ms * 2_000_000
     while play.recorder.now() < ends_t:
-        await absent.beat()
+        await asyncio.gather(absent.beat(), behind.beat())
         if await leader.beat() == REBALANCING:
             break
         await play.pause(BEAT_MS)
