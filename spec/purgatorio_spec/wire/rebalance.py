@@ -151,8 +151,13 @@ def _initial_delay(group: Group, one: Generation) -> Rows:
     if group.unheard(one):
         return
     due = last.t + (delay_ms if len(one.joins) == 1 else 2 * delay_ms) * MS
-    capped_t = first.t + max(delay_ms, one.rebalance_ms[1]) * MS
-    due, cause = (capped_t, "beyond-the-time-out") if capped_t < due else (due, "late")
+    cap_ms = max(delay_ms, one.rebalance_ms[1])
+    cause = "late"
+    if first.t + cap_ms * MS < due:
+        due, cause = (
+            first.t + cap_ms * MS,
+            "beyond-the-time-out" if cap_ms <= 2 * delay_ms else "put-off-again",
+        )
     gap = max(one.rebalance_ms[1], delay_ms) * MS
     for join in one.joins:
         promise = f"an answer after the initial delay of {delay_ms} ms,"

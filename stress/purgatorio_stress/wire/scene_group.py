@@ -228,7 +228,7 @@ async def first_generation(play: Play) -> None:
     async def together(rebalance_ms: int, *pauses_ms: int) -> None:
         group, joined, sent = await play.group(), list[Member](), list[Sent]()
         if delay_ms:
-            play.asks("G1 beyond-the-time-out")
+            play.asks("G1 beyond-the-time-out", "G1 put-off-again")
         for pause_ms in (0, *pauses_ms):
             await play.pause(pause_ms)
             joined += await members(play, group, 1, rebalance_ms=rebalance_ms)
