@@ -89,7 +89,7 @@ class GateProgram:
     @property
     def long(self) -> bool:
         """Whether so many calls come before it that it is played seldom: at lines, which are fewer than steps, once at
-        each of the first lane's call."""
+        each to which the first lane's call comes and no call of a shorter program does."""
         return len(self.before) > _BEFORE_MOST
 
     def ruled_out(self, description: Description, *, virtual: bool = False, free: bool = False) -> str | None:

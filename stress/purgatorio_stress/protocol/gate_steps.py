@@ -195,12 +195,15 @@ class Steps:
         ) in self._plays.description.gates:
             # Or only there could it be stopped behind what a callback reads.
             lines.leave_adapter_out()
+        short = [of for (program, _), of in zip(programs, known, strict=True) if not program.long]
+        of_short = {lines.points[step].line for of in short for _, seen in of for step in seen}
         for (program, _), seen_of in zip(programs, known, strict=True):
             stops: list[Stop] = []
+            leaves_out = lines.adapters | of_short if program.long else lines.adapters
             for stop, seen in seen_of:
                 times = 1 if program.long else _TIMES_MOST
                 steps = [step for step in seen if _told_apart(lines.points[step], times)]
-                steps = [step for step in steps if lines.points[step].line not in lines.adapters]
+                steps = [step for step in steps if lines.points[step].line not in leaves_out]
                 first, count = (steps[:_TWICE_WITHIN], 2) if program.twice else (steps, 1)
                 for way in itertools.combinations(first, count):
                     stops.append(replace(stop, steps=way, points=tuple(lines.points[step] for step in way)))
