@@ -1834,6 +1834,17 @@ def test_what_is_refused_keeps_nobody_s_session_alive() -> None:
     assert story.judged("G10").verdict is not Verdict.VIOLATED
 
 
+def test_who_has_a_protocol_of_each_member_and_none_of_all_is_refused() -> None:
+    """GroupMetadata.supportsProtocols asks for one that all have."""
+    story = Story()
+    story.pair()
+    theirs = [{"name": f"own {one}", "metadata": ""} for one in "ab"]
+    body = {"group_id": "g", "member_id": "", "session_timeout_ms": 6000, "rebalance_timeout_ms": 3000,
+            "protocol_type": "consumer", "protocols": theirs}  # fmt: skip
+    story.ask(2100, "join_group", body, 2101, {"error_code": 23, "member_id": ""})
+    assert {story.judged(clause).verdict for clause in ("G0", "G9")} <= {Verdict.PASS, Verdict.SKIPPED}
+
+
 def test_the_session_of_somebody_who_never_joined_may_end_the_initial_delay() -> None:
     story = Story(declared=Declared(initial_delay_ms=3000))
     story.join(10, 11, "", error=79, given="n")

@@ -19,6 +19,7 @@ from purgatorio_spec.wire.group import (
     member_id,
     names_no_protocol,
     number_of,
+    protocols,
     refused,
     renews,
 )
@@ -53,6 +54,8 @@ def _member_ids(group: Group) -> Rows:
             members = {} if current is None else current.members
             if any(x in other and group.alive_at(name, until) for name, x in members.items()):
                 yield refused(group.bounds, one, OTHER_PROTOCOL)
+        elif not {*protocols(one)}.intersection(*map(protocols, earlier)):
+            continue  # one is needed that all members have, and not all of these need be members
         elif not member and one.version >= 4:
             promise = f"{named(MEMBER_ID_REQUIRED)} at once:"
             row = in_time(group.bounds, "G0", "waits", one, one.t, JOIN_GAP_NS, promise)
